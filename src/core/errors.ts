@@ -1,0 +1,112 @@
+import type { Millis } from "./machine.ts";
+
+/** The HTTP status that each code is answered with. This is the closed list of codes that a client can meet. */
+export const STATUS_OF_CODE = {
+  /** The request does not say what it must, or says what it must not. `errors` names the fields. */
+  invalid_request: 400,
+  /** The body is no JSON. */
+  malformed_json: 400,
+  /** No token, or one that is not known. */
+  unauthorized: 401,
+  /** A host's signature, or an enrollment code, does not verify. */
+  bad_signature: 401,
+  /** The token is good, but not for this. */
+  forbidden: 403,
+  /** There is no such route. */
+  not_found: 404,
+  unknown_run: 404,
+  unknown_task: 404,
+  unknown_pool: 404,
+  unknown_worker: 404,
+  /** The route exists, the method does not. */
+  method_not_allowed: 405,
+  /** A run with this id exists already, with another submission. */
+  run_exists: 409,
+  /** The enrollment code has been used with another secret. */
+  code_used: 409,
+  /** An older start of the host's agent than the latest: stop everything and exit. */
+  stale_incarnation: 409,
+  /** The provider's identity cannot change while the pool has machines. */
+  pool_in_use: 409,
+  /** The enrollment code, or the worker that it names, is over. */
+  enrollment_over: 410,
+  body_too_large: 413,
+  range_not_satisfiable: 416,
+  /** The same idempotency key with another submission. */
+  idempotency_mismatch: 422,
+  /** No instance type of the pool can ever hold this run. */
+  unsatisfiable: 422,
+  /** The pool does not allow absolute directories. */
+  host_paths_not_allowed: 422,
+  /** The pool's queue is full. */
+  busy: 429,
+  /** A fault of Drover's own. */
+  internal: 500,
+  /** The run's pool has not confirmed the submission in time. The same id or key finds it. */
+  not_acknowledged: 503,
+  /** An object could not be reached. Trying again is safe. */
+  unavailable: 503,
+} as const;
+
+/** A stable name for what went wrong, for programs. */
+export type ErrorCode = keyof typeof STATUS_OF_CODE;
+
+/** One field of a request that is wrong: a JSON pointer, and what is allowed there. */
+export interface FieldError {
+  pointer: string;
+  detail: string;
+}
+
+/**
+ * A fault that a caller can act on. It crosses object boundaries (own properties survive RPC): compare `code`, not the
+ * class. No property may be called `retryable` or `overloaded`: the platform uses these names (`cloudflare.md` §1.3).
+ */
+export class DroverError extends Error {
+  override readonly name = "DroverError";
+  /** Whether the same request can succeed later without a change. */
+  readonly temporary: boolean;
+  readonly retryAfterMs?: Millis;
+  readonly fields?: FieldError[];
+  /** Members of the problem document beyond the standard ones, such as `runs` with `unknown_run`. */
+  readonly extra?: Record<string, string[]>;
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    more: { retryAfterMs?: Millis; fields?: FieldError[]; extra?: Record<string, string[]> } = {},
+  ) {
+    super(message);
+    const status = STATUS_OF_CODE[code];
+    this.temporary = status === 429 || status === 503;
+    if (more.retryAfterMs !== undefined) this.retryAfterMs = more.retryAfterMs;
+    if (more.fields !== undefined) this.fields = more.fields;
+    if (more.extra !== undefined) this.extra = more.extra;
+  }
+}
+
+/** Why a run ended `failed` or `unknown`, for programs. The closed list of `failure.code`. */
+export const FAILURE_CODES = [
+  "command_not_found",
+  "not_executable",
+  "directory_not_found",
+  "arguments_too_long",
+  "start_failed",
+  "queue_timeout",
+  "machine_lost",
+  "status_lost",
+  "unkillable",
+] as const;
+export type FailureCode = (typeof FAILURE_CODES)[number];
+
+/** Whether the command or the machinery is to blame (`scoot.md` §2.10: the two never mix). */
+export function failureClass(code: FailureCode): "task" | "infrastructure" {
+  switch (code) {
+    case "command_not_found":
+    case "not_executable":
+    case "directory_not_found":
+    case "arguments_too_long":
+      return "task";
+    default:
+      return "infrastructure";
+  }
+}

@@ -1,0 +1,53 @@
+/** Every bound, named, with its unit. A test stands at each of them (`architecture.md` §7). */
+
+/** A spec, as canonical JSON. Over it a submission is a 400 (`api.md`, Submitting). */
+export const MAX_SPEC_BYTES = 256 * 1024;
+/** A request body of the client API: a batch of a thousand ordinary specs fits, a mistake does not. */
+export const MAX_BODY_BYTES = 16 * 1024 * 1024;
+/** Runs in one batch (`api.md`, Runs). */
+export const MAX_BATCH_RUNS = 1_000;
+/** Ids in one query (`api.md`, Runs). */
+export const MAX_QUERY_IDS = 10_000;
+/** A report of a host (`host-protocol.md`, Report). */
+export const MAX_REPORT_BYTES = 1024 * 1024;
+/** The longest time for which a read is held (`api.md`, Waiting). */
+export const MAX_WAIT_MS = 60_000;
+/** The longest time for which the answer to a report is held (`host-protocol.md`). */
+export const MAX_REPORT_WAIT_MS = 20_000;
+/** Log bytes of one stream that are kept inside the allocation's one value; more goes into rows of their own. */
+export const MAX_INLINE_LOG_BYTES = 64 * 1024;
+/** Log bytes that are kept of one stream of one attempt. What comes after is dropped, and the run says so. */
+export const MAX_LOG_BYTES = 64 * 1024 * 1024;
+/** Log bytes in one answer of an allocation to a reader. */
+export const MAX_LOG_READ_BYTES = 1024 * 1024;
+/** Events kept with a run (`decisions.md`, events). */
+export const MAX_RUN_EVENTS = 1_000;
+/** Events shown with a task: Nomad's ring (`nomad.md` §1.3). */
+export const MAX_TASK_EVENTS = 10;
+/** Attempts kept with a task, and placements with a run (`architecture.md` §4). */
+export const MAX_TASK_ATTEMPTS = 50;
+/** Events kept with a worker. */
+export const MAX_WORKER_EVENTS = 100;
+/** Characters of any text that comes from outside and is kept: an error, a reason, the output of a probe. */
+export const MAX_TEXT_CHARS = 4_096;
+/** A message that nobody else would repeat is tried again this long after a crash at the latest. */
+export const REPEAT_AFTER_CRASH_MS = 1_000;
+/** Back-off of a message that failed: first, and longest (rule R7). */
+export const RETRY_FIRST_MS = 1_000;
+export const RETRY_LONGEST_MS = 60_000;
+/** What the alarm is never set closer than: a past-due alarm cannot be trusted to fire (`cloudflare.md` §1.5). */
+export const MIN_ALARM_DELAY_MS = 5;
+/** Beyond the lease: how long the control plane waits until it says `lost` (rule R4). */
+export const LEASE_MARGIN_MS = 60_000;
+/** How long an ended placement is remembered and never accepted again (rule R2). */
+export const REMEMBER_ENDED_MS = 24 * 3_600_000;
+/** How long an exited attempt waits for the last byte of its logs (`host-protocol.md`, Orders). */
+export const LAST_BYTE_MS = 60_000;
+/** How long a submission waits for the pool's word before the client gets a 503 (`architecture.md` §4). */
+export const ACKNOWLEDGE_MS = 5_000;
+/** How long the pool's consent to stop a worker binds the pool. */
+export const CONSENT_MS = 60_000;
+/** How long a create may still be begun after the pool has decided it (invariant 3, `notAfter`). */
+export const CREATE_NOT_AFTER_MS = 10 * 60_000;
+/** Tolerance for the time stamp of a signed call (Standard Webhooks 1.0). */
+export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;

@@ -1,0 +1,74 @@
+import type { Instant } from "./machine.ts";
+
+/**
+ * Where the rows of a table lie when nobody looks: SQLite in a Durable Object, a plain map in the simulator.
+ * All calls are synchronous; they take effect together with the commit around them.
+ */
+export interface RowDisk<Row> {
+  read(key: string): Row | undefined;
+  readLive(): Iterable<[string, Row]>;
+  write(key: string, row: Row, live: boolean, at: Instant): void;
+  remove(key: string): void;
+  /** Removes rows that are not live and were last written before `before`. Returns how many. */
+  prune(before: Instant): number;
+}
+
+/**
+ * A table of immutable rows of which only the live ones are kept in memory.
+ *
+ * A pool has thousands of live runs and millions of ended ones: a decision iterates over the first and looks single
+ * ones up among the second. Changes stay in memory until `flush`, which the shell calls inside its commit, so that a
+ * crash between two commits loses the whole event and never half of it.
+ */
+export class Rows<Row> {
+  readonly #disk: RowDisk<Row>;
+  readonly #isLive: (row: Row) => boolean;
+  readonly #rows = new Map<string, Row>();
+  readonly #dirty = new Map<string, Instant>();
+  #pruneBefore: Instant | undefined;
+
+  constructor(disk: RowDisk<Row>, isLive: (row: Row) => boolean) {
+    this.#disk = disk;
+    this.#isLive = isLive;
+    for (const [key, row] of disk.readLive()) this.#rows.set(key, row);
+  }
+
+  /** The row with this key, live or not. */
+  get(key: string): Row | undefined {
+    return this.#rows.get(key) ?? this.#disk.read(key);
+  }
+
+  /** All live rows, in the order in which they were first seen by this process. */
+  *live(): Generator<Row> {
+    for (const row of this.#rows.values()) if (this.#isLive(row)) yield row;
+  }
+
+  /** Writes a row at the next flush. Writing the very same row again costs nothing. */
+  set(key: string, row: Row, now: Instant): void {
+    if (this.#rows.get(key) === row) return;
+    this.#rows.set(key, row);
+    this.#dirty.set(key, now);
+  }
+
+  /** At the next flush, forgets rows that are not live and were last written before `before`. */
+  prune(before: Instant): void {
+    this.#pruneBefore = before;
+  }
+
+  /** Writes what has changed to the disk. Returns the number of rows written. */
+  flush(): number {
+    let written = 0;
+    for (const [key, at] of this.#dirty) {
+      const row = this.#rows.get(key);
+      if (row === undefined) continue;
+      const live = this.#isLive(row);
+      this.#disk.write(key, row, live, at);
+      if (!live) this.#rows.delete(key);
+      written += 1;
+    }
+    this.#dirty.clear();
+    if (this.#pruneBefore !== undefined) written += this.#disk.prune(this.#pruneBefore);
+    this.#pruneBefore = undefined;
+    return written;
+  }
+}

@@ -1,0 +1,108 @@
+import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
+import type { PoolConfig, PoolView, WorkerState, WorkerStatus, WorkerSummary } from "../schema/pool.ts";
+import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary, Why } from "../schema/run.ts";
+
+/**
+ * What the edge may ask of the objects. The edge knows these interfaces and no class; what the objects say among
+ * themselves is in `core/messages.ts`. Every method throws a `DroverError` with a code for what a client can act on.
+ */
+
+/** What a submission carries. `hash` is that of the canonical JSON as sent: it tells a repetition from a clash. */
+export interface SubmitRequest {
+  spec: RunSpec;
+  hash: string;
+}
+
+/** A stretch of one stream of one attempt. */
+export interface LogChunk {
+  data: Uint8Array;
+  /** Offset of the first byte of `data`. */
+  from: number;
+  /** How many bytes are stored by now. */
+  size: number;
+  /** Nothing will ever come after `size`. */
+  ended: boolean;
+  /** Bytes that the process wrote beyond the cap, and that were dropped. */
+  dropped: number;
+}
+
+export interface LogRequest {
+  task: string;
+  stream: StreamName;
+  /** The number of the attempt among those of the task; the latest if absent. */
+  attempt?: string;
+  /** First byte wanted. Negative: that many bytes before the present end. */
+  from: number;
+  maxBytes: number;
+  /** If there is nothing at `from` yet, how long to hold the answer. */
+  waitMs: number;
+}
+
+export interface AllocationApi {
+  /** Stores the run and its pool row, then answers. Codes: see `Pool` refusals, `run_exists`, `not_acknowledged`. */
+  submit(request: SubmitRequest): Promise<{ created: boolean; status: RunStatus }>;
+  read(): Promise<RunStatus>;
+  /** Answers when the run is in one of `states`, or can never be again, or `waitMs` are over. */
+  wait(states: RunState[], waitMs: number): Promise<RunStatus>;
+  abort(request: { reason: string; by: string; waitMs: number }): Promise<RunStatus>;
+  /** Events with a number above `after`; holds the answer for up to `waitMs` while there is none. */
+  events(after: number, waitMs: number): Promise<{ items: RunEvent[]; dropped: number; ended: boolean }>;
+  why(): Promise<Why>;
+  log(request: LogRequest): Promise<LogChunk>;
+}
+
+export interface RunFilter {
+  /** Absent: all runs of the pool. */
+  ids?: string[];
+  states: RunState[];
+  labels: Record<string, string>;
+}
+
+export interface PoolApi {
+  view(): Promise<PoolView>;
+  /** Newest first. `cursor` is the `next` of an earlier answer. */
+  list(
+    filter: RunFilter,
+    page: { limit: number; cursor?: string },
+  ): Promise<{ items: RunSummary[]; next: string | null }>;
+  /** Answers with all matches of the moment in which there is at least one, or with none when `waitMs` are over. */
+  wait(filter: RunFilter, waitMs: number): Promise<RunSummary[]>;
+  workers(states: WorkerState[]): Promise<WorkerSummary[]>;
+}
+
+/** The headers and the raw body of a signed call of a host. The object that holds the secret verifies it. */
+export interface SignedCall {
+  id: string;
+  timestamp: string;
+  signature: string;
+  body: string;
+}
+
+export interface CloudWorkerApi {
+  /** The code has been verified at the edge and names this worker. */
+  enroll(request: EnrollRequest): Promise<HostSetup>;
+  join(call: SignedCall): Promise<HostSetup>;
+  /** A report in, orders out. Holds the answer for up to `waitMs` while the host has the current orders. */
+  report(call: SignedCall, waitMs: number): Promise<Orders>;
+  read(): Promise<WorkerStatus>;
+  why(): Promise<Why>;
+  drain(by: string): Promise<WorkerStatus>;
+  kill(request: { reason: string; by: string }): Promise<WorkerStatus>;
+}
+
+export interface RegistryApi {
+  /** Creates or changes a pool; answers when the pool has the configuration. */
+  putPool(name: string, config: PoolConfig): Promise<{ created: boolean; view: PoolView }>;
+  /** The names of all pools, sorted. */
+  pools(): Promise<string[]>;
+  /** Called by the cron trigger: pokes whatever may have been forgotten. */
+  poke(): Promise<void>;
+}
+
+/** How the edge reaches the objects. `objects/stubs.ts` has the real ones. */
+export interface Objects {
+  allocation(run: string): AllocationApi;
+  worker(id: string): CloudWorkerApi;
+  pool(name: string): PoolApi;
+  registry(): RegistryApi;
+}

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { formatDuration, parseDuration } from "../core/duration.ts";
+import { parseSize } from "../core/size.ts";
+
+/** Runs, pools and workers are named alike: they become names of objects, parts of paths and host names. */
+export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+/** A name: lower-case letters, digits and dashes, not beginning with a dash, at most 63 characters. */
+export const Name = z
+  .string()
+  .regex(NAME_PATTERN, "must be 1 to 63 lower-case letters, digits and dashes, not beginning with a dash");
+
+/** A duration as people write it (`250ms`, `10s`, `1h30m`). On the wire it stays a string. */
+export const Duration = z
+  .string({ error: 'must be a duration in quotes, such as "250ms", "10s" or "1h30m"' })
+  .refine((text) => parseDuration(text) !== undefined, {
+    error: 'must be a duration such as "250ms", "10s" or "1h30m", not negative, at most 100 years',
+  })
+  .meta({ format: "duration", example: "1h30m" });
+
+/** A duration that is longer than nothing. */
+export const PositiveDuration = Duration.refine((text) => (parseDuration(text) ?? 1) > 0, {
+  error: `must be longer than ${formatDuration(0)}`,
+});
+
+/** A size: a number of bytes, or text such as `512MiB`. On the wire it stays what was sent. */
+export const Size = z
+  .union([z.int().min(0), z.string()], { error: 'must be a number of bytes, or a size such as "512MiB"' })
+  .refine((size) => typeof size === "number" || parseSize(size) !== undefined, {
+    error: 'must be a number of bytes that is not negative, or a size such as "512MiB"',
+  })
+  .meta({ example: "512MiB" });
+
+/** RFC 3339, UTC. */
+export const InstantText = z.string().meta({ format: "date-time", example: "2026-11-21T08:30:00.000Z" });
+
+/** Milliseconds of a duration that the schema has already let through. */
+export function durationMs(text: string): number {
+  return parseDuration(text) ?? 0;
+}
+
+/** Bytes of a size that the schema has already let through. */
+export function sizeBytes(size: number | string): number {
+  return typeof size === "number" ? size : (parseSize(size) ?? 0);
+}
+
+const NO_NUL = /^[^\0]*$/;
+
+/** Text for a process: anything but the byte that ends a C string. */
+export const ProcessText = z.string().regex(NO_NUL, "must not contain a NUL character");
+
+/** What a run needs of a machine, and what a machine has, in whole numbers. */
+export interface Resources {
+  vcpus: number;
+  memoryBytes: number;
+  diskBytes: number;
+  gpus: number;
+}

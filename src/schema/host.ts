@@ -1,0 +1,148 @@
+import { z } from "zod";
+import { MAX_TEXT_CHARS } from "../core/limits.ts";
+import { Exit, type SignalName, type TaskSpec } from "./run.ts";
+
+/** `<run>/<task>/<epoch>.<n>`: one start of one task, numbered, never reused (`decisions.md`, new attempt id). */
+export const ATTEMPT_ID_PATTERN =
+  /^([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9-]{1,63})\/([1-9]\d{0,8})\.([1-9]\d{0,8})$/;
+export const AttemptId = z.string().regex(ATTEMPT_ID_PATTERN, "must be <run>/<task>/<epoch>.<n>");
+
+/** The parts of an attempt's id. */
+export interface AttemptParts {
+  run: string;
+  task: string;
+  epoch: number;
+  n: number;
+}
+
+/** Takes an attempt's id apart; undefined if it is none. */
+export function parseAttemptId(id: string): AttemptParts | undefined {
+  const [, run, task, epoch, n] = ATTEMPT_ID_PATTERN.exec(id) ?? [];
+  if (run === undefined || task === undefined) return undefined;
+  return { run, task, epoch: Number(epoch), n: Number(n) };
+}
+
+const Text = z.string().max(MAX_TEXT_CHARS);
+const Seq = z.int().min(1);
+const Bytes = z.int().min(0);
+
+/** What a host has, as it measured it. */
+export const HostResources = z.object({
+  vcpus: z.number().min(0),
+  memoryBytes: Bytes,
+  diskBytes: Bytes,
+  gpus: z.int().min(0),
+});
+
+/** `POST /v1/hosts/enroll` (`host-protocol.md`, Joining). */
+export const EnrollRequest = z.strictObject({
+  code: z.string().min(1).max(2_048),
+  secret: z.string().regex(/^whsec_[A-Za-z0-9+/]{43}=$/, "must be whsec_ and the base64 of 32 random bytes"),
+  instanceId: z.string().max(256).optional(),
+  agent: z.strictObject({ version: z.string().max(64), os: z.string().max(64), arch: z.string().max(64) }),
+  bootId: z.string().min(1).max(128),
+  resources: HostResources,
+});
+export type EnrollRequest = z.infer<typeof EnrollRequest>;
+
+/** What a host needs to know to begin. Durations are milliseconds. */
+export const HostSetup = z.object({
+  worker: z.string(),
+  incarnation: z.int(),
+  reportUrl: z.string(),
+  probe: z.object({ intervalMs: z.int(), boot: z.string() }),
+  leaseMs: z.int(),
+  agent: z.object({ version: z.string(), sha256: z.string() }),
+});
+export type HostSetup = z.infer<typeof HostSetup>;
+
+/** `POST /v1/hosts/{worker}/join`: signed, at each start of the agent. Answered with a `HostSetup`. */
+export const JoinRequest = z.strictObject({
+  bootId: z.string().min(1).max(128),
+  instanceId: z.string().max(256).optional(),
+});
+export type JoinRequest = z.infer<typeof JoinRequest>;
+
+/**
+ * Why a command could not be started. It stands beside `exit`, because there is no exit of a process that never was.
+ * The codes are those of `failure.code` with class `task`, and `start_failed`.
+ */
+export const StartError = z.object({
+  code: z.enum([
+    "command_not_found",
+    "not_executable",
+    "directory_not_found",
+    "arguments_too_long",
+    "start_failed",
+  ]),
+  text: Text,
+});
+export type StartError = z.infer<typeof StartError>;
+
+/** Bytes of one stream: `data` begins at offset `from`; `size` is how many the stream has by now. */
+export const LogPiece = z.object({ from: Bytes, size: Bytes, data: z.base64().optional() });
+export type LogPiece = z.infer<typeof LogPiece>;
+
+export const STREAMS = ["stdout", "stderr"] as const;
+export type StreamName = (typeof STREAMS)[number];
+
+/**
+ * One attempt as the host sees it.
+ * `exited`: the status is known and the tree is empty. `gone`: the tree is empty and the status will never be known.
+ */
+export const AttemptReport = z.object({
+  id: AttemptId,
+  state: z.enum(["preparing", "running", "stopping", "exited", "gone"]),
+  startedAgoMs: z.number().min(0).optional(),
+  endedAgoMs: z.number().min(0).optional(),
+  exit: Exit.optional(),
+  startError: StartError.optional(),
+  timedOut: z
+    .boolean()
+    .optional()
+    .meta({ description: "the host itself stopped it, because its time was over" }),
+  kill: z
+    .object({
+      tries: z.int().min(0),
+      error: Text.nullable(),
+      treeGone: z.boolean(),
+      by: z.enum(["cgroup", "processes"]),
+    })
+    .optional(),
+  log: z.object({ stdout: LogPiece, stderr: LogPiece }).partial().optional(),
+});
+export type AttemptReport = z.infer<typeof AttemptReport>;
+
+/** What a host says is true (`host-protocol.md`, Report). */
+export const Report = z.object({
+  incarnation: z.int().min(1),
+  seq: Seq,
+  full: z.boolean(),
+  ordersSeen: z.int().min(0),
+  boot: z.object({ ok: z.boolean(), output: Text }).nullable().optional(),
+  broken: Text.nullable().optional(),
+  draining: Text.nullable().optional(),
+  attempts: z.array(AttemptReport).max(10_000),
+  resources: HostResources.optional(),
+});
+export type Report = z.infer<typeof Report>;
+
+/** What one attempt shall do. `run` without `task` means: keep it as it is, never start it. */
+export type AttemptOrder =
+  | { id: string; want: "run"; task?: TaskSpec; timeoutMs?: number }
+  | { id: string; want: "stop"; signal: SignalName; timeoutMs: number; reason: string };
+
+/** What a host shall hold (`host-protocol.md`, Orders). What is omitted shall be stopped and forgotten. */
+export interface Orders {
+  incarnation: number;
+  revision: number;
+  /** The `seq` of the report that this answers: the lease counts from when that was sent. */
+  answers: number;
+  /** What is left of the lease. Zero: nothing is granted. */
+  leaseMs: number;
+  reportWithinMs: number;
+  attempts: AttemptOrder[];
+  /** Bytes stored so far, by attempt and stream: the host may drop what lies before. */
+  logs: Record<string, Partial<Record<StreamName, number>>>;
+  powerOff: boolean;
+}

@@ -1,0 +1,313 @@
+import { z } from "zod";
+import { MAX_BATCH_RUNS, MAX_QUERY_IDS } from "../core/limits.ts";
+import {
+  Duration,
+  durationMs,
+  InstantText,
+  Name,
+  PositiveDuration,
+  ProcessText,
+  type Resources,
+  Size,
+  sizeBytes,
+} from "./common.ts";
+
+/** The states of a run, in the order of their numbers (`scoot.md` §1.1). */
+export const RUN_STATES = [
+  "unknown",
+  "pending",
+  "running",
+  "complete",
+  "failed",
+  "aborted",
+  "timedout",
+] as const;
+export type RunState = (typeof RUN_STATES)[number];
+
+/** Whether a run in this state stays in it: all but `pending` and `running`. */
+export function isTerminal(state: RunState): boolean {
+  return state !== "pending" && state !== "running";
+}
+
+/** The signals that a task can be stopped with. */
+export const SIGNALS = [
+  "SIGHUP",
+  "SIGINT",
+  "SIGQUIT",
+  "SIGKILL",
+  "SIGUSR1",
+  "SIGUSR2",
+  "SIGALRM",
+  "SIGTERM",
+] as const;
+export type SignalName = (typeof SIGNALS)[number];
+
+const TextMap = z
+  .record(z.string().min(1).max(128), z.string().max(1_024))
+  .refine((map) => Object.keys(map).length <= 64, { error: "must have at most 64 entries" });
+
+/** What a run needs of its machine (`api.md`, Submitting). */
+export const ResourcesWanted = z.strictObject({
+  vcpus: z.int().min(0).max(1_024).default(1),
+  memory: Size.default("256MiB"),
+  disk: Size.default("0"),
+  gpus: z.int().min(0).max(64).default(0),
+});
+
+/** Directories are relative to the task's own, or absolute where the pool allows it; they cannot climb out. */
+const Directory = ProcessText.min(1)
+  .max(4_096)
+  .refine((dir) => dir.startsWith("/") || !climbsOut(dir), {
+    error: "must not lead out of the task's directory",
+  });
+
+function climbsOut(dir: string): boolean {
+  let depth = 0;
+  for (const part of dir.split("/")) {
+    if (part === "..") depth -= 1;
+    else if (part !== "" && part !== ".") depth += 1;
+    if (depth < 0) return true;
+  }
+  return false;
+}
+
+/** The short form of a run: one command. Every field that `api.md` has beyond these is not supported yet. */
+export const RunSpec = z
+  .strictObject({
+    id: Name.optional(),
+    argv: z
+      .array(ProcessText, { error: 'must be a list of strings, such as ["make", "test"]' })
+      .min(1, "must name a command")
+      .refine((argv) => argv[0] !== "", {
+        error: "must begin with the name of a command, not with an empty string",
+      }),
+    pool: Name.default("default"),
+    priority: z.int().min(1).max(100).default(50),
+    labels: TextMap.default({}),
+    meta: TextMap.default({}),
+    env: z
+      .record(
+        z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be letters, digits and underscores"),
+        ProcessText,
+      )
+      .default({}),
+    dir: Directory.optional(),
+    resources: ResourcesWanted.default({ vcpus: 1, memory: "256MiB", disk: "0", gpus: 0 }),
+    timeout: PositiveDuration.optional(),
+    queueTimeout: PositiveDuration.optional(),
+    killTimeout: Duration.default("5s"),
+    killSignal: z.enum(SIGNALS).default("SIGTERM"),
+    trace: z
+      .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
+      .partial()
+      .optional(),
+  })
+  .meta({ id: "RunSpec", example: { argv: ["make", "-j4"], labels: { team: "x" }, timeout: "30m" } });
+/** A submission as it is stored: every default filled in. */
+export type RunSpec = z.output<typeof RunSpec>;
+/** A submission as a client writes it. */
+export type RunSpecInput = z.input<typeof RunSpec>;
+
+/** Fields of the agreed API that a later version will take: named so that the refusal can say so. */
+export const LATER_RUN_FIELDS = [
+  "type",
+  "snapshot",
+  "stdin",
+  "restart",
+  "reschedule",
+  "outputs",
+  "tasks",
+  "shutdownDelay",
+  "sticky",
+  "compat",
+] as const;
+
+/** What a spec needs of a machine, in whole numbers. */
+export function resourcesOf(spec: RunSpec): Resources {
+  const { vcpus, memory, disk, gpus } = spec.resources;
+  return { vcpus, memoryBytes: sizeBytes(memory), diskBytes: sizeBytes(disk), gpus };
+}
+
+/** One process of a run as the host needs it. The short form has one, called `main`. */
+export interface TaskSpec {
+  name: string;
+  argv: string[];
+  env: Record<string, string>;
+  meta: Record<string, string>;
+  dir?: string;
+  resources: Resources;
+  killTimeoutMs: number;
+  killSignal: SignalName;
+}
+
+/** The tasks of a run. The long form will bring more than one; nothing but this function knows the short form. */
+export function tasksOf(spec: RunSpec): TaskSpec[] {
+  const { argv, env, meta, dir, killSignal } = spec;
+  const killTimeoutMs = durationMs(spec.killTimeout);
+  return [
+    {
+      name: "main",
+      argv,
+      env,
+      meta,
+      ...(dir === undefined ? {} : { dir }),
+      resources: resourcesOf(spec),
+      killTimeoutMs,
+      killSignal,
+    },
+  ];
+}
+
+/** One submission, or up to a thousand. */
+export const Submission = z.union([
+  z.strictObject({ runs: z.array(RunSpec).min(1).max(MAX_BATCH_RUNS) }),
+  RunSpec,
+]);
+
+/** How a process ended. `code` is null when a signal ended it. */
+export const Exit = z.object({
+  code: z.int().nullable(),
+  signal: z.string().nullable(),
+  oomKilled: z.boolean(),
+  message: z.string(),
+});
+export type Exit = z.infer<typeof Exit>;
+
+export const ATTEMPT_STATES = ["ordered", "preparing", "running", "stopping", "exited", "gone"] as const;
+
+const Attempt = z.object({
+  id: z.string().meta({ example: "build-17/main/1.1" }),
+  state: z.enum(ATTEMPT_STATES),
+  startedAt: InstantText.nullable(),
+  finishedAt: InstantText.nullable(),
+  exit: Exit.nullable(),
+});
+
+export const RunEvent = z
+  .object({
+    seq: z.int(),
+    type: z.string(),
+    at: InstantText,
+    task: z.string().nullable(),
+    message: z.string(),
+    details: z.record(z.string(), z.string()),
+  })
+  .meta({ id: "RunEvent" });
+export type RunEvent = z.infer<typeof RunEvent>;
+
+export const RunStatus = z
+  .object({
+    id: z.string(),
+    state: z.enum(RUN_STATES),
+    allocStatus: z.enum(["pending", "running", "complete", "failed", "lost"]),
+    specIndex: z.int(),
+    version: z.int(),
+    spec: z.record(z.string(), z.json()),
+    pool: z.string(),
+    labels: z.record(z.string(), z.string()),
+    exitCode: z.int().nullable(),
+    signal: z.string().nullable(),
+    failure: z
+      .object({ class: z.enum(["task", "infrastructure"]), code: z.string(), text: z.string() })
+      .nullable(),
+    abort: z.object({ reason: z.string(), by: z.string() }).nullable(),
+    description: z.string(),
+    stdoutRef: z.string().nullable(),
+    stderrRef: z.string().nullable(),
+    submittedAt: InstantText,
+    placedAt: InstantText.nullable(),
+    startedAt: InstantText.nullable(),
+    finishedAt: InstantText.nullable(),
+    placements: z.array(
+      z.object({
+        epoch: z.int(),
+        worker: z.string(),
+        from: InstantText,
+        to: InstantText.nullable(),
+        outcome: z.enum(["open", "refused", "gone", "lost"]),
+      }),
+    ),
+    tasks: z.array(
+      z.object({
+        name: z.string(),
+        state: z.enum(["pending", "running", "dead"]),
+        phase: z.enum(["waiting", "preparing", "running", "stopping", "dead"]),
+        failed: z.boolean(),
+        restarts: z.int(),
+        startedAt: InstantText.nullable(),
+        finishedAt: InstantText.nullable(),
+        attempts: z.array(Attempt),
+        events: z.array(RunEvent),
+      }),
+    ),
+  })
+  .meta({ id: "RunStatus" });
+export type RunStatus = z.infer<typeof RunStatus>;
+
+/** A run as the pool's list shows it. */
+export const RunSummary = z
+  .object({
+    id: z.string(),
+    state: z.enum(RUN_STATES),
+    version: z.int(),
+    pool: z.string(),
+    labels: z.record(z.string(), z.string()),
+    priority: z.int(),
+    command: z.string().meta({ description: "the beginning of the command line" }),
+    exitCode: z.int().nullable(),
+    worker: z.string().nullable(),
+    submittedAt: InstantText,
+    startedAt: InstantText.nullable(),
+    finishedAt: InstantText.nullable(),
+  })
+  .meta({ id: "RunSummary" });
+export type RunSummary = z.infer<typeof RunSummary>;
+
+export const ServiceStatus = z.object({
+  pool: z.string(),
+  initialized: z.boolean(),
+  healthy: z.boolean(),
+  error: z.string().optional(),
+});
+
+export const RunList = z
+  .object({ items: z.array(RunSummary), next: z.string().nullable(), service: z.array(ServiceStatus) })
+  .meta({ id: "RunList" });
+export type RunList = z.infer<typeof RunList>;
+
+export const AbortRequest = z.strictObject({ reason: z.string().max(1_024).optional() });
+
+/** Why something waits, and when Drover acts next (invariant 5). */
+export const Why = z
+  .object({
+    state: z.string(),
+    reason: z
+      .object({ code: z.string(), text: z.string() })
+      .catchall(z.union([z.number(), z.string(), z.boolean()])),
+    next: z.object({ action: z.string(), at: InstantText.nullable() }),
+    chain: z.array(z.object({ what: z.string(), state: z.string(), text: z.string() })),
+  })
+  .meta({ id: "Why" });
+export type Why = z.infer<typeof Why>;
+
+/** The body of a query by ids (`POST /v1/runs/query`). */
+export const RunQuery = z.strictObject({
+  runs: z.array(Name).max(MAX_QUERY_IDS).default([]),
+  allRuns: z.boolean().default(false),
+  states: z
+    .array(z.union([z.enum(RUN_STATES), z.enum(["done", "all"]), z.int().min(0).max(127)]))
+    .default(["all"]),
+  wait: Duration.optional(),
+});
+
+/** Everything that the state filter of a query may say, as the set of states that it selects (`api.md`, States). */
+export function statesSelected(filter: (string | number)[]): Set<RunState> {
+  const selected = new Set<RunState>();
+  for (const item of filter) {
+    for (const [bit, state] of RUN_STATES.entries()) {
+      const named = item === "all" || item === state || (item === "done" && isTerminal(state));
+      if (named || (typeof item === "number" && (item >> bit) % 2 === 1)) selected.add(state);
+    }
+  }
+  return selected;
+}
