@@ -31,6 +31,8 @@ export const STATUS_OF_CODE = {
   /** The enrollment code, or the worker that it names, is over. */
   enrollment_over: 410,
   body_too_large: 413,
+  /** The body is of another type than the route takes. */
+  unsupported_media_type: 415,
   range_not_satisfiable: 416,
   /** The same idempotency key with another submission. */
   idempotency_mismatch: 422,
@@ -63,6 +65,7 @@ export interface FieldError {
  */
 export class DroverError extends Error {
   override readonly name = "DroverError";
+  readonly code: ErrorCode;
   /** Whether the same request can succeed later without a change. */
   readonly temporary: boolean;
   readonly retryAfterMs?: Millis;
@@ -71,11 +74,12 @@ export class DroverError extends Error {
   readonly extra?: Record<string, string[]>;
 
   constructor(
-    readonly code: ErrorCode,
+    code: ErrorCode,
     message: string,
     more: { retryAfterMs?: Millis; fields?: FieldError[]; extra?: Record<string, string[]> } = {},
   ) {
     super(message);
+    this.code = code;
     const status = STATUS_OF_CODE[code];
     this.temporary = status === 429 || status === 503;
     if (more.retryAfterMs !== undefined) this.retryAfterMs = more.retryAfterMs;

@@ -51,3 +51,5 @@ export const CONSENT_MS = 60_000;
 export const CREATE_NOT_AFTER_MS = 10 * 60_000;
 /** Tolerance for the time stamp of a signed call (Standard Webhooks 1.0). */
 export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
+/** Messages that one object has under way at once; the others wait for their turn. */
+export const MAX_IN_FLIGHT = 64;

@@ -9,8 +9,6 @@ export interface RowDisk<Row> {
   readLive(): Iterable<[string, Row]>;
   write(key: string, row: Row, live: boolean, at: Instant): void;
   remove(key: string): void;
-  /** Removes rows that are not live and were last written before `before`. Returns how many. */
-  prune(before: Instant): number;
 }
 
 /**
@@ -25,7 +23,7 @@ export class Rows<Row> {
   readonly #isLive: (row: Row) => boolean;
   readonly #rows = new Map<string, Row>();
   readonly #dirty = new Map<string, Instant>();
-  #pruneBefore: Instant | undefined;
+  readonly #removed = new Set<string>();
 
   constructor(disk: RowDisk<Row>, isLive: (row: Row) => boolean) {
     this.#disk = disk;
@@ -35,7 +33,7 @@ export class Rows<Row> {
 
   /** The row with this key, live or not. */
   get(key: string): Row | undefined {
-    return this.#rows.get(key) ?? this.#disk.read(key);
+    return this.#rows.get(key) ?? (this.#removed.has(key) ? undefined : this.#disk.read(key));
   }
 
   /** All live rows, in the order in which they were first seen by this process. */
@@ -46,13 +44,16 @@ export class Rows<Row> {
   /** Writes a row at the next flush. Writing the very same row again costs nothing. */
   set(key: string, row: Row, now: Instant): void {
     if (this.#rows.get(key) === row) return;
+    this.#removed.delete(key);
     this.#rows.set(key, row);
     this.#dirty.set(key, now);
   }
 
-  /** At the next flush, forgets rows that are not live and were last written before `before`. */
-  prune(before: Instant): void {
-    this.#pruneBefore = before;
+  /** Forgets a row at the next flush. */
+  delete(key: string): void {
+    this.#rows.delete(key);
+    this.#dirty.delete(key);
+    this.#removed.add(key);
   }
 
   /** Writes what has changed to the disk. Returns the number of rows written. */
@@ -67,8 +68,9 @@ export class Rows<Row> {
       written += 1;
     }
     this.#dirty.clear();
-    if (this.#pruneBefore !== undefined) written += this.#disk.prune(this.#pruneBefore);
-    this.#pruneBefore = undefined;
+    for (const key of this.#removed) this.#disk.remove(key);
+    written += this.#removed.size;
+    this.#removed.clear();
     return written;
   }
 }

@@ -16,7 +16,11 @@ export const Duration = z
   .refine((text) => parseDuration(text) !== undefined, {
     error: 'must be a duration such as "250ms", "10s" or "1h30m", not negative, at most 100 years',
   })
-  .meta({ format: "duration", example: "1h30m" });
+  .meta({
+    description: "numbers with units: ms, s, m, h, d",
+    pattern: String.raw`^(\d+(\.\d+)?(ms|s|m|h|d))+$`,
+    example: "1h30m",
+  });
 
 /** A duration that is longer than nothing. */
 export const PositiveDuration = Duration.refine((text) => (parseDuration(text) ?? 1) > 0, {
@@ -30,6 +34,9 @@ export const Size = z
     error: 'must be a number of bytes that is not negative, or a size such as "512MiB"',
   })
   .meta({ example: "512MiB" });
+
+/** Any JSON value. The type is named because the OpenAPI document cannot say a schema that contains itself. */
+export const Json = z.json().meta({ type: ["string", "number", "boolean", "object", "array", "null"] });
 
 /** RFC 3339, UTC. */
 export const InstantText = z.string().meta({ format: "date-time", example: "2026-11-21T08:30:00.000Z" });

@@ -22,6 +22,17 @@ export function parseAttemptId(id: string): AttemptParts | undefined {
   return { run, task, epoch: Number(epoch), n: Number(n) };
 }
 
+/** `drvc_<worker>.<expires at, seconds>.<HMAC, base64url>`: what lets a machine join as a worker. */
+const CODE_PATTERN = /^drvc_([a-z0-9][a-z0-9-]{0,62})\.\d{1,12}\.[A-Za-z0-9_-]{1,128}$/;
+
+/**
+ * The worker that an enrollment code names; undefined if it is no such code. Nothing is verified here: only that
+ * worker's object can tell a true code from a forged one.
+ */
+export function workerOfCode(code: string): string | undefined {
+  return CODE_PATTERN.exec(code)?.[1];
+}
+
 const Text = z.string().max(MAX_TEXT_CHARS);
 const Seq = z.int().min(1);
 const Bytes = z.int().min(0);

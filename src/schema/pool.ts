@@ -3,12 +3,14 @@ import {
   Duration,
   durationMs,
   InstantText,
+  Json,
   Name,
   PositiveDuration,
   type Resources,
   Size,
   sizeBytes,
 } from "./common.ts";
+import { ServiceStatus } from "./run.ts";
 
 export const InstanceType = z.strictObject({
   providerType: z.string().min(1).max(128).optional(),
@@ -95,7 +97,7 @@ export type WorkerState = (typeof WORKER_STATES)[number];
 export const PoolView = z
   .object({
     name: z.string(),
-    config: z.record(z.string(), z.json()).meta({ description: "as put, without the provider's secret" }),
+    config: z.record(z.string(), Json).meta({ description: "as put, without the provider's secret" }),
     queue: z.object({ depth: z.int(), oldestAgeMs: z.int().nullable() }),
     runs: z.object({ pending: z.int(), running: z.int() }),
     workers: z.record(z.string(), z.int()).meta({ description: "number of workers by state" }),
@@ -103,6 +105,11 @@ export const PoolView = z
   })
   .meta({ id: "PoolView" });
 export type PoolView = z.infer<typeof PoolView>;
+
+export const PoolList = z
+  .object({ items: z.array(PoolView), next: z.string().nullable(), service: z.array(ServiceStatus) })
+  .meta({ id: "PoolList" });
+export type PoolList = z.infer<typeof PoolList>;
 
 export const WorkerEvent = z.object({ at: InstantText, type: z.string(), message: z.string() });
 export type WorkerEvent = z.infer<typeof WorkerEvent>;
@@ -135,7 +142,11 @@ export const WorkerSummary = z
 export type WorkerSummary = z.infer<typeof WorkerSummary>;
 
 export const WorkerList = z
-  .object({ items: z.array(WorkerSummary), next: z.string().nullable() })
+  .object({
+    items: z.array(WorkerSummary),
+    next: z.string().nullable(),
+    service: z.array(ServiceStatus),
+  })
   .meta({ id: "WorkerList" });
 export type WorkerList = z.infer<typeof WorkerList>;
 

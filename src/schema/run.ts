@@ -4,6 +4,7 @@ import {
   Duration,
   durationMs,
   InstantText,
+  Json,
   Name,
   PositiveDuration,
   ProcessText,
@@ -159,10 +160,10 @@ export function tasksOf(spec: RunSpec): TaskSpec[] {
 }
 
 /** One submission, or up to a thousand. */
-export const Submission = z.union([
-  z.strictObject({ runs: z.array(RunSpec).min(1).max(MAX_BATCH_RUNS) }),
-  RunSpec,
-]);
+export const Submission = z.union(
+  [z.strictObject({ runs: z.array(RunSpec).min(1).max(MAX_BATCH_RUNS) }), RunSpec],
+  { error: 'must be an object: one run, such as {"argv": ["true"]}, or {"runs": […]}' },
+);
 
 /** How a process ended. `code` is null when a signal ended it. */
 export const Exit = z.object({
@@ -195,6 +196,12 @@ export const RunEvent = z
   .meta({ id: "RunEvent" });
 export type RunEvent = z.infer<typeof RunEvent>;
 
+/** The latest events of a run, oldest first. `dropped`: how many older ones are no longer kept. */
+export const EventList = z
+  .object({ items: z.array(RunEvent), dropped: z.int(), ended: z.boolean() })
+  .meta({ id: "EventList" });
+export type EventList = z.infer<typeof EventList>;
+
 export const RunStatus = z
   .object({
     id: z.string(),
@@ -202,7 +209,7 @@ export const RunStatus = z
     allocStatus: z.enum(["pending", "running", "complete", "failed", "lost"]),
     specIndex: z.int(),
     version: z.int(),
-    spec: z.record(z.string(), z.json()),
+    spec: z.record(z.string(), Json),
     pool: z.string(),
     labels: z.record(z.string(), z.string()),
     exitCode: z.int().nullable(),
@@ -244,6 +251,10 @@ export const RunStatus = z
   .meta({ id: "RunStatus" });
 export type RunStatus = z.infer<typeof RunStatus>;
 
+/** The answer to a batch, in the order of the submission. */
+export const RunBatch = z.object({ items: z.array(RunStatus) }).meta({ id: "RunBatch" });
+export type RunBatch = z.infer<typeof RunBatch>;
+
 /** A run as the pool's list shows it. */
 export const RunSummary = z
   .object({
@@ -269,6 +280,7 @@ export const ServiceStatus = z.object({
   healthy: z.boolean(),
   error: z.string().optional(),
 });
+export type ServiceStatus = z.infer<typeof ServiceStatus>;
 
 export const RunList = z
   .object({ items: z.array(RunSummary), next: z.string().nullable(), service: z.array(ServiceStatus) })
@@ -295,7 +307,11 @@ export const RunQuery = z.strictObject({
   runs: z.array(Name).max(MAX_QUERY_IDS).default([]),
   allRuns: z.boolean().default(false),
   states: z
-    .array(z.union([z.enum(RUN_STATES), z.enum(["done", "all"]), z.int().min(0).max(127)]))
+    .array(
+      z.union([z.enum(RUN_STATES), z.enum(["done", "all"]), z.int().min(0).max(127)], {
+        error: `must be one of ${RUN_STATES.join(", ")}, done, all, or a bit set from 0 to 127`,
+      }),
+    )
     .default(["all"]),
   wait: Duration.optional(),
 });

@@ -1,0 +1,78 @@
+import type { Instant } from "../../src/core/machine.ts";
+import type { StreamName } from "../../src/schema/host.ts";
+import { killFailed } from "./attempt.ts";
+import type { AttemptState, HostEvent, HostState } from "./types.ts";
+
+export type AttemptEvent = Extract<HostEvent, { id: string }>;
+
+/** Folds in what the shell says of one attempt. What is said of one that is not known changes nothing. */
+export function applyToAttempt(state: HostState, event: AttemptEvent, now: Instant): HostState {
+  const attempt = state.attempts[event.id];
+  if (attempt === undefined) return state;
+  if (event.type === "forgotten") return forgotten(state, attempt);
+  const changed = attemptAfter(attempt, event, now);
+  return changed === attempt ? state : { ...state, attempts: { ...state.attempts, [event.id]: changed } };
+}
+
+/** Its data are gone. If orders name it again by now, it stays, to be reported. */
+function forgotten(state: HostState, attempt: AttemptState): HostState {
+  if (attempt.wanted !== "nothing" || !attempt.treeGone) return state;
+  const { [attempt.id]: _, ...attempts } = state.attempts;
+  return { ...state, attempts };
+}
+
+function attemptAfter(
+  attempt: AttemptState,
+  event: Exclude<AttemptEvent, { type: "forgotten" }>,
+  now: Instant,
+): AttemptState {
+  const { main, stop } = attempt;
+  switch (event.type) {
+    case "launched":
+      return main === "waiting" ? { ...attempt, main: "running", startedAt: now } : attempt;
+    case "launch_failed":
+      if (main === "over") return attempt;
+      return { ...attempt, main: "over", startError: event.startError, endedAt: now };
+    case "refused":
+      return main === "waiting" ? { ...attempt, main: "over" } : attempt;
+    case "signaled":
+      return stop === undefined || stop.signaled
+        ? attempt
+        : { ...attempt, stop: { ...stop, signaled: true } };
+    case "exited": {
+      if (main === "over") return attempt;
+      const exit = event.exit === null ? {} : { exit: event.exit };
+      return { ...attempt, main: "over", startedAt: attempt.startedAt ?? now, endedAt: now, ...exit };
+    }
+    case "output":
+      return withOutput(attempt, event);
+    case "tree_gone":
+      return attempt.treeGone ? attempt : withTreeGone(attempt, event.killed, now);
+    case "kill_failed":
+      return attempt.treeGone ? attempt : killFailed(attempt, event.error);
+  }
+}
+
+function withOutput(
+  attempt: AttemptState,
+  { stream, size }: { stream: StreamName; size: number },
+): AttemptState {
+  const before = attempt.logs[stream];
+  if (size <= before.size) return attempt;
+  return { ...attempt, logs: { ...attempt.logs, [stream]: { ...before, size } } };
+}
+
+/**
+ * Nothing lives of it. If its main process was running and no exit was told, its status will never be
+ * known.
+ */
+function withTreeGone(attempt: AttemptState, killed: boolean, now: Instant): AttemptState {
+  const { task: _, ...rest } = attempt;
+  return {
+    ...rest,
+    main: "over",
+    treeGone: true,
+    kill: { ...attempt.kill, tries: attempt.kill.tries + (killed ? 1 : 0) },
+    ...(attempt.main === "running" ? { endedAt: now } : {}),
+  };
+}

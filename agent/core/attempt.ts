@@ -1,0 +1,81 @@
+import type { Instant, Millis } from "../../src/core/machine.ts";
+import type { StreamName } from "../../src/schema/host.ts";
+import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
+import { DEFAULT_KILL_TIMEOUT_MS, KILL_WAITS_MS } from "./bounds.ts";
+import type { AttemptState, HostMessage } from "./types.ts";
+
+/** How an attempt that nobody has said anything else about is stopped. */
+export interface StopPlan {
+  signal: SignalName;
+  timeoutMs: Millis;
+}
+
+const NO_LOGS: Record<StreamName, { size: number; acked: number }> = {
+  stdout: { size: 0, acked: 0 },
+  stderr: { size: 0, acked: 0 },
+};
+
+/** An attempt that was heard of first just now. Without a task it is none to start, only one to be rid of. */
+export function newAttempt(id: string, wanted: AttemptState["wanted"], task?: TaskSpec): AttemptState {
+  return {
+    id,
+    wanted,
+    ...(task === undefined ? {} : { task }),
+    main: task === undefined ? "over" : "waiting",
+    timedOut: false,
+    kill: { tries: 0, failed: 0, error: null },
+    treeGone: false,
+    logs: NO_LOGS,
+  };
+}
+
+/** The stop that the task itself asks for (`killSignal`, `killTimeout`). */
+export function ownStop(attempt: AttemptState): StopPlan {
+  const { killSignal: signal = "SIGTERM", killTimeoutMs: timeoutMs = DEFAULT_KILL_TIMEOUT_MS } =
+    attempt.task ?? {};
+  return { signal, timeoutMs };
+}
+
+/**
+ * Begins to stop an attempt: signal, grace, SIGKILL to the tree (`nomad.md` §4.6). A stop that has begun is
+ * never undone and keeps its signal; another one can only shorten its grace.
+ */
+export function stopAttempt(attempt: AttemptState, plan: StopPlan, now: Instant): AttemptState {
+  if (attempt.treeGone) return attempt;
+  const killAt = plan.signal === "SIGKILL" ? now : now + plan.timeoutMs;
+  const { stop } = attempt;
+  if (stop === undefined)
+    return { ...attempt, stop: { signal: plan.signal, killAt, killing: false, signaled: false } };
+  return killAt < stop.killAt ? { ...attempt, stop: { ...stop, killAt } } : attempt;
+}
+
+/** What is owed to one attempt now. `mayStart`: the lease lasts, and the agent is not ending. */
+export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMessage[] {
+  const { id, main, stop, task } = attempt;
+  const envelope = { to: id, repeatedBy: "self" as const, id };
+  if (attempt.treeGone) return attempt.wanted === "nothing" ? [{ ...envelope, kind: "forget" }] : [];
+  // A stopped attempt that was not started is killed too: what is on its way to be started must not outlive
+  // that.
+  const overdue = stop !== undefined && (main === "waiting" || stop.killing);
+  if (main === "over" || overdue) return [{ ...envelope, kind: "kill_tree", waitMs: killWaitMs(attempt) }];
+  if (stop !== undefined) return stop.signaled ? [] : [{ ...envelope, kind: "signal", signal: stop.signal }];
+  if (main === "waiting" && task !== undefined && mayStart) return [{ ...envelope, kind: "start", task }];
+  return [];
+}
+
+function killWaitMs({ kill }: AttemptState): Millis {
+  return KILL_WAITS_MS[Math.min(kill.failed, KILL_WAITS_MS.length - 1)] ?? 0;
+}
+
+/**
+ * A try of the kill has left something alive. After the fifth the error is reported, so that the worker
+ * drains; the tries go on, as Nomad goes on waiting (`nomad.md` §4.6).
+ */
+export function killFailed(attempt: AttemptState, error: string): AttemptState {
+  const { tries, failed } = attempt.kill;
+  const givenUp = failed + 1 >= KILL_WAITS_MS.length;
+  return {
+    ...attempt,
+    kill: { tries: tries + 1, failed: failed + 1, error: givenUp ? error : null },
+  };
+}

@@ -1,0 +1,42 @@
+import type { Millis } from "../../src/core/machine.ts";
+
+/**
+ * How long the report of a mere start may wait, so that a command that ends within it costs one report and
+ * not two (`architecture.md` §9, requests per hot run).
+ */
+export const START_REPORT_DELAY_MS: Millis = 1_000;
+/**
+ * How long the first unreported byte of output may wait for more. The shell looks for output as often
+ * again.
+ */
+export const OUTPUT_REPORT_DELAY_MS: Millis = 50;
+/**
+ * After an answer that came at once and brought nothing: a server that cannot hold answers must not be spun
+ * on.
+ */
+export const EMPTY_ANSWER_PAUSE_MS: Millis = 1_000;
+/**
+ * Beyond the time for which it may be held, an answer is waited for this long; then the report is sent
+ * anew.
+ */
+export const EXCHANGE_TIMEOUT_MS: Millis = 15_000;
+/** Full jitter after failed exchanges: at first between nothing and this (`host-protocol.md`, Back-off). */
+export const BACKOFF_FIRST_MS: Millis = 1_000;
+export const BACKOFF_LONGEST_MS: Millis = 30_000;
+/** Log bytes that were sent but not acknowledged are sent again after this, doubling. */
+export const LOG_RETRY_FIRST_MS: Millis = 100;
+export const LOG_RETRY_LONGEST_MS: Millis = 5_000;
+/** Raw log bytes in one report. As base64 they leave 90 KiB for the state (`host-protocol.md`, Report). */
+export const MAX_REPORT_LOG_BYTES = 700 * 1024;
+/** Room for what the log bytes need around them, and for an instant that grew a digit. */
+export const REPORT_SLACK_BYTES = 1_024;
+/** What every kill must have left of the lease when it begins (rule R4). */
+export const LEASE_KILL_MS: Millis = 30_000;
+/** How long each try of a kill waits for the tree to be empty (`nomad.md` §4.6). The last is repeated. */
+export const KILL_WAITS_MS: readonly Millis[] = [5_000, 20_000, 80_000, 120_000, 120_000];
+/** The longest kill timeout when the agent itself is told to end: whoever ends it does not wait for long. */
+export const SHORT_STOP_MS: Millis = 5_000;
+/** How long an agent that ends tries to report what became of its attempts, and to kill what does not die. */
+export const LAST_WORDS_MS: Millis = 10_000;
+/** The stop of a task that the agent knows only by its id. Defaults of `api.md`, Submitting. */
+export const DEFAULT_KILL_TIMEOUT_MS: Millis = 5_000;

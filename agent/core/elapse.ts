@@ -1,0 +1,59 @@
+import { earliest, type Instant } from "../../src/core/machine.ts";
+import { ownStop, stopAttempt } from "./attempt.ts";
+import { leaseKillAt, leaseStopAt } from "./lease.ts";
+import type { AttemptState, HostState } from "./types.ts";
+
+/**
+ * Latches what time alone has brought about: time limits, the end of the lease, graces that are over, and
+ * the boot probe. What has begun stays begun, even if a later answer extends the lease.
+ */
+export function elapse(state: HostState, now: Instant): HostState {
+  let { attempts, boot } = state;
+  for (const [id, attempt] of Object.entries(state.attempts)) {
+    const next = elapseAttempt(state, attempt, now);
+    if (next !== attempt) attempts = { ...attempts, [id]: next };
+  }
+  if (boot.nextAt !== undefined && boot.nextAt <= now) {
+    const { nextAt: _, ...rest } = boot;
+    boot = { ...rest, running: true };
+  }
+  return attempts === state.attempts && boot === state.boot ? state : { ...state, attempts, boot };
+}
+
+function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): AttemptState {
+  const at = momentsOf(state, attempt);
+  let next = attempt;
+  if (at.timeout !== undefined && at.timeout <= now) {
+    next = stopAttempt({ ...next, timedOut: true }, ownStop(next), now);
+  } else if (at.leaseStop !== undefined && at.leaseStop <= now) {
+    next = stopAttempt(next, ownStop(next), now);
+  }
+  const { kill } = momentsOf(state, next);
+  if (next.stop !== undefined && kill !== undefined && kill <= now) {
+    next = { ...next, stop: { ...next.stop, killing: true } };
+  }
+  return next;
+}
+
+/** The instants at which time alone will do something to this attempt; absent where it has, or never will. */
+function momentsOf(state: HostState, attempt: AttemptState) {
+  const { main, stop, deadline } = attempt;
+  return {
+    timeout: stop === undefined && main !== "over" ? deadline : undefined,
+    leaseStop: stop === undefined && main === "running" ? leaseStopAt(state, attempt) : undefined,
+    kill:
+      stop !== undefined && !stop.killing && main === "running"
+        ? earliest(stop.killAt, leaseKillAt(state))
+        : undefined,
+  };
+}
+
+/** When `elapse` will change something next. */
+export function elapsesAt(state: HostState): Instant | undefined {
+  let at = state.boot.nextAt;
+  for (const attempt of Object.values(state.attempts)) {
+    const { timeout, leaseStop, kill } = momentsOf(state, attempt);
+    at = earliest(at, timeout, leaseStop, kill);
+  }
+  return at;
+}

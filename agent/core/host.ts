@@ -1,0 +1,89 @@
+import { earliest, type Instant, type Machine } from "../../src/core/machine.ts";
+import { dueForAttempt, newAttempt } from "./attempt.ts";
+import { applyToAttempt } from "./attempt-events.ts";
+import { SHORT_STOP_MS } from "./bounds.ts";
+import { elapse, elapsesAt } from "./elapse.ts";
+import { dueExit, endHost } from "./ending.ts";
+import { newExchange, reportDueAt, reportFailed, reportSent } from "./exchange.ts";
+import { mayStart } from "./lease.ts";
+import { withNewsOf } from "./news.ts";
+import { applyOrders } from "./orders.ts";
+import { makeReport } from "./report.ts";
+import type { BootState, HostEvent, HostMessage, HostState } from "./types.ts";
+
+export type { HostEvent, HostMessage, HostState } from "./types.ts";
+
+/**
+ * A host at the start of its agent. `found`: ids of attempts of which an earlier start has left data. They
+ * are never started again; what lives of them is killed, and they are reported until the orders omit them.
+ */
+export function initialHost(found: string[] = []): HostState {
+  return {
+    attempts: Object.fromEntries(found.map((id) => [id, newAttempt(id, "run")])),
+    ordersSeen: 0,
+    reportWithinMs: Number.MAX_SAFE_INTEGER,
+    boot: { acked: false, running: false },
+    exchange: newExchange(),
+  };
+}
+
+/** What the host agent decides (`host-protocol.md`). Files, processes and sockets are its shell. */
+export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
+  apply(state, event, now) {
+    return withNewsOf(state, elapse(fold(state, event, now), now), now);
+  },
+
+  due(state, now) {
+    const attempts = Object.values(state.attempts);
+    const messages = attempts.flatMap((attempt) => dueForAttempt(attempt, mayStart(state, attempt, now)));
+    return [...messages, ...dueReport(state, now), ...dueProbe(state), ...dueExit(state, now)];
+  },
+
+  wakeAt(state) {
+    return earliest(reportDueAt(state), elapsesAt(state), state.ending?.by);
+  },
+};
+
+function fold(state: HostState, event: HostEvent, now: Instant): HostState {
+  switch (event.type) {
+    case "joined":
+      return { ...state, setup: event.setup, boot: { ...state.boot, nextAt: now } };
+    case "report_sent":
+      return reportSent(state, event.seq, now);
+    case "orders":
+      return applyOrders(state, event, now);
+    case "report_failed":
+      return reportFailed(state, event, now);
+    case "stale":
+      return endHost(state, { ...event, graceMs: SHORT_STOP_MS, silent: true }, now);
+    case "shutdown":
+      return endHost(state, { code: 0, reason: "told to end", graceMs: SHORT_STOP_MS }, now);
+    case "probed":
+      return { ...state, boot: probed(state, event, now) };
+    case "tick":
+      return state;
+    default:
+      return applyToAttempt(state, event, now);
+  }
+}
+
+function probed(
+  { boot, setup }: HostState,
+  { ok, output }: { ok: boolean; output: string },
+  now: Instant,
+): BootState {
+  if (!boot.running) return boot;
+  const next = { outcome: { ok, output }, acked: false, running: false };
+  return ok || setup === undefined ? next : { ...next, nextAt: now + setup.probe.intervalMs };
+}
+
+function dueReport(state: HostState, now: Instant): HostMessage[] {
+  const at = reportDueAt(state);
+  const message = at === undefined || at > now ? undefined : makeReport(state, now);
+  return message === undefined ? [] : [message];
+}
+
+function dueProbe({ setup, boot, ending }: HostState): HostMessage[] {
+  if (setup === undefined || !boot.running || ending !== undefined) return [];
+  return [{ to: "boot", kind: "probe", repeatedBy: "self", command: setup.probe.boot }];
+}

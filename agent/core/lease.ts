@@ -1,0 +1,29 @@
+import type { Instant } from "../../src/core/machine.ts";
+import { LEASE_KILL_MS } from "./bounds.ts";
+import type { AttemptState, HostState } from "./types.ts";
+
+/**
+ * When an attempt must begin to stop because the lease ends: early enough for its kill timeout and 30 s
+ * more (rule R4). A kill timeout above a third of the lease counts as a third: the lease is extended when
+ * less than two thirds are left, so anything above that would stop attempts of which the lease is in no
+ * danger.
+ */
+export function leaseStopAt(state: HostState, attempt: AttemptState): Instant | undefined {
+  if (state.leaseUntil === undefined) return undefined;
+  const longestMs = (state.setup?.leaseMs ?? 0) / 3;
+  return state.leaseUntil - LEASE_KILL_MS - Math.min(attempt.task?.killTimeoutMs ?? 0, longestMs);
+}
+
+/**
+ * When all trees must be killed, whatever grace they have left: the rest of the lease is for the kill
+ * itself.
+ */
+export function leaseKillAt(state: HostState): Instant | undefined {
+  return state.leaseUntil === undefined ? undefined : state.leaseUntil - LEASE_KILL_MS;
+}
+
+/** Whether an attempt may be started now: under a lease, and not only to be stopped again for its end. */
+export function mayStart(state: HostState, attempt: AttemptState, now: Instant): boolean {
+  const stopAt = leaseStopAt(state, attempt);
+  return state.ending === undefined && stopAt !== undefined && now < stopAt;
+}

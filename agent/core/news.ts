@@ -1,0 +1,51 @@
+import { MAX_LOG_BYTES } from "../../src/core/limits.ts";
+import { earliest, type Instant } from "../../src/core/machine.ts";
+import { MAX_REPORT_LOG_BYTES, OUTPUT_REPORT_DELAY_MS, START_REPORT_DELAY_MS } from "./bounds.ts";
+import { withNews } from "./exchange.ts";
+import { allUnackedBytes } from "./logs.ts";
+import type { AttemptState, HostState } from "./types.ts";
+
+/**
+ * By when what has changed must be reported. An end, a stop, an unkillable tree and the outcome of the boot
+ * probe at once; a start and output may wait a little, because each report has a price (`architecture.md`
+ * §9) and a command that ends quickly says all of it in one.
+ */
+export function withNewsOf(before: HostState, after: HostState, now: Instant): HostState {
+  let by = after.boot.outcome === before.boot.outcome ? undefined : now;
+  if (after.attempts !== before.attempts) {
+    for (const [id, attempt] of Object.entries(after.attempts)) {
+      const known = before.attempts[id];
+      if (attempt !== known) by = earliest(by, newsBy(after, known, attempt, now));
+    }
+  }
+  return by === undefined ? after : withNews(after, by);
+}
+
+function newsBy(
+  state: HostState,
+  before: AttemptState | undefined,
+  after: AttemptState,
+  now: Instant,
+): Instant | undefined {
+  const began = after.main === "running" && after.stop !== undefined && before?.stop === undefined;
+  const unkillable = after.kill.error !== null && before?.kill.error === null;
+  if (after.treeGone !== (before?.treeGone ?? false) || began || unkillable) return now;
+  if (sendable(after) > sendable(before)) return outputBy(state, now);
+  return after.main !== "over" && after.main !== before?.main ? now + START_REPORT_DELAY_MS : undefined;
+}
+
+/** What of its output the control plane will ever take: bytes beyond the cap are no news. */
+function sendable(attempt: AttemptState | undefined): number {
+  if (attempt === undefined) return 0;
+  const { stdout, stderr } = attempt.logs;
+  return Math.min(stdout.size, MAX_LOG_BYTES) + Math.min(stderr.size, MAX_LOG_BYTES);
+}
+
+/**
+ * A full report goes at once; while the control plane does not store what it is sent, there is no use in
+ * more.
+ */
+function outputBy(state: HostState, now: Instant): Instant {
+  const full = allUnackedBytes(state) >= MAX_REPORT_LOG_BYTES;
+  return Math.max(full ? now : now + OUTPUT_REPORT_DELAY_MS, state.exchange.logRetryAt ?? now);
+}

@@ -1,0 +1,89 @@
+import { MAX_REPORT_BYTES, MAX_REPORT_WAIT_MS } from "../../src/core/limits.ts";
+import type { Instant, Millis } from "../../src/core/machine.ts";
+import type { AttemptReport, LogPiece, Report, StreamName } from "../../src/schema/host.ts";
+import { MAX_REPORT_LOG_BYTES, REPORT_SLACK_BYTES } from "./bounds.ts";
+import { allUnackedBytes, shareLogBudget } from "./logs.ts";
+import type { AttemptState, HostMessage, HostState } from "./types.ts";
+
+type ReportMessage = Extract<HostMessage, { kind: "report" }>;
+
+/**
+ * The report that is owed now: full, because by webhook each one is (`host-protocol.md`, Report). The state
+ * comes first; log bytes fill what is left of 1 MiB. Its answer may be held only if it has nothing to
+ * acknowledge.
+ */
+export function makeReport(state: HostState, now: Instant): ReportMessage | undefined {
+  const { setup, exchange, boot } = state;
+  if (setup === undefined) return undefined;
+  const attempts = Object.values(state.attempts);
+  const report: Report = {
+    incarnation: setup.incarnation,
+    seq: exchange.seq + 1,
+    full: true,
+    ordersSeen: state.ordersSeen,
+    ...(boot.outcome === undefined || boot.acked ? {} : { boot: boot.outcome }),
+    attempts: attempts.map((attempt) => reportOfAttempt(attempt, now)),
+  };
+  const sendLogs = exchange.logRetryAt === undefined || exchange.logRetryAt <= now;
+  const pieces = sendLogs ? shareLogBudget(attempts, logBudget(report)) : [];
+  const waitMs = pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
+  const envelope = { to: setup.reportUrl, repeatedBy: "self" as const };
+  return { ...envelope, kind: "report", seq: report.seq, waitMs, report, pieces };
+}
+
+/** One attempt as the control plane is told of it, without log bytes. */
+export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptReport {
+  const { id, startedAt, endedAt, exit, startError, stop, kill, treeGone, timedOut } = attempt;
+  const log = logOf(attempt);
+  return {
+    id,
+    state: reportedState(attempt),
+    ...(startedAt === undefined ? {} : { startedAgoMs: Math.max(0, now - startedAt) }),
+    ...(endedAt === undefined ? {} : { endedAgoMs: Math.max(0, now - endedAt) }),
+    ...(treeGone && exit !== undefined ? { exit } : {}),
+    ...(treeGone && startError !== undefined ? { startError } : {}),
+    ...(timedOut ? { timedOut } : {}),
+    ...(stop === undefined && kill.tries === 0
+      ? {}
+      : { kill: { tries: kill.tries, error: kill.error, treeGone, by: "processes" } }),
+    ...(log === undefined ? {} : { log }),
+  };
+}
+
+/** `exited` and `gone` say that the tree is empty; an exit whose tree still lives is not told. */
+function reportedState(attempt: AttemptState): AttemptReport["state"] {
+  const { main, stop, exit, startError, treeGone } = attempt;
+  const known = exit !== undefined || startError !== undefined;
+  if (treeGone) return known ? "exited" : "gone";
+  if (stop !== undefined || (main === "over" && !known)) return "stopping";
+  return main === "waiting" ? "preparing" : "running";
+}
+
+function logOf({ logs }: AttemptState): Partial<Record<StreamName, LogPiece>> | undefined {
+  const { stdout, stderr } = logs;
+  if (stdout.size === 0 && stderr.size === 0) return undefined;
+  return {
+    ...(stdout.size > 0 ? { stdout: { from: stdout.acked, size: stdout.size } } : {}),
+    ...(stderr.size > 0 ? { stderr: { from: stderr.acked, size: stderr.size } } : {}),
+  };
+}
+
+/**
+ * Raw bytes for which there is room: base64 makes 4 of 3, and each piece of data has a name, quotes and
+ * padding.
+ */
+function logBudget(report: Report): number {
+  const pieceBytes = '"data":"",'.length + 4;
+  const around = REPORT_SLACK_BYTES + report.attempts.length * 2 * pieceBytes;
+  const left = MAX_REPORT_BYTES - new TextEncoder().encode(JSON.stringify(report)).length - around;
+  return Math.max(0, Math.min(MAX_REPORT_LOG_BYTES, Math.floor((left * 3) / 4)));
+}
+
+/** The host reports at least every probe interval, so no answer is held for longer than that. */
+function holdMs(state: HostState, now: Instant): Millis {
+  const { setup, exchange, reportWithinMs } = state;
+  const untilRetryMs =
+    exchange.logRetryAt !== undefined && allUnackedBytes(state) > 0 ? exchange.logRetryAt - now : Infinity;
+  const longestMs = Math.min(MAX_REPORT_WAIT_MS, setup?.probe.intervalMs ?? 0, reportWithinMs, untilRetryMs);
+  return Math.max(0, Math.floor(longestMs));
+}

@@ -1,0 +1,177 @@
+import type { Envelope, Instant, Millis } from "../../src/core/machine.ts";
+import type { HostSetup, Orders, Report, StartError, StreamName } from "../../src/schema/host.ts";
+import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
+
+/** One stream of one attempt: bytes written so far, and bytes that the control plane has stored. */
+export interface StreamState {
+  size: number;
+  acked: number;
+}
+
+/** A stop that has begun. It is never undone. */
+export interface StopState {
+  signal: SignalName;
+  /** When its grace is over. */
+  killAt: Instant;
+  /** The grace is over: the tree is being killed. */
+  killing: boolean;
+  /** The signal has been sent, or there was nobody to send it to. */
+  signaled: boolean;
+}
+
+/** One attempt as the host knows it. */
+export interface AttemptState {
+  id: string;
+  /** What the orders last said of it. `nothing`: they omit it. */
+  wanted: "run" | "stop" | "nothing";
+  /** What would be started. Absent: this host must not, or need not, start it. */
+  task?: TaskSpec;
+  /** The main process. `over`: it has ended, or will never be started. */
+  main: "waiting" | "running" | "over";
+  startedAt?: Instant;
+  endedAt?: Instant;
+  /** Neither `exit` nor `startError` when it is over: its status will never be known. */
+  exit?: Exit;
+  startError?: StartError;
+  /** Its time limit. */
+  deadline?: Instant;
+  timedOut: boolean;
+  stop?: StopState;
+  /** `tries`: those that found something to kill. `failed`: those of them that left something alive. */
+  kill: { tries: number; failed: number; error: string | null };
+  /** No process of it lives, nor ever will. */
+  treeGone: boolean;
+  logs: Record<StreamName, StreamState>;
+}
+
+/** The report that waits for its answer. */
+export interface SentReport {
+  seq: number;
+  at: Instant;
+  waitMs: Millis;
+  withLogs: boolean;
+  bootOk: boolean;
+}
+
+export interface ExchangeState {
+  /** Of the report sent last. */
+  seq: number;
+  sent?: SentReport;
+  /** By when what has changed since the last report must be reported. */
+  newsBy?: Instant;
+  /** Without news: when the next report goes. */
+  restUntil: Instant;
+  /** Back-off: no report before this. */
+  notBefore: Instant;
+  failures: number;
+  /**
+   * Sent log bytes were not acknowledged: when to send them again, and how often that has happened in a
+   * row.
+   */
+  logRetryAt?: Instant;
+  logStalls: number;
+}
+
+/** The boot probe: run until it has succeeded once, reported until that has been answered. */
+export interface BootState {
+  outcome?: { ok: boolean; output: string };
+  acked: boolean;
+  /** When to run it next; absent while it runs, and when it has succeeded. */
+  nextAt?: Instant;
+  running: boolean;
+}
+
+/** The agent is about to exit: when all attempts are gone and that has been reported, or at `by`. */
+export interface Ending {
+  code: number;
+  reason: string;
+  by: Instant;
+  /** Nothing is reported any more: another start of the agent speaks for this host. */
+  silent: boolean;
+}
+
+/** All that the agent knows. Plain data; instants are of the host's own monotonic clock. */
+export interface HostState {
+  setup?: HostSetup;
+  attempts: Record<string, AttemptState>;
+  /** Revision of the orders last applied. */
+  ordersSeen: number;
+  reportWithinMs: Millis;
+  leaseUntil?: Instant;
+  boot: BootState;
+  exchange: ExchangeState;
+  ending?: Ending;
+}
+
+/** What can happen to a host. Every event is legal in every state. */
+export type HostEvent =
+  /** Enrolled or joined. */
+  | { type: "joined"; setup: HostSetup }
+  /** The report `seq` is about to be sent. The lease that its answer grants counts from here (rule R4). */
+  | { type: "report_sent"; seq: number }
+  /** The report `seq` was answered. */
+  | { type: "orders"; seq: number; orders: Orders }
+  /** The report `seq` got no answer, or an error. `random` is in [0, 1): the jitter of the back-off. */
+  | { type: "report_failed"; seq: number; random: number; retryAfterMs?: Millis }
+  /** The control plane will never again listen to this start of the agent. */
+  | { type: "stale"; code: number; reason: string }
+  | { type: "launched"; id: string }
+  | { type: "launch_failed"; id: string; startError: StartError }
+  /** The id was ever started here, so it was not started now. */
+  | { type: "refused"; id: string }
+  /** The signal was sent. */
+  | { type: "signaled"; id: string }
+  /** The main process has ended; its tree may live. `null`: its status is lost. */
+  | { type: "exited"; id: string; exit: Exit | null }
+  /** Nothing of it lives, and it will never be started. `killed`: something had to be killed for that. */
+  | { type: "tree_gone"; id: string; killed: boolean }
+  /** A try of `kill_tree` has left something alive. */
+  | { type: "kill_failed"; id: string; error: string }
+  | { type: "output"; id: string; stream: StreamName; size: number }
+  /** Its data are deleted, its id is remembered. */
+  | { type: "forgotten"; id: string }
+  | { type: "probed"; ok: boolean; output: string }
+  /** The agent is told to end. */
+  | { type: "shutdown" }
+  | { type: "tick" };
+
+/** Log bytes that a report shall carry: `bytes` of them, from offset `from` on. */
+export interface LogPiecePlan {
+  id: string;
+  stream: StreamName;
+  from: number;
+  bytes: number;
+}
+
+/**
+ * What the agent owes. All are idempotent, and owed until an event says that they are done; the shell has
+ * one of a kind in flight for one destination (rule R7), but a newer `report` takes the place of one that
+ * is held.
+ */
+export type HostMessage = Envelope &
+  (
+    | {
+        kind: "report";
+        seq: number;
+        /** For how long the answer may be held; 0: not at all. */
+        waitMs: Millis;
+        /** Everything but the log bytes: those of `pieces` are filled in as `log.<stream>.data`. */
+        report: Report;
+        pieces: LogPiecePlan[];
+      }
+    /** Start it, unless this id was ever started or killed here. `launched`, `launch_failed` or `refused`. */
+    | { kind: "start"; id: string; task: TaskSpec }
+    /** Signal the main process. `signaled`. */
+    | { kind: "signal"; id: string; signal: SignalName }
+    /**
+     * Kill whatever lives of it, and never start it from now on. Done when nothing lives: `exited` (if the
+     * main process was running), then `tree_gone`; after `waitMs` in vain `kill_failed`.
+     */
+    | { kind: "kill_tree"; id: string; waitMs: Millis }
+    /** Delete its data, remember its id. `forgotten`. */
+    | { kind: "forget"; id: string }
+    /** Run the boot probe. `probed`. */
+    | { kind: "probe"; command: string }
+    /** End this process. */
+    | { kind: "exit"; code: number; reason: string }
+  );

@@ -1,0 +1,51 @@
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import type { Millis } from "../../src/core/machine.ts";
+import { errorText } from "../files.ts";
+import { baseEnvironment } from "./environment.ts";
+import { sendSignal } from "./kill.ts";
+
+/** A boot probe that takes longer has failed: a machine that hangs must be seen to hang. */
+const PROBE_TIMEOUT_MS: Millis = 60_000;
+/** How much of its output is kept: the end, because errors stand there (`host-protocol.md`, Boot). */
+const PROBE_OUTPUT_CHARS = 4_096;
+
+/**
+ * Runs the boot probe by `sh -c` once. Its output goes through a file, so that a service that it starts and
+ * that keeps the file open does not keep it waiting.
+ */
+export async function runBootProbe(
+  command: string,
+  file: string,
+  instance: string | undefined,
+): Promise<{ ok: boolean; output: string }> {
+  try {
+    const ok = await run(command, file, instance);
+    return { ok, output: readFileSync(file, "utf8").slice(-PROBE_OUTPUT_CHARS) };
+  } catch (error) {
+    return { ok: false, output: `The boot probe could not be run: ${errorText(error)}` };
+  }
+}
+
+function run(command: string, file: string, instance: string | undefined): Promise<boolean> {
+  const output = openSync(file, "w", 0o600);
+  try {
+    const child = spawn("/bin/sh", ["-c", command], {
+      cwd: "/",
+      env: { ...baseEnvironment(), ...(instance === undefined ? {} : { DROVER_INSTANCE: instance }) },
+      detached: true,
+      stdio: ["ignore", output, output],
+    });
+    // The negative pid is its process group: what the probe waits for hangs with it.
+    const late = setTimeout(() => sendSignal(-(child.pid ?? 0), "SIGKILL"), PROBE_TIMEOUT_MS);
+    return new Promise((resolve, reject) => {
+      child.once("error", reject);
+      child.once("exit", (code) => {
+        clearTimeout(late);
+        resolve(code === 0);
+      });
+    });
+  } finally {
+    closeSync(output);
+  }
+}

@@ -1,0 +1,103 @@
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { errorCode, makePrivateDir } from "../files.ts";
+
+/**
+ * How long a deleted attempt is remembered, so that it is never started again (`host-protocol.md`, Orders).
+ */
+const REMEMBER_MS = 30 * 86_400_000;
+
+/** Where the files of one attempt lie. */
+export interface AttemptDirs {
+  root: string;
+  /** The task's own directory. */
+  work: string;
+  tmp: string;
+  stdout: string;
+  stderr: string;
+  /** What the shim says of the end. */
+  exit: string;
+}
+
+/**
+ * The memory of which attempts were ever started here: `attempts/` has a folder for each that has data,
+ * `forgotten/` an empty file for each that has none any more. `/` of the id becomes `_`, which no part of
+ * an id can have.
+ */
+export class AttemptStore {
+  readonly #attempts: string;
+  readonly #forgotten: string;
+
+  constructor(stateDir: string) {
+    this.#attempts = join(stateDir, "attempts");
+    this.#forgotten = join(stateDir, "forgotten");
+    makePrivateDir(this.#attempts);
+    makePrivateDir(this.#forgotten);
+  }
+
+  dirsOf(id: string): AttemptDirs {
+    const root = join(this.#attempts, keyOf(id));
+    const at = (name: string) => join(root, name);
+    return {
+      root,
+      work: at("work"),
+      tmp: at("tmp"),
+      stdout: at("stdout"),
+      stderr: at("stderr"),
+      exit: at("exit"),
+    };
+  }
+
+  /** Ids of which an earlier start of the agent has left data. */
+  found(): string[] {
+    return readdirSync(this.#attempts).map(idOf);
+  }
+
+  /**
+   * Makes the folders of a new attempt. False if this id was ever claimed or forgotten here: it must not
+   * start.
+   */
+  claim(id: string): boolean {
+    const { root, work, tmp } = this.dirsOf(id);
+    if (existsSync(join(this.#forgotten, keyOf(id)))) return false;
+    try {
+      mkdirSync(root);
+    } catch (error) {
+      if (errorCode(error) === "EEXIST") return false;
+      throw error;
+    }
+    mkdirSync(work);
+    mkdirSync(tmp);
+    return true;
+  }
+
+  /** Remembers an id as one that must not be started, whether or not it ever was. */
+  ban(id: string): void {
+    if (!existsSync(this.dirsOf(id).root)) writeFileSync(join(this.#forgotten, keyOf(id)), "");
+  }
+
+  /**
+   * Deletes the data and keeps the id. In this order: a crash in between must not forget that it was
+   * started.
+   */
+  forget(id: string): void {
+    writeFileSync(join(this.#forgotten, keyOf(id)), "");
+    rmSync(this.dirsOf(id).root, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  /** Drops the memory of ids that were forgotten 30 days ago. */
+  prune(): void {
+    for (const name of readdirSync(this.#forgotten)) {
+      const file = join(this.#forgotten, name);
+      if (Date.now() - statSync(file).mtimeMs > REMEMBER_MS) rmSync(file);
+    }
+  }
+}
+
+function keyOf(id: string): string {
+  return id.replaceAll("/", "_");
+}
+
+function idOf(key: string): string {
+  return key.replaceAll("_", "/");
+}

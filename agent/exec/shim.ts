@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
+import { constants } from "node:os";
+import type { StartError } from "../../src/schema/host.ts";
+import type { Exit } from "../../src/schema/run.ts";
+import type { AttemptDirs } from "./dirs.ts";
+
+/**
+ * Runs "$@" and leaves its status as the last line of the file that is its own stderr. POSIX `sh`, nothing
+ * else, and no agent needed: it lives in a session of its own and waits on.
+ *
+ * - The traps keep it alive when its task signals its whole group (`kill 0`). Caught, and not ignored,
+ *   signals are back to normal in the task, and the shell acts on them only after its wait.
+ * - The task's stderr is descriptor 3: so nothing but what the shell itself says of the end stands in that
+ *   file.
+ * - `exec` replaces the subshell, and its arguments are read by no shell. Only if it fails does the trap
+ *   run; `$$` is the shim's pid there too. (A redirection of `exec` stays when it fails, hence not just
+ *   descriptor 2.)
+ * - One `write` of one line: whoever reads the file sees all of the line or nothing, so no rename is
+ *   needed.
+ */
+const SHIM = `trap : HUP INT QUIT USR1 USR2 PIPE ALRM TERM
+( trap 'echo unstarted >>"/proc/$$/fd/2"' EXIT; exec "$@" 2>&3 3>&- )
+echo "$?" >&2
+`;
+
+/** A shell says nothing of a child that one of these has ended. */
+const SILENT_SIGNALS = new Set([130, 141, 143]);
+
+const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+
+/** How the main process ended, as the shim saw it. */
+export type ShimEnd = { exit: Exit } | { startError: StartError } | { lost: true };
+
+/** The files of an attempt that the shim writes, or hands to its command. */
+export type ShimFiles = Pick<AttemptDirs, "stdout" | "stderr" | "exit">;
+
+/** Starts the shim with the command below it. Throws what the system says, before anything runs (E2BIG …). */
+export function spawnShim(
+  argv: string[],
+  cwd: string,
+  env: Record<string, string>,
+  outputs: ShimFiles,
+): Promise<ChildProcess> {
+  const files = [outputs.stdout, outputs.exit, outputs.stderr].map((file) => openSync(file, "a", 0o600));
+  try {
+    const child = spawn("/bin/sh", ["-c", SHIM, "drover", ...argv], {
+      cwd,
+      env,
+      detached: true,
+      stdio: ["ignore", ...files],
+    });
+    return new Promise((resolve, reject) => {
+      child.once("spawn", () => resolve(child));
+      child.once("error", reject);
+    });
+  } finally {
+    for (const file of files) closeSync(file);
+  }
+}
+
+/**
+ * Reads what the shim has left. A shell tells `exit 137` from SIGKILL only by what it says beside the
+ * status ("Killed"). So a status above 128 is a signal if the shell has said something, or if it is one of
+ * those of which shells are silent, or if this machine's shell never says anything (`shellTellsSignals`).
+ */
+export function readShimEnd(files: ShimFiles, shellTells: boolean): ShimEnd {
+  const match = /^(.*?)(\d+)\n$/s.exec(readFileSync(files.exit, "utf8"));
+  if (match === null) return { lost: true };
+  const [said, status] = [match[1] ?? "", Number(match[2])];
+  if (said.includes("unstarted\n")) return { startError: unstarted(status) };
+  const signal = SIGNAL_NAMES.get(status - 128);
+  const bySignal = signal !== undefined && (said !== "" || !shellTells || SILENT_SIGNALS.has(status));
+  const exit = { oomKilled: false, message: "" };
+  return { exit: bySignal ? { ...exit, code: null, signal } : { ...exit, code: status, signal: null } };
+}
+
+/**
+ * The command was there, and the system would not execute it: a script whose interpreter is missing, for
+ * one.
+ */
+function unstarted(status: number): StartError {
+  return status === 127
+    ? {
+        code: "command_not_found",
+        text: "The command, or the interpreter that its first line names, is missing.",
+      }
+    : { code: "not_executable", text: "The system refuses to execute the command: see its stderr." };
+}
+
+/**
+ * Whether this machine's `sh` says what signal has ended a child: dash does, bash as `sh` does not. Found
+ * out by ending one; `scratch` is a file for it to say so.
+ */
+export async function shellTellsSignals(scratch: string): Promise<boolean> {
+  rmSync(scratch, { force: true });
+  const files = { stdout: scratch, stderr: scratch, exit: scratch };
+  const child = await spawnShim(["/bin/sh", "-c", "kill -9 $$"], "/", {}, files);
+  await new Promise((resolve) => child.once("exit", resolve));
+  return /[a-z]/i.test(readFileSync(scratch, "utf8"));
+}

@@ -1,0 +1,170 @@
+import { join } from "node:path";
+import type { Instant, Millis } from "../src/core/machine.ts";
+import { OUTPUT_REPORT_DELAY_MS } from "./core/bounds.ts";
+import { hostMachine } from "./core/host.ts";
+import type { HostEvent, HostMessage, HostState } from "./core/types.ts";
+import { runBootProbe } from "./exec/boot-probe.ts";
+import type { Supervisor } from "./exec/supervisor.ts";
+import { errorText } from "./files.ts";
+import type { ControlPlane } from "./plane/control-plane.ts";
+import { exchangeReport, type ReadLog } from "./plane/exchange.ts";
+import { say } from "./say.ts";
+
+type ReportMessage = Extract<HostMessage, { kind: "report" }>;
+type Effect = Exclude<HostMessage, { kind: "report" | "exit" }>;
+
+/** The longest delay that a timer of Node takes. */
+const LONGEST_TIMER_MS: Millis = 2 ** 31 - 1;
+/** A decision whose time has come is not waited for in a tight loop if what it needs is still under way. */
+const SHORTEST_TIMER_MS: Millis = 5;
+
+export interface HostAgentOptions {
+  now: () => Instant;
+  stateDir: string;
+  instance: string | undefined;
+  /** Ends this process. */
+  exit: (code: number, reason: string) => void;
+}
+
+/**
+ * The shell around the machine of the host: apply an event, carry out what is due, arm one timer. It holds
+ * no rule; what it loses in a crash is owed again by the state of the next start.
+ */
+export class HostAgent {
+  readonly #options: HostAgentOptions;
+  #state: HostState;
+  #supervisor: Supervisor | undefined;
+  #plane: ControlPlane | undefined;
+  readonly #inFlight = new Set<string>();
+  #report: AbortController | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #looking = false;
+  #reachable = true;
+
+  constructor(state: HostState, options: HostAgentOptions) {
+    this.#state = state;
+    this.#options = options;
+  }
+
+  /** Begins to carry out what is due to attempts. */
+  supervise(supervisor: Supervisor): void {
+    this.#supervisor = supervisor;
+    this.tell({ type: "tick" });
+  }
+
+  /** Begins to report. */
+  connect(plane: ControlPlane, event: Extract<HostEvent, { type: "joined" }>): void {
+    this.#plane = plane;
+    this.tell(event);
+  }
+
+  /** Something has happened. */
+  tell(event: HostEvent): void {
+    const { now } = this.#options;
+    const at = now();
+    this.#state = hostMachine.apply(this.#state, event, at);
+    for (const message of hostMachine.due(this.#state, at)) this.#carry(message, at);
+    this.#arm(at);
+    this.#lookForOutput();
+  }
+
+  #carry(message: HostMessage, at: Instant): void {
+    if (message.kind === "report") this.#send(message, at);
+    else if (message.kind === "exit") this.#options.exit(message.code, message.reason);
+    else this.#begin(message);
+  }
+
+  #begin(message: Effect): void {
+    const key = `${message.kind} ${message.to}`;
+    const work = this.#inFlight.has(key) ? undefined : this.#perform(message);
+    if (work === undefined) return;
+    this.#inFlight.add(key);
+    work.then(
+      (event) => {
+        this.#inFlight.delete(key);
+        this.tell(event);
+      },
+      (error: unknown) => {
+        // It is owed still, so it is tried again at the next event; the next answer is one at the latest.
+        this.#inFlight.delete(key);
+        say(`${key} has failed: ${errorText(error)}`);
+      },
+    );
+  }
+
+  /** Carries one message out, unless what it takes is not there yet: then it stays owed. */
+  #perform(message: Effect): Promise<HostEvent> | undefined {
+    switch (message.kind) {
+      case "start":
+        return this.#supervisor?.start(message.id, message.task);
+      case "signal":
+        return this.#supervisor?.signal(message.id, message.signal);
+      case "kill_tree":
+        return this.#supervisor?.killTree(message.id, message.waitMs);
+      case "forget":
+        return this.#supervisor?.forget(message.id);
+      case "probe":
+        return this.#probe(message.command);
+    }
+  }
+
+  async #probe(command: string): Promise<HostEvent> {
+    const { stateDir, instance } = this.#options;
+    return { type: "probed", ...(await runBootProbe(command, join(stateDir, "boot-probe.log"), instance)) };
+  }
+
+  /**
+   * Sends a report in place of the one that may be held: that one says less, and its answer has no news for
+   * us.
+   */
+  #send(message: ReportMessage, at: Instant): void {
+    const [plane, supervisor] = [this.#plane, this.#supervisor];
+    if (plane === undefined || supervisor === undefined) return;
+    this.#report?.abort();
+    const report = new AbortController();
+    this.#report = report;
+    this.#state = hostMachine.apply(this.#state, { type: "report_sent", seq: message.seq }, at);
+    const readLog: ReadLog = (...args) => supervisor.readLog(...args);
+    void exchangeReport(plane, message, readLog, report.signal).then(({ event, failure }) => {
+      if (event === undefined) return;
+      this.#noteContact(failure);
+      this.tell(event);
+    });
+  }
+
+  #noteContact(failure: string | undefined): void {
+    const reachable = failure === undefined;
+    if (reachable !== this.#reachable) {
+      say(reachable ? "the control plane answers again" : `cannot report, and keeps trying: ${failure}`);
+    }
+    this.#reachable = reachable;
+  }
+
+  #arm(at: Instant): void {
+    clearTimeout(this.#timer);
+    const wakeAt = hostMachine.wakeAt(this.#state);
+    if (wakeAt === undefined) return;
+    const delayMs = Math.min(LONGEST_TIMER_MS, Math.max(SHORTEST_TIMER_MS, wakeAt - at));
+    this.#timer = setTimeout(() => this.tell({ type: "tick" }), delayMs);
+  }
+
+  /**
+   * Looks for output as long as there is an attempt that can have some: no kind of watch is as sure as a
+   * look.
+   */
+  #lookForOutput(): void {
+    if (this.#looking || !this.#mayHaveOutput()) return;
+    this.#looking = true;
+    setTimeout(() => {
+      this.#looking = false;
+      this.#supervisor?.lookForOutput();
+      this.#lookForOutput();
+    }, OUTPUT_REPORT_DELAY_MS);
+  }
+
+  #mayHaveOutput(): boolean {
+    return Object.values(this.#state.attempts).some(
+      ({ startedAt, treeGone }) => startedAt !== undefined && !treeGone,
+    );
+  }
+}

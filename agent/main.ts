@@ -1,0 +1,92 @@
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { makeClock } from "./clock.ts";
+import { initialHost } from "./core/host.ts";
+import { AttemptStore } from "./exec/dirs.ts";
+import { shellTellsSignals } from "./exec/shim.ts";
+import { Supervisor } from "./exec/supervisor.ts";
+import { readBootId, readResources } from "./facts.ts";
+import { errorText, makePrivateDir } from "./files.ts";
+import { HostAgent } from "./host-agent.ts";
+import { Refusal } from "./plane/control-plane.ts";
+import { REFUSED_EXIT_CODE } from "./plane/exchange.ts";
+import { joinControlPlane } from "./plane/join.ts";
+import { say } from "./say.ts";
+
+declare const DROVER_VERSION: string;
+
+const USAGE = `Usage: node drover-agent.mjs --url <control plane> --state <directory> [--code-file <file>]
+
+Makes this machine a host of Drover and runs what it is ordered to run.
+
+  --url        where the control plane is, such as https://drover.example.com
+  --state      where this host keeps its secret and the data of its attempts
+  --code-file  a file with the enrollment code; needed once
+  --version    print the version and exit
+`;
+
+const USAGE_EXIT_CODE = 2;
+
+interface Settings {
+  url: string;
+  stateDir: string;
+  codeFile: string | undefined;
+}
+
+/** Reads the command line. A number is the exit code of a call that ends right away. */
+function readArguments(): Settings | number {
+  const text = { type: "string" } as const;
+  const flag = { type: "boolean" } as const;
+  const options = { url: text, state: text, "code-file": text, version: flag, help: flag };
+  try {
+    const { values } = parseArgs({ options });
+    if (values.version || values.help) {
+      process.stdout.write(values.help ? USAGE : `${DROVER_VERSION}\n`);
+      return 0;
+    }
+    const { url, state } = values;
+    if (!url || !URL.canParse(url)) throw new Error("--url must be the URL of the control plane.");
+    if (!state) throw new Error("--state must name a directory.");
+    return { url, stateDir: resolve(state), codeFile: values["code-file"] };
+  } catch (error) {
+    process.stderr.write(`drover-agent: ${errorText(error)}\n\n${USAGE}`);
+    return USAGE_EXIT_CODE;
+  }
+}
+
+function exit(code: number, reason: string): never {
+  say(`ends: ${reason}`);
+  process.exit(code);
+}
+
+async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
+  makePrivateDir(stateDir);
+  const { DROVER_INSTANCE: instance } = process.env;
+  const now = makeClock();
+  const store = new AttemptStore(stateDir);
+  store.prune();
+  const agent = new HostAgent(initialHost(store.found()), { now, stateDir, instance, exit });
+  const joining = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.on(signal, () => {
+      joining.abort();
+      agent.tell({ type: "shutdown" });
+    });
+  }
+  const shellTells = await shellTellsSignals(join(stateDir, "shell-check"));
+  agent.supervise(new Supervisor({ store, now, instance, shellTells, tell: (event) => agent.tell(event) }));
+  try {
+    const facts = { bootId: readBootId(process.env), resources: readResources(process.env, stateDir) };
+    const { plane, setup } = await joinControlPlane({ url, stateDir, codeFile, ...facts }, joining.signal);
+    say(`is host ${setup.worker}, start ${setup.incarnation}`);
+    agent.connect(plane, { type: "joined", setup });
+  } catch (error) {
+    if (joining.signal.aborted) return;
+    const code = error instanceof Refusal ? REFUSED_EXIT_CODE : 1;
+    agent.tell({ type: "stale", code, reason: `cannot be a host: ${errorText(error)}` });
+  }
+}
+
+const settings = readArguments();
+if (typeof settings === "number") process.exitCode = settings;
+else await run(settings);

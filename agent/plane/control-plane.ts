@@ -1,0 +1,87 @@
+import type { Millis } from "../../src/core/machine.ts";
+import { type Answer, post } from "./http.ts";
+import { signedHeaders } from "./sign.ts";
+
+/** A clock that is wrong by less than this is not why a call was refused. */
+const CLOCK_ERROR_MS: Millis = 30_000;
+
+/** The control plane has answered, but not with what was asked for. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly status: number;
+  readonly retryAfterMs: Millis | undefined;
+
+  constructor(status: number, detail: string, retryAfterMs?: Millis) {
+    super(detail);
+    this.status = status;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/**
+ * The calls of one host. It keeps how far this machine's clock is off: hosts are not trusted to know the
+ * time.
+ */
+export class ControlPlane {
+  readonly secret: string;
+  #offsetMs: Millis = 0;
+
+  constructor(secret: string) {
+    this.secret = secret;
+  }
+
+  /** Posts without a signature. Rejects with a `Refusal`, or with what kept the answer from coming. */
+  async post(url: string, body: unknown, signal: AbortSignal): Promise<unknown> {
+    return contentOf(await post({ url, headers: {}, body: JSON.stringify(body), signal }));
+  }
+
+  /** Posts signed. A call that was refused while this clock was off is made again with the server's time. */
+  async postSigned(url: string, id: string, body: string, signal: AbortSignal): Promise<unknown> {
+    const answer = await this.#sign(url, id, body, signal);
+    if (answer.status !== 401 || !this.#learnOffset(answer)) return contentOf(answer);
+    return contentOf(await this.#sign(url, id, body, signal));
+  }
+
+  #sign(url: string, id: string, body: string, signal: AbortSignal): Promise<Answer> {
+    const headers = signedHeaders(this.secret, id, Date.now() + this.#offsetMs, body);
+    return post({ url, headers, body, signal });
+  }
+
+  #learnOffset({ headers }: Answer): boolean {
+    const offsetMs = Date.parse(headers.date ?? "") - Date.now();
+    if (!(Math.abs(offsetMs - this.#offsetMs) > CLOCK_ERROR_MS)) return false;
+    this.#offsetMs = offsetMs;
+    return true;
+  }
+}
+
+function contentOf({ status, headers, body }: Answer): unknown {
+  const content = parse(body);
+  if (status >= 200 && status < 300) {
+    if (content !== undefined) return content;
+    throw new Error(`The answer with status ${status} is no JSON: is this the control plane?`);
+  }
+  throw new Refusal(status, detailOf(content) || `status ${status}`, retryAfter(headers["retry-after"]));
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a problem document says for people; empty if the answer is none. */
+function detailOf(problem: unknown): string {
+  const detail: unknown =
+    typeof problem === "object" && problem !== null ? Reflect.get(problem, "detail") : undefined;
+  return typeof detail === "string" ? detail : "";
+}
+
+/** `Retry-After` is a number of seconds or a date (RFC 9110, 10.2.3). */
+function retryAfter(text: string | undefined): Millis | undefined {
+  if (text === undefined) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}

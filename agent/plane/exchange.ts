@@ -1,0 +1,71 @@
+import type { Orders, Report, StreamName } from "../../src/schema/host.ts";
+import type { HostEvent, HostMessage } from "../core/types.ts";
+import { errorText } from "../files.ts";
+import { type ControlPlane, Refusal } from "./control-plane.ts";
+
+type ReportMessage = Extract<HostMessage, { kind: "report" }>;
+
+/** Reads log bytes; fewer than asked for if there are no more. */
+export type ReadLog = (id: string, stream: StreamName, from: number, bytes: number) => Buffer;
+
+/** Exit code of an agent that the control plane does not, or no longer, take for this host. */
+export const REFUSED_EXIT_CODE = 3;
+
+/**
+ * Carries one report to the control plane and its answer back, as the event to apply. Never rejects;
+ * aborting it leaves nothing to apply, because a newer report is on its way.
+ */
+export async function exchangeReport(
+  plane: ControlPlane,
+  message: ReportMessage,
+  readLog: ReadLog,
+  signal: AbortSignal,
+): Promise<{ event?: HostEvent; failure?: string }> {
+  const { seq, waitMs, report, to } = message;
+  const url = waitMs > 0 ? `${to}?wait=${waitMs}ms` : to;
+  const id = `report_${report.incarnation}_${seq}`;
+  try {
+    const answer = await plane.postSigned(url, id, bodyOf(message, readLog), signal);
+    return { event: { type: "orders", seq, orders: ordersFrom(answer) } };
+  } catch (error) {
+    if (signal.aborted) return {};
+    if (error instanceof Refusal && (error.status === 409 || error.status === 410)) {
+      const reason = `the control plane no longer listens to this agent: ${error.message}`;
+      return { event: { type: "stale", code: REFUSED_EXIT_CODE, reason } };
+    }
+    const retryAfterMs = error instanceof Refusal ? error.retryAfterMs : undefined;
+    const failed: HostEvent = { type: "report_failed", seq, random: Math.random() };
+    const event = retryAfterMs === undefined ? failed : { ...failed, retryAfterMs };
+    return { event, failure: errorText(error) };
+  }
+}
+
+function bodyOf({ report, pieces }: ReportMessage, readLog: ReadLog): string {
+  const attempts: Report["attempts"] = report.attempts.map((attempt) => ({
+    ...attempt,
+    ...(attempt.log === undefined ? {} : { log: { ...attempt.log } }),
+  }));
+  const byId = new Map(attempts.map((attempt) => [attempt.id, attempt]));
+  for (const { id, stream, from, bytes } of pieces) {
+    const log = byId.get(id)?.log;
+    const piece = log?.[stream];
+    if (log === undefined || piece === undefined) continue;
+    log[stream] = { ...piece, from, data: readLog(id, stream, from, bytes).toString("base64") };
+  }
+  return JSON.stringify({ ...report, attempts });
+}
+
+function ordersFrom(answer: unknown): Orders {
+  // The cast is checked right below, as far as the machine relies on it: a schema library would double the
+  // memory.
+  const orders = answer as Orders;
+  const complete =
+    Number.isInteger(orders?.incarnation) &&
+    Number.isInteger(orders.revision) &&
+    Number.isInteger(orders.answers) &&
+    Array.isArray(orders.attempts) &&
+    typeof orders.logs === "object" &&
+    orders.logs !== null;
+  if (!complete) throw new Error("The answer to a report is incomplete: is this the control plane?");
+  return orders;
+}

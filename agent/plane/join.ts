@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import { arch, platform } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Resources } from "../../src/schema/common.ts";
+import type { EnrollRequest, HostSetup, JoinRequest } from "../../src/schema/host.ts";
+import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
+import { backoffMs } from "../core/exchange.ts";
+import { errorText, readIfThere, writeAtomically } from "../files.ts";
+import { say } from "../say.ts";
+import { ControlPlane, Refusal } from "./control-plane.ts";
+import { makeSecret } from "./sign.ts";
+
+declare const DROVER_VERSION: string;
+
+/** Answers that trying again cannot change. */
+const FINAL_STATUSES = new Set([400, 401, 403, 404, 409, 410, 413, 422]);
+
+export interface JoinOptions {
+  url: string;
+  stateDir: string;
+  /** Absent when this host is enrolled already. */
+  codeFile?: string | undefined;
+  bootId: string;
+  resources: Resources;
+}
+
+/** The host is one: it has a secret that the control plane knows, and a new incarnation. */
+export interface Joined {
+  plane: ControlPlane;
+  setup: HostSetup;
+}
+
+/**
+ * Makes this machine a host, or the host that it was (`host-protocol.md`, Joining). Tries until it
+ * succeeds; rejects with a `Refusal` if it never can, or if `signal` ends it.
+ */
+export async function joinControlPlane(options: JoinOptions, signal: AbortSignal): Promise<Joined> {
+  const setupFile = join(options.stateDir, "setup.json");
+  const stored = readIfThere(setupFile);
+  const plane = new ControlPlane(secretOf(options.stateDir));
+  const base = options.url.replace(/\/+$/, "");
+  const setup = await persist(signal, async (limit) =>
+    stored === undefined
+      ? plane.post(`${base}/v1/hosts/enroll`, enrollRequest(options, plane.secret), limit)
+      : plane.postSigned(
+          joinUrl(base, setupFrom(JSON.parse(stored))),
+          randomUUID(),
+          joinBody(options),
+          limit,
+        ),
+  );
+  writeAtomically(setupFile, `${JSON.stringify(setup)}\n`);
+  return { plane, setup };
+}
+
+/**
+ * Stored before it is sent: whoever crashes in between comes again with the same one, and gets the same
+ * answer.
+ */
+function secretOf(stateDir: string): string {
+  const file = join(stateDir, "secret");
+  const stored = readIfThere(file)?.trim();
+  if (stored) return stored;
+  const secret = makeSecret();
+  writeAtomically(file, `${secret}\n`);
+  return secret;
+}
+
+function enrollRequest({ codeFile, bootId, resources }: JoinOptions, secret: string): EnrollRequest {
+  const code = codeFile === undefined ? undefined : readIfThere(codeFile)?.trim();
+  if (!code) {
+    throw new Refusal(0, "This machine is not enrolled yet, and there is no code: pass one by --code-file.");
+  }
+  const agent = { version: DROVER_VERSION, os: platform(), arch: arch() };
+  return { code, secret, agent, bootId, resources };
+}
+
+function joinUrl(base: string, { worker }: HostSetup): string {
+  return `${base}/v1/hosts/${encodeURIComponent(worker)}/join`;
+}
+
+function joinBody({ bootId }: JoinOptions): string {
+  return JSON.stringify({ bootId } satisfies JoinRequest);
+}
+
+async function persist(
+  signal: AbortSignal,
+  attempt: (limit: AbortSignal) => Promise<unknown>,
+): Promise<HostSetup> {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(EXCHANGE_TIMEOUT_MS)]);
+      return setupFrom(await attempt(limit));
+    } catch (error) {
+      const refused = error instanceof Refusal ? error : undefined;
+      if (signal.aborted) throw error;
+      if (refused !== undefined && (refused.status === 0 || FINAL_STATUSES.has(refused.status)))
+        throw refused;
+      if (failures === 0) say(`cannot join yet, and keeps trying: ${errorText(error)}`);
+      const delayMs = Math.max(backoffMs(failures, Math.random()), refused?.retryAfterMs ?? 0);
+      await sleep(delayMs, undefined, { signal });
+    }
+  }
+}
+
+/** Believes an answer only if it has what everything else is built on. */
+function setupFrom(answer: unknown): HostSetup {
+  // The cast is checked right below, as far as the agent relies on it: a schema library would double its
+  // memory.
+  const setup = answer as HostSetup;
+  const complete =
+    typeof setup?.worker === "string" &&
+    typeof setup.reportUrl === "string" &&
+    Number.isInteger(setup.incarnation) &&
+    typeof setup.probe?.boot === "string" &&
+    setup.probe.intervalMs > 0 &&
+    setup.leaseMs > 0;
+  if (!complete) throw new Error("The answer to the enrollment is incomplete: is this the control plane?");
+  return setup;
+}

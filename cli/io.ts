@@ -1,0 +1,34 @@
+import { createColors } from "picocolors";
+import { type Sink, sinkOf } from "./sink.ts";
+
+/** What a verb knows of the process that it runs in. */
+export interface Io {
+  env: NodeJS.ProcessEnv;
+  cwd: string;
+  stdout: Sink;
+  stderr: Sink;
+  /** A person watches: what is going on may be drawn, and erased again. */
+  interactive: boolean;
+  /** One line for a person, on stderr. What stdout carries is for programs. */
+  say(line: string): Promise<void>;
+}
+
+/** The real one. */
+export function ioOfProcess(): Io {
+  const { env } = process;
+  const stdout = sinkOf(process.stdout, env);
+  const stderr = sinkOf(process.stderr, env);
+  return {
+    env,
+    cwd: process.cwd(),
+    stdout,
+    stderr,
+    interactive: stderr.isTerminal && (env.CI ?? "") === "",
+    say: (line) => stderr.write(`drover: ${line}\n`),
+  };
+}
+
+/** Colors for what is written to this sink: functions that do nothing where none are wanted. */
+export function colorsFor(sink: Sink) {
+  return createColors(sink.color);
+}

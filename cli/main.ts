@@ -1,0 +1,84 @@
+import { Command, CommanderError } from "commander";
+import { EXIT } from "./errors.ts";
+import { explain } from "./explain.ts";
+import { type Io, ioOfProcess } from "./io.ts";
+import { addAbort } from "./verbs/abort.ts";
+import { addLogs } from "./verbs/logs.ts";
+import { addPs } from "./verbs/ps.ts";
+import { addRun } from "./verbs/run.ts";
+import { addStatus } from "./verbs/status.ts";
+import { addUp } from "./verbs/up.ts";
+import { addWhy } from "./verbs/why.ts";
+import { addWorkers } from "./verbs/workers.ts";
+
+declare const DROVER_VERSION: string;
+
+const HELP = `
+Examples:
+  drover up                    start Drover on this machine
+  drover run -- make test      run a command as if it ran here
+  drover ps                    what runs, and what ran lately
+  drover why <run>             what a run waits for
+
+Which Drover: the one of \`drover up\` in this directory or one above it, or DROVER_URL with DROVER_TOKEN.`;
+
+/** Builds the command. A verb says with `exitWith` what it ends with, if that is not 0. */
+function programOf(io: Io, exitWith: (code: number) => void): Command {
+  const program = new Command("drover")
+    .description("Runs commands on machines that it boots, watches, reuses and destroys by itself.")
+    .version(`drover ${DROVER_VERSION}`, "--version", "print the version")
+    .helpOption("-h, --help", "print this help")
+    .helpCommand("help [verb]", "print the help of a verb")
+    .addHelpText("after", HELP)
+    .enablePositionalOptions()
+    .configureHelp({ showGlobalOptions: false })
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "drover: ")) })
+    .exitOverride();
+  addUp(program, exitWith);
+  addRun(program, io, exitWith);
+  addPs(program, io);
+  addStatus(program, io);
+  addLogs(program, io);
+  addAbort(program, io, exitWith);
+  addWhy(program, io);
+  addWorkers(program, io);
+  for (const verb of program.commands) {
+    verb.showHelpAfterError(`Try: drover ${verb.name()} --help`);
+  }
+  program.showHelpAfterError("Try: drover --help");
+  return program;
+}
+
+/** Runs the command line and returns the exit code. Never throws. */
+async function main(io: Io, args: readonly string[]): Promise<number> {
+  let exitCode = 0;
+  const program = programOf(io, (code) => {
+    exitCode = code;
+  });
+  try {
+    if (args.length === 0) await io.stdout.write(program.helpInformation() + HELP.concat("\n"));
+    else await program.parseAsync(args, { from: "user" });
+    return exitCode;
+  } catch (error) {
+    // The parser has printed its own complaint, or the help that was asked for.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT.drover;
+    const { lines, exitCode: code } = explain(error, io);
+    await sayAll(io, lines);
+    return code;
+  }
+}
+
+async function sayAll(io: Io, lines: readonly string[]): Promise<void> {
+  const [first, ...rest] = lines;
+  if (first === undefined) return;
+  try {
+    await io.say(first);
+    for (const line of rest) await io.stderr.write(`  ${line}\n`);
+  } catch {
+    // There is nobody left to be told. The exit code says it.
+  }
+}
+
+// Everything has been written when `main` is over; what is still open (a connection, a signal handler) must not hold
+// the command up.
+process.exit(await main(ioOfProcess(), process.argv.slice(2)));

@@ -1,0 +1,69 @@
+import { InvalidArgumentError } from "commander";
+import type { StateFilter } from "../client/runs.ts";
+import { RUN_STATE_NAMES } from "../client/states.ts";
+import { parseDuration } from "../src/core/duration.ts";
+import { parseSize } from "../src/core/size.ts";
+
+/** What `--state` of a list of runs takes (`api.md`, States). */
+export const STATE_WORDS: readonly StateFilter[] = [...RUN_STATE_NAMES, "done", "all"];
+
+/** Checks a duration. It stays text: the wire carries it as people write it. */
+export function duration(text: string): string {
+  if (parseDuration(text) !== undefined) return text;
+  throw new InvalidArgumentError("It must be a duration with its unit, such as 250ms, 10s or 1h30m.");
+}
+
+/** A duration that is longer than nothing. */
+export function positiveDuration(text: string): string {
+  if ((parseDuration(duration(text)) ?? 0) > 0) return text;
+  throw new InvalidArgumentError("It must be longer than nothing, such as 10s or 1h30m.");
+}
+
+/** Checks a size. It stays text, as durations do. */
+export function size(text: string): string {
+  if (parseSize(text) !== undefined) return text;
+  throw new InvalidArgumentError("It must be a number of bytes, or a size such as 64KiB, 512MiB or 2GB.");
+}
+
+/** A path of a directory; whether it exists is for the machine to say. */
+export function path(text: string): string {
+  if (text !== "") return text;
+  throw new InvalidArgumentError("It must be the path of a directory.");
+}
+
+/** A whole number from `least` to `most`. */
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
+}
+
+/** One of some words; given more than once, all of them are meant. */
+export function words<Word>(allowed: readonly Word[]) {
+  return (text: string, before: Word[] = []): Word[] => {
+    const word = allowed.find((candidate) => String(candidate) === text);
+    if (word !== undefined) return [...before, word];
+    throw new InvalidArgumentError(`It must be one of: ${allowed.join(", ")}.`);
+  };
+}
+
+/** `name=value`, any number of times; the last of a name counts. */
+export function pair(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("It must be written name=value.");
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
+/** `NAME=value`, or `NAME` alone for the value that it has here. */
+export function environment(env: NodeJS.ProcessEnv) {
+  return (text: string, before: Record<string, string> = {}): Record<string, string> => {
+    if (text.includes("=")) return pair(text, before);
+    const value = env[text];
+    if (value !== undefined) return { ...before, [text]: value };
+    throw new InvalidArgumentError(
+      `${text} is not set here. Write ${text}=value, or ${text}= for an empty one.`,
+    );
+  };
+}

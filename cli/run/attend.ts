@@ -1,0 +1,88 @@
+import type { Client } from "../../client/client.ts";
+import type { RunStatus } from "../../src/schema/run.ts";
+import type { Interrupts } from "../interrupts.ts";
+import type { Io } from "../io.ts";
+import { watchProgress } from "../progress.ts";
+import { OutputClosed, type Sink } from "../sink.ts";
+
+/** What became of a run that was attended. */
+export interface Attended {
+  status: RunStatus;
+  /** The exit code to end with if the run was aborted: it was this command that asked for it. */
+  abortedAs?: number;
+}
+
+export interface Attendance {
+  io: Io;
+  client: Client;
+  run: string;
+  /** Resolves when the run has been accepted. */
+  accepted: Promise<unknown>;
+  /** Where the command's output goes. */
+  sinks: { stdout: Sink; stderr: Sink };
+  interrupts: Interrupts;
+  /** Ends all that is going on here, and leaves the run alone. */
+  leave: AbortSignal;
+}
+
+/** For how long a run that goes on may be out of sight before this command gives up. */
+const OUT_OF_SIGHT_MS = 120_000;
+const PATIENCE = { unreachableMs: OUT_OF_SIGHT_MS, busyMs: OUT_OF_SIGHT_MS };
+
+/**
+ * Waits until a run is accepted, then copies its output as it comes, byte for byte, until the run has ended and its last byte is written.
+ *
+ * The first interrupt aborts the run; its output and its end are still waited for. So does a reader that has gone
+ * away: a local command would be ended by SIGPIPE then. Both are said in `abortedAs`.
+ */
+export async function attend(attendance: Attendance): Promise<Attended> {
+  const { io, client, run, accepted, sinks, interrupts, leave } = attendance;
+  const progress = watchProgress(io, client, run);
+  let abortedAs: number | undefined;
+
+  const abort = async (exitCode: number, reason: string, line: string) => {
+    if (abortedAs !== undefined) return;
+    abortedAs = exitCode;
+    await progress.stop();
+    await quietly(io.say(line));
+    await accepted;
+    await client.runs.abort(run, { reason, signal: leave, patience: PATIENCE });
+  };
+  const interrupted = interrupts.first.then(({ signal, exitCode }) =>
+    abort(
+      exitCode,
+      `${signal} to drover run`,
+      `Aborting run ${run} and waiting for its end (Ctrl-C again leaves it alone).`,
+    ),
+  );
+  const copy = async (stream: "stdout" | "stderr") => {
+    try {
+      const wish = { task: "main", stream, follow: true, signal: leave, unreachableMs: OUT_OF_SIGHT_MS };
+      for await (const bytes of client.runs.logs(run, wish)) {
+        await progress.stop();
+        await sinks[stream].write(bytes);
+      }
+    } catch (error) {
+      if (!(error instanceof OutputClosed)) throw error;
+      const reason = "nobody reads its output any more";
+      await abort(error.exitCode, reason, `Aborting run ${run}: ${reason}.`);
+    }
+  };
+  const toTheEnd = async () => {
+    await accepted;
+    const ended = client.runs.wait(run, { signal: leave, patience: PATIENCE });
+    const [status] = await Promise.all([ended, copy("stdout"), copy("stderr")]);
+    return { status, abortedAs };
+  };
+  try {
+    // An abort that cannot be delivered ends this, too; one that is delivered, or never asked for, does not.
+    return await Promise.race([toTheEnd(), interrupted.then(() => new Promise<never>(() => {}))]);
+  } finally {
+    await progress.stop();
+  }
+}
+
+/** What cannot be said because stderr is gone does not matter. */
+async function quietly(work: Promise<void>): Promise<void> {
+  await work.catch(() => {});
+}

@@ -1,0 +1,56 @@
+import type { Command } from "commander";
+import type { Client } from "../../client/client.ts";
+import type { LogWish } from "../../client/logs.ts";
+import { connect } from "../context.ts";
+import type { Io } from "../io.ts";
+import { size } from "../options.ts";
+
+interface LogsFlags {
+  follow?: boolean;
+  stdout?: boolean;
+  stderr?: boolean;
+  tail?: string;
+  task: string;
+}
+
+const HELP = `
+The bytes come as they were written: stdout to stdout, stderr to stderr. What both wrote is in the order of each, not
+in an order between them.
+
+Examples:
+  drover logs build-17
+  drover logs -f build-17
+  drover logs --stderr --tail 4KiB build-17`;
+
+/** `drover logs`: the output of a run. */
+export function addLogs(program: Command, io: Io): void {
+  program
+    .command("logs")
+    .summary("show the output of a run")
+    .description("Shows what a run has written.")
+    .argument("<run>", "the run's id")
+    .option("-f, --follow", "go on until the run has written its last byte")
+    .option("--stdout", "only what it wrote to stdout")
+    .option("--stderr", "only what it wrote to stderr")
+    .option("--tail <size>", "only the end of each, such as 64KiB", size)
+    .option("--task <name>", "the task of the run", "main")
+    .addHelpText("after", HELP)
+    .action(async (id: string, flags: LogsFlags) => {
+      await copy(io, connect(io).client, id, flags);
+    });
+}
+
+async function copy(io: Io, client: Client, id: string, flags: LogsFlags): Promise<void> {
+  // A short question first: that nothing answers, or that there is no such run, is said at once and not after the
+  // patience that a long stream has.
+  await client.runs.get(id);
+  const both = flags.stdout === flags.stderr;
+  const streams = (["stdout", "stderr"] as const).filter((stream) => both || flags[stream]);
+  const { follow, tail, task } = flags;
+  await Promise.all(
+    streams.map(async (stream) => {
+      const wish: LogWish = { task, stream, follow, tail };
+      for await (const bytes of client.runs.logs(id, wish)) await io[stream].write(bytes);
+    }),
+  );
+}

@@ -1,0 +1,125 @@
+import type { Command } from "commander";
+import type { Client } from "../../client/client.ts";
+import type { RunFilter } from "../../client/run-lists.ts";
+import type { RunSummary } from "../../src/schema/run.ts";
+import { connect } from "../context.ts";
+import { troublesOf } from "../explain.ts";
+import type { Io } from "../io.ts";
+import { pair, STATE_WORDS, wholeNumber, words } from "../options.ts";
+import { elapsed, table } from "../text.ts";
+
+interface PsFlags {
+  all?: boolean;
+  state?: (typeof STATE_WORDS)[number][];
+  label?: Record<string, string>;
+  pool?: string;
+  limit: number;
+  json?: boolean;
+}
+
+/** How many of the latest runs stand beside those that go on. */
+const RECENT_RUNS = 10;
+/** Runs in one request. */
+const PAGE_RUNS = 1_000;
+
+const HELP = `
+Without --all or --state: every run that goes on, and the latest ${RECENT_RUNS}.
+
+Examples:
+  drover ps
+  drover ps --state failed --state unknown --label team=web
+  drover ps --all --limit 1000 --json | jq -r '.[].id'`;
+
+/** `drover ps`: runs, newest first. */
+export function addPs(program: Command, io: Io): void {
+  program
+    .command("ps")
+    .summary("list runs")
+    .description("Lists runs, newest first.")
+    .option("-a, --all", "runs in every state")
+    .option(
+      "--state <state>",
+      `only runs in this state (repeatable): ${STATE_WORDS.join(", ")}`,
+      words(STATE_WORDS),
+    )
+    .option("-l, --label <name=value>", "only runs with this label (repeatable: all of them)", pair)
+    .option("--pool <name>", "only runs of this pool")
+    .option("--limit <number>", "at most so many", wholeNumber(1, 1_000_000), 100)
+    .option("--json", "print the runs as a JSON list")
+    .addHelpText("after", HELP)
+    .action(async (flags: PsFlags) => {
+      const { runs, troubles } = await select(connect(io).client, flags);
+      const shown = runs.slice(0, flags.limit);
+      await io.stdout.write(flags.json ? `${JSON.stringify(shown, null, 2)}\n` : view(shown, io));
+      for (const trouble of troubles) await io.say(trouble);
+      if (runs.length > shown.length)
+        await io.say(`There are more runs; --limit shows more than ${flags.limit}.`);
+    });
+}
+
+interface Selection {
+  runs: RunSummary[];
+  /** Pools of which runs may be missing here. */
+  troubles: string[];
+}
+
+/** The runs that are asked for, and one more than the limit if there are more. */
+async function select(client: Client, flags: PsFlags): Promise<Selection> {
+  const wanted = flags.limit + 1;
+  const filter = { labels: flags.label, pool: flags.pool };
+  if (flags.all || flags.state !== undefined) {
+    return await take(client, { ...filter, states: flags.state ?? ["all"] }, wanted);
+  }
+  const [live, recent] = await Promise.all([
+    take(client, { ...filter, states: ["pending", "running"] }, wanted),
+    take(client, { ...filter, states: ["all"] }, RECENT_RUNS),
+  ]);
+  return {
+    runs: newestFirst([...live.runs, ...recent.runs]),
+    troubles: [...new Set([...live.troubles, ...recent.troubles])],
+  };
+}
+
+/** Reads pages until there are `count` runs. */
+async function take(client: Client, filter: RunFilter, count: number): Promise<Selection> {
+  const runs: RunSummary[] = [];
+  const troubles: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const limit = Math.min(count - runs.length, PAGE_RUNS);
+    const page = await client.runs.list({ ...filter, limit, cursor });
+    runs.push(...page.items);
+    troubles.push(...troublesOf(page.service));
+    cursor = page.next ?? undefined;
+  } while (cursor !== undefined && runs.length < count);
+  return { runs, troubles };
+}
+
+/** Two lists were not read in the same moment: of a run that is in both, the later version counts. */
+function newestFirst(runs: readonly RunSummary[]): RunSummary[] {
+  const byId = new Map<string, RunSummary>();
+  for (const run of runs) {
+    const seen = byId.get(run.id);
+    if (seen === undefined || run.version > seen.version) byId.set(run.id, run);
+  }
+  const sorted = [...byId.values()];
+  return sorted.sort((a, b) => compare(b.submittedAt, a.submittedAt) || compare(b.id, a.id));
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function view(runs: readonly RunSummary[], io: Io): string {
+  const headings = ["RUN", "STATE", "EXIT", "AGE", "TOOK", "WORKER", "COMMAND"];
+  const rows = runs.map((run) => [
+    run.id,
+    run.state,
+    run.exitCode === null ? "" : String(run.exitCode),
+    elapsed(run.submittedAt, null),
+    elapsed(run.startedAt, run.finishedAt),
+    run.worker ?? "",
+    run.command,
+  ]);
+  return table(headings, rows, io.stdout.isTerminal ? io.stdout.columns() : Number.POSITIVE_INFINITY);
+}

@@ -1,0 +1,153 @@
+import type { Command } from "commander";
+import type { Client } from "../../client/client.ts";
+import { ApiError, UnreachableError } from "../../client/errors.ts";
+import type { RunStatus } from "../../src/schema/run.ts";
+import { type Context, connect } from "../context.ts";
+import { CliError } from "../errors.ts";
+import { type Interrupts, listenForInterrupts } from "../interrupts.ts";
+import type { Io } from "../io.ts";
+import { duration, environment, pair, path, positiveDuration, size, wholeNumber } from "../options.ts";
+import { attend } from "../run/attend.ts";
+import { flagOfPointer, type NamedSpec, type SpecFlags, specOf } from "../run/spec.ts";
+import { printable } from "../text.ts";
+import { verdictOf } from "../verdict.ts";
+
+interface RunFlags extends SpecFlags {
+  detach?: boolean;
+  json?: boolean;
+}
+
+const HELP = `
+Output is copied as it comes, byte for byte: stdout to stdout, stderr to stderr. The exit code is the command's own, or
+  124  it took longer than --timeout       126  it is not executable
+  125  Drover failed, or it was aborted    127  it was not found
+  128+n  signal n ended it
+
+Ctrl-C aborts the run and waits for its end; a second Ctrl-C leaves it alone. With --json stdout has the final status
+and nothing else, and the command's output goes to stderr.
+
+Examples:
+  drover run -- make test
+  drover run --cpus 4 --memory 2GiB --timeout 30m -- npm test
+  drover run --env CI=1 --env GITHUB_TOKEN -- ./release.sh
+  id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
+
+/** `drover run`: runs a command on a machine of Drover's as if it ran here. */
+export function addRun(program: Command, io: Io, exitWith: (code: number) => void): void {
+  program
+    .command("run")
+    .summary("run a command and show its output")
+    .description("Runs a command on a machine that Drover finds or boots for it, as if it ran here.")
+    .usage("[options] -- <command> [argument...]")
+    .argument("[argv...]", "the command and its arguments")
+    .option("-d, --detach", "print the run's id and leave it alone")
+    .option("--dir <path>", "the directory to run in (default with a local Drover: this one)", path)
+    .option("--pool <name>", "the pool of machines to run on (default: default)")
+    .option(
+      "-e, --env <name[=value]>",
+      "a variable; without a value, as it is here (repeatable)",
+      environment(io.env),
+    )
+    .option("--timeout <duration>", "stop it this long after it got its machine", positiveDuration)
+    .option("-l, --label <name=value>", "a label to find it by (repeatable)", pair)
+    .option("--id <id>", "choose the run's id; the same id finds the same run again")
+    .option("--cpus <number>", "virtual CPUs that it needs (default: 1)", wholeNumber(0, 1_024))
+    .option("--memory <size>", "memory that it needs (default: 256MiB)", size)
+    .option("--priority <number>", "1 to 100, higher first (default: 50)", wholeNumber(1, 100))
+    .option("--queue-timeout <duration>", "give up if it gets no machine for this long", positiveDuration)
+    .option(
+      "--kill-timeout <duration>",
+      "time between asking it to end and killing it (default: 5s)",
+      duration,
+    )
+    .option("--json", "print the final status as JSON on stdout")
+    .passThroughOptions()
+    .addHelpText("after", HELP)
+    .action(async (argv: string[], flags: RunFlags) => exitWith(await run(io, argv, flags)));
+}
+
+async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
+  if (argv.length === 0) {
+    throw new CliError("No command given.", ["Write it after two dashes: drover run -- make test"]);
+  }
+  const { client, context } = connect(io);
+  const spec = specOf(argv, flags, context, io.cwd);
+  if (flags.detach) {
+    const status = await submit(client, spec);
+    await io.stdout.write(flags.json ? `${JSON.stringify(status, null, 2)}\n` : `${status.id}\n`);
+    return 0;
+  }
+  const interrupts = listenForInterrupts();
+  const leave = new AbortController();
+  try {
+    return await Promise.race([
+      toTheEnd(io, client, spec, flags, { interrupts, leave: leave.signal }),
+      interrupts.second.then(async ({ exitCode }) => {
+        await io.say(leftAlone(spec.id, context));
+        return exitCode;
+      }),
+    ]);
+  } finally {
+    leave.abort();
+    interrupts.release();
+  }
+}
+
+async function toTheEnd(
+  io: Io,
+  client: Client,
+  spec: NamedSpec,
+  flags: RunFlags,
+  ending: { interrupts: Interrupts; leave: AbortSignal },
+): Promise<number> {
+  const run = spec.id;
+  let isAccepted = false;
+  const accepted = submit(client, spec).then(() => {
+    isAccepted = true;
+  });
+  const sinks = { stdout: flags.json ? io.stderr : io.stdout, stderr: io.stderr };
+  const { status, abortedAs } = await attend({ io, client, run, accepted, sinks, ...ending }).catch(
+    (error) => {
+      throw isAccepted ? outOfSight(error, run) : error;
+    },
+  );
+  const verdict = verdictOf(status, abortedAs);
+  if (verdict.message !== undefined) await io.say(verdict.message);
+  if (flags.json) await io.stdout.write(`${JSON.stringify(status, null, 2)}\n`);
+  return verdict.exitCode;
+}
+
+async function submit(client: Client, spec: NamedSpec): Promise<RunStatus> {
+  try {
+    return (await client.runs.submit(spec)).run;
+  } catch (error) {
+    if (error instanceof ApiError && error.errors.length > 0) {
+      const wrong = error.errors.map(({ pointer, detail }) => `${flagOfPointer(pointer)}: ${detail}`);
+      throw new CliError("This run is not accepted.", wrong.map(printable));
+    }
+    if (error instanceof ApiError && error.code === "run_exists") {
+      throw new CliError(error.detail, [
+        `Choose another --id, or look at that run: drover status ${spec.id}`,
+      ]);
+    }
+    if (error instanceof UnreachableError && !error.neverSent) {
+      throw new CliError(`Drover at ${error.url} does not answer: ${error.reason}.`, [
+        `It may have got the run, as ${spec.id}. When it answers again: drover status ${spec.id}`,
+      ]);
+    }
+    throw error;
+  }
+}
+
+/** The run has been accepted: whatever fails now fails here, and the person must know that it may go on. */
+function outOfSight(error: unknown, run: string): unknown {
+  if (!(error instanceof UnreachableError)) return error;
+  return new CliError(`Lost sight of run ${run}, which may go on: ${error.message}.`, [
+    `Look for it later: drover status ${run}, or drover logs -f ${run}`,
+  ]);
+}
+
+function leftAlone(run: string, context: Context): string {
+  const where = context.file === undefined ? "" : " (as long as `drover up` runs)";
+  return `Left run ${run} alone${where}. Come back to it: drover logs -f ${run}, drover status ${run}`;
+}

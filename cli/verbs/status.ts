@@ -1,0 +1,85 @@
+import type { Command } from "commander";
+import type { RunStatus } from "../../src/schema/run.ts";
+import { connect } from "../context.ts";
+import { colorsFor, type Io } from "../io.ts";
+import { elapsed, fields, printable, quoteArgv } from "../text.ts";
+
+const HELP = `
+Examples:
+  drover status build-17
+  drover status --json build-17 | jq .exitCode`;
+
+/** `drover status`: one run, whole. */
+export function addStatus(program: Command, io: Io): void {
+  program
+    .command("status")
+    .summary("show one run")
+    .description("Shows one run: its state, times, placements and latest events.")
+    .argument("<run>", "the run's id")
+    .option("--json", "print the status as JSON")
+    .addHelpText("after", HELP)
+    .action(async (id: string, flags: { json?: boolean }) => {
+      const status = await connect(io).client.runs.get(id);
+      await io.stdout.write(flags.json ? `${JSON.stringify(status, null, 2)}\n` : view(status, io));
+    });
+}
+
+function view(run: RunStatus, io: Io): string {
+  const labels = Object.entries(run.labels).map(([name, value]) => `${name}=${value}`);
+  const top: [string, string][] = [
+    ["Run", run.id],
+    ["State", stateLine(run)],
+    ["Why", run.failure === null ? "" : `${run.failure.text} (${run.failure.code})`],
+    ["Aborted", run.abort === null ? "" : `by ${run.abort.by}: ${run.abort.reason}`],
+    ["Command", commandOf(run)],
+    ["Directory", textOf(run.spec.dir)],
+    ["Labels", labels.join(" ")],
+    ["Pool", run.pool],
+    ["Worker", run.placements.at(-1)?.worker ?? ""],
+    ["Submitted", `${run.submittedAt} (${elapsed(run.submittedAt, null)} ago)`],
+    ["Placed", after(run.placedAt, run.submittedAt)],
+    ["Started", after(run.startedAt, run.placedAt ?? run.submittedAt)],
+    ["Finished", after(run.finishedAt, run.startedAt ?? run.submittedAt)],
+  ];
+  const { bold } = colorsFor(io.stdout);
+  return fields(top, bold) + tasksView(run, bold);
+}
+
+function tasksView(run: RunStatus, bold: (text: string) => string): string {
+  let text = "";
+  for (const task of run.tasks) {
+    text += `\n${bold(`Task ${printable(task.name)}`)}: ${task.phase}\n`;
+    for (const attempt of task.attempts) {
+      text += printable(`  attempt ${attempt.id}: ${attempt.state} ${exitText(attempt.exit)}`).trimEnd();
+      text += "\n";
+    }
+    for (const event of task.events) {
+      text += `  ${event.at}  ${printable(event.type)}: ${printable(event.message)}\n`;
+    }
+  }
+  return text;
+}
+
+function stateLine(run: RunStatus): string {
+  if (run.signal !== null) return `${run.state}, ended by ${run.signal} (exit code ${run.exitCode})`;
+  return run.exitCode === null ? run.state : `${run.state}, exit code ${run.exitCode}`;
+}
+
+function exitText(exit: RunStatus["tasks"][number]["attempts"][number]["exit"]): string {
+  if (exit === null) return "";
+  const how = exit.signal === null ? `with exit code ${exit.code}` : `by ${exit.signal}`;
+  return `${how}${exit.oomKilled ? ", out of memory" : ""}${exit.message === "" ? "" : `: ${exit.message}`}`;
+}
+
+function after(at: string | null, since: string): string {
+  return at === null ? "" : `${at} (after ${elapsed(since, at)})`;
+}
+
+function commandOf(run: RunStatus): string {
+  const { argv } = run.spec;
+  return Array.isArray(argv) ? quoteArgv(argv.map(String)) : "";
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

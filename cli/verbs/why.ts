@@ -1,0 +1,71 @@
+import type { Command } from "commander";
+import type { Client } from "../../client/client.ts";
+import { ApiError } from "../../client/errors.ts";
+import type { Why } from "../../src/schema/run.ts";
+import { connect } from "../context.ts";
+import { CliError } from "../errors.ts";
+import { colorsFor, type Io } from "../io.ts";
+import { briefDuration, fields, printable } from "../text.ts";
+
+const HELP = `
+Examples:
+  drover why build-17
+  drover why --json w-3f9a`;
+
+/** `drover why`: why a run or a worker is in its state, and what happens next. */
+export function addWhy(program: Command, io: Io): void {
+  program
+    .command("why")
+    .summary("say what a run or a worker waits for")
+    .description("Says why a run or a worker is in its state, what happens next, and when.")
+    .argument("<run|worker>", "the id of a run or of a worker")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", HELP)
+    .action(async (id: string, flags: { json?: boolean }) => {
+      const why = await whyOf(connect(io).client, id);
+      await io.stdout.write(flags.json ? `${JSON.stringify(why, null, 2)}\n` : view(why, io));
+    });
+}
+
+/** Runs and workers have names of one kind: what is no run may be a worker. */
+async function whyOf(client: Client, id: string): Promise<Why> {
+  try {
+    return await client.runs.why(id);
+  } catch (error) {
+    if (!isUnknown(error)) throw error;
+  }
+  try {
+    return await client.workers.why(id);
+  } catch (error) {
+    if (!isUnknown(error)) throw error;
+    throw new CliError(`There is no run and no worker with the id ${printable(id)}.`, [
+      "See `drover ps --all` and `drover workers`.",
+    ]);
+  }
+}
+
+function isUnknown(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404;
+}
+
+function view(why: Why, io: Io): string {
+  const { bold } = colorsFor(io.stdout);
+  const { code, text, ...details } = why.reason;
+  const facts = Object.entries(details).map(([name, value]) => `${name} ${value}`);
+  return fields(
+    [
+      ["State", why.state],
+      ["Why", `${text} (${code})`],
+      ["", facts.join(", ")],
+      ["Next", nextLine(why.next)],
+      ...why.chain.map(({ what, state, text: link }): [string, string] => [what, `${state}: ${link}`]),
+    ],
+    bold,
+  );
+}
+
+function nextLine(next: Why["next"]): string {
+  if (next.at === null) return next.action;
+  const ms = Date.parse(next.at) - Date.now();
+  return `${next.action} ${ms > 0 ? `in ${briefDuration(ms)}` : "now"} (${next.at})`;
+}

@@ -1,0 +1,111 @@
+import type { Command } from "commander";
+import { formatSize } from "../../src/core/size.ts";
+import type { WorkerState, WorkerStatus, WorkerSummary } from "../../src/schema/pool.ts";
+import { connect } from "../context.ts";
+import { troublesOf } from "../explain.ts";
+import { colorsFor, type Io } from "../io.ts";
+import { words } from "../options.ts";
+import { elapsed, fields, printable, table } from "../text.ts";
+
+interface WorkersFlags {
+  pool?: string;
+  state?: WorkerState[];
+  json?: boolean;
+}
+
+/** The states of a worker (`schema/pool.ts`, whose values would bring the whole validator along). */
+export const WORKER_STATE_NAMES: readonly WorkerState[] = [
+  "unknown",
+  "booting",
+  "idle",
+  "running",
+  "shutdown",
+  "gone",
+];
+
+const HELP = `
+Examples:
+  drover workers
+  drover workers --state booting --state idle
+  drover workers w-3f9a`;
+
+/** `drover workers`: the machines, or one of them. */
+export function addWorkers(program: Command, io: Io): void {
+  program
+    .command("workers")
+    .summary("list machines, or show one")
+    .description("Lists the machines that Drover has, or shows one of them.")
+    .argument("[worker]", "the id of one worker")
+    .option("--pool <name>", "only workers of this pool")
+    .option(
+      "--state <state>",
+      `only workers in this state (repeatable): ${WORKER_STATE_NAMES.join(", ")}`,
+      words(WORKER_STATE_NAMES),
+    )
+    .option("--json", "print JSON: a list, or the one worker")
+    .addHelpText("after", HELP)
+    .action(async (id: string | undefined, flags: WorkersFlags) => {
+      const { client } = connect(io);
+      if (id !== undefined) {
+        const worker = await client.workers.get(id);
+        await io.stdout.write(flags.json ? `${JSON.stringify(worker, null, 2)}\n` : view(worker, io));
+        return;
+      }
+      const list = await client.workers.list({ pool: flags.pool, states: flags.state });
+      await io.stdout.write(
+        flags.json ? `${JSON.stringify(list.items, null, 2)}\n` : listView(list.items, io),
+      );
+      for (const trouble of troublesOf(list.service)) await io.say(trouble);
+    });
+}
+
+function listView(workers: readonly WorkerSummary[], io: Io): string {
+  const headings = ["WORKER", "POOL", "STATE", "TYPE", "RUNS", "AGE", "READY AFTER", "WHY"];
+  const rows = workers.map((worker) => [
+    worker.id,
+    worker.pool,
+    worker.idleBehavior === "run" ? worker.state : `${worker.state} (${worker.idleBehavior})`,
+    worker.instanceType,
+    String(worker.runs.length),
+    elapsed(worker.askedAt, null),
+    worker.readyAt === null ? "" : elapsed(worker.askedAt, worker.readyAt),
+    worker.reason,
+  ]);
+  return table(headings, rows, io.stdout.isTerminal ? io.stdout.columns() : Number.POSITIVE_INFINITY);
+}
+
+function view(worker: WorkerStatus, io: Io): string {
+  const { bold } = colorsFor(io.stdout);
+  const { vcpus, memoryBytes, diskBytes, gpus } = worker.resources;
+  const top: [string, string][] = [
+    ["Worker", worker.id],
+    ["State", `${worker.state}: ${worker.reason}`],
+    ["When idle", worker.idleBehavior],
+    ["Pool", worker.pool],
+    ["Type", worker.instanceType],
+    ["Instance", worker.instance ?? ""],
+    ["Address", worker.address ?? ""],
+    [
+      "Resources",
+      `${vcpus} CPUs, ${formatSize(memoryBytes)} memory, ${formatSize(diskBytes)} disk, ${gpus} GPUs`,
+    ],
+    ["Runs", worker.runs.join(" ")],
+    ["Asked for", `${worker.askedAt} (${elapsed(worker.askedAt, null)} ago)`],
+    [
+      "Ready",
+      worker.readyAt === null ? "" : `${worker.readyAt} (after ${elapsed(worker.askedAt, worker.readyAt)})`,
+    ],
+    ["Last report", worker.lastReportAt === null ? "" : `${elapsed(worker.lastReportAt, null)} ago`],
+    ["Lease until", worker.leaseUntil ?? ""],
+    ["Boot probe", probeLine(worker.bootProbe)],
+  ];
+  const events = worker.events.map(
+    ({ at, type, message }) => `  ${at}  ${printable(`${type}: ${message}`)}\n`,
+  );
+  return fields(top, bold) + (events.length === 0 ? "" : `\n${bold("Events")}\n${events.join("")}`);
+}
+
+function probeLine(probe: WorkerStatus["bootProbe"]): string {
+  if (probe === null) return "";
+  return `${probe.ok ? "succeeded" : "failed"}${probe.output === "" ? "" : `: ${probe.output}`}`;
+}

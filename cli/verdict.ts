@@ -1,0 +1,80 @@
+import type { RunStatus } from "../src/schema/run.ts";
+import { EXIT } from "./errors.ts";
+import { printable } from "./text.ts";
+
+/** What the end of a run means to whoever ran the command. */
+export interface Verdict {
+  exitCode: number;
+  /** What the exit code alone does not say. */
+  message?: string;
+}
+
+/** The codes of a failure that a shell has an exit code for. All others are `EXIT.drover`. */
+const EXIT_OF_FAILURE: Record<string, number> = {
+  command_not_found: EXIT.commandNotFound,
+  not_executable: EXIT.notExecutable,
+  // What a shell says of E2BIG, too.
+  arguments_too_long: EXIT.notExecutable,
+};
+
+/**
+ * The exit code of `drover run` for a run that has ended: the command's own, or one of `EXIT` (`api.md`, One run).
+ * `interruptedAs` is the code for a run that this very command has aborted.
+ */
+export function verdictOf(run: RunStatus, interruptedAs?: number): Verdict {
+  switch (run.state) {
+    case "complete":
+      return completed(run);
+    case "timedout":
+      return { exitCode: EXIT.timedOut, message: `Run ${run.id} was stopped: ${timedOut(run)}` };
+    case "aborted":
+      if (interruptedAs !== undefined)
+        return { exitCode: interruptedAs, message: `Run ${run.id} is aborted.` };
+      return { exitCode: EXIT.drover, message: `Run ${run.id} was aborted${abortedBy(run)}.` };
+    case "failed":
+    case "unknown":
+      return {
+        exitCode: EXIT_OF_FAILURE[run.failure?.code ?? ""] ?? EXIT.drover,
+        message: `${failed(run)} (See \`drover status ${run.id}\`.)`,
+      };
+    case "pending":
+    case "running":
+      return { exitCode: EXIT.drover, message: `Run ${run.id} has not ended; it is ${run.state}.` };
+  }
+}
+
+function completed(run: RunStatus): Verdict {
+  if (run.exitCode === null) {
+    return { exitCode: EXIT.drover, message: `Run ${run.id} ended without an exit code.` };
+  }
+  if (run.signal === null) return { exitCode: run.exitCode };
+  if (wasOutOfMemory(run)) {
+    return {
+      exitCode: run.exitCode,
+      message: "The command was killed because it ran out of memory. Give it more with --memory.",
+    };
+  }
+  return { exitCode: run.exitCode, message: `The command was ended by ${run.signal}.` };
+}
+
+function wasOutOfMemory(run: RunStatus): boolean {
+  return run.tasks.some((task) => task.attempts.at(-1)?.exit?.oomKilled === true);
+}
+
+function timedOut(run: RunStatus): string {
+  const { timeout } = run.spec;
+  return typeof timeout === "string"
+    ? `it took longer than its timeout of ${timeout}.`
+    : "its time was over.";
+}
+
+function abortedBy(run: RunStatus): string {
+  if (run.abort === null) return "";
+  const { by, reason } = run.abort;
+  return printable(`${by === "" ? "" : ` by ${by}`}${reason === "" ? "" : `: ${reason}`}`);
+}
+
+function failed(run: RunStatus): string {
+  if (run.failure !== null) return printable(run.failure.text);
+  return run.description === "" ? `Run ${run.id} is ${run.state}.` : printable(run.description);
+}

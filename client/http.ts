@@ -1,0 +1,148 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorOf, notDrover, UnreachableError } from "./errors.ts";
+import { type Patience, retryDelayMs } from "./retry.ts";
+
+/** Where a Drover is, who asks, and how patiently. */
+export interface Target {
+  url: string;
+  token: string;
+  userAgent: string;
+  patience: Patience;
+}
+
+/** What the caller of any route may say about the call itself. */
+export interface CallOptions {
+  /** Ends the call: it then rejects with the signal's reason. */
+  signal?: AbortSignal;
+  /** Differs from the client's own for this call. */
+  patience?: Patience;
+  /** How long the server shall hold its answer while what was asked for does not hold yet. */
+  waitMs?: number;
+}
+
+/** One request, before it becomes HTTP. */
+export interface Call extends CallOptions {
+  method: "GET" | "POST" | "PUT";
+  path: string;
+  query?: Record<string, string | number | boolean | readonly string[] | undefined>;
+  headers?: Record<string, string>;
+  body?: unknown;
+  /** `wait` stands in the query unless the route takes it in its body. */
+  waitIn?: "query" | "body";
+  /** Sending it twice does no more than sending it once: only then is it tried again. */
+  repeatable: boolean;
+}
+
+/** A try without an answer is given up after this, beyond what the server was asked to wait. */
+const REQUEST_TIMEOUT_MS = 30_000;
+
+/** Sends a call and reads its JSON. `tries` tells an answer to a repetition from a first one. */
+export async function callJson<T>(
+  target: Target,
+  call: Call,
+): Promise<{ value: T; headers: Headers; tries: number }> {
+  return await persistently(target, call, async (tries) => {
+    const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS + (call.waitMs ?? 0));
+    const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
+    const response = await exchange(target, call, signal);
+    const text = await broken(target, call, response.text());
+    // The server derives its answers from the very schema that T comes from.
+    const value = (await parsed(response, text)) as T;
+    return { value, headers: response.headers, tries };
+  });
+}
+
+/** The value of an answer, for who needs nothing else of it. */
+export async function callValue<T>(target: Target, call: Call): Promise<T> {
+  return (await callJson<T>(target, call)).value;
+}
+
+/** Sends a call once and returns the answer with its body unread. Rejects on any status that is no success. */
+export async function callStream(target: Target, call: Call): Promise<Response> {
+  return await exchange(target, call, call.signal);
+}
+
+/** Turns any failure below HTTP into an `UnreachableError`, and leaves the caller's own abort alone. */
+export async function broken<T>(target: Target, call: CallOptions, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    call.signal?.throwIfAborted();
+    throw new UnreachableError(target.url, error);
+  }
+}
+
+async function persistently<T>(
+  target: Target,
+  call: Call,
+  attempt: (tries: number) => Promise<T>,
+): Promise<T> {
+  const begun = performance.now();
+  let maybeDone = false;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt(tries);
+    } catch (error) {
+      call.signal?.throwIfAborted();
+      const elapsedMs = performance.now() - begun;
+      const patience = call.patience ?? target.patience;
+      const delayMs = call.repeatable ? retryDelayMs(error, tries, elapsedMs, patience) : undefined;
+      if (error instanceof UnreachableError) {
+        maybeDone ||= !error.neverSent;
+        error.neverSent = !maybeDone;
+      }
+      if (delayMs === undefined) throw error;
+      await pause(delayMs, call.signal);
+    }
+  }
+}
+
+/** Waits; rejects with the signal's reason when that comes first. */
+export async function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
+  try {
+    await sleep(delayMs, undefined, { signal });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  }
+}
+
+async function exchange(target: Target, call: Call, signal: AbortSignal | undefined): Promise<Response> {
+  const headers: Record<string, string> = {
+    authorization: `Bearer ${target.token}`,
+    "user-agent": target.userAgent,
+    ...call.headers,
+  };
+  if (call.body !== undefined) headers["content-type"] = "application/json";
+  const sent = fetch(urlOf(target, call), {
+    method: call.method,
+    headers,
+    body: call.body === undefined ? null : JSON.stringify(call.body),
+    // A redirected POST would silently become a GET, and the token must not travel to another host.
+    redirect: "manual",
+    signal: signal ?? null,
+  });
+  const response = await broken(target, call, sent);
+  if (!response.ok) throw await broken(target, call, errorOf(response));
+  return response;
+}
+
+async function parsed(response: Response, text: string): Promise<unknown> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw notDrover(response);
+  }
+}
+
+function urlOf(target: Target, call: Call): string {
+  const query = new URLSearchParams();
+  if (call.waitMs !== undefined && call.waitIn !== "body") query.set("wait", `${call.waitMs}ms`);
+  for (const [name, value] of Object.entries(call.query ?? {})) {
+    if (value === undefined) continue;
+    const values = typeof value === "object" ? value : [String(value)];
+    for (const one of values) query.append(name, one);
+  }
+  const search = query.size === 0 ? "" : `?${query}`;
+  return `${target.url.replace(/\/+$/, "")}${call.path}${search}`;
+}

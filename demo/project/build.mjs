@@ -1,0 +1,16 @@
+// Bakes a book of puzzles into dist/puzzles.json, each with its solution.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { format } from "./src/board.mjs";
+import { makePuzzle } from "./src/make.mjs";
+import { solve } from "./src/solve.mjs";
+
+const PAGES = 12;
+const book = [];
+for (let page = 1; page <= PAGES; page += 1) {
+  const puzzle = makePuzzle(page);
+  book.push({ page, puzzle: format(puzzle), solution: format(solve(puzzle)) });
+  console.log(`page ${String(page).padStart(2)}  ${format(puzzle)}  ${puzzle.filter(Boolean).length} clues`);
+}
+mkdirSync("dist", { recursive: true });
+writeFileSync("dist/puzzles.json", JSON.stringify(book, undefined, 2));
+console.log(`built dist/puzzles.json with ${book.length} puzzles`);

@@ -1,0 +1,17 @@
+import type { z } from "zod";
+import type { ProviderProblem } from "../../src/schema/provider.ts";
+
+type ProblemClass = z.infer<typeof ProviderProblem>["class"];
+
+/** An error answer of the provider contract: its status, its class, and why, for people. */
+export class ProviderError extends Error {
+  override readonly name = "ProviderError";
+  readonly status: number;
+  readonly problemClass: ProblemClass;
+
+  constructor(status: number, problemClass: ProblemClass, text: string) {
+    super(text);
+    this.status = status;
+    this.problemClass = problemClass;
+  }
+}

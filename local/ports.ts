@@ -1,0 +1,29 @@
+import { randomInt } from "node:crypto";
+import { createServer } from "node:net";
+import { errnoOf } from "./files.ts";
+
+/**
+ * Where ports are chosen from: below what Linux gives to outgoing connections (32768 and up), so that a port which is
+ * kept over restarts is not taken meanwhile by somebody's connection.
+ */
+const FIRST_PORT = 20_000;
+const LAST_PORT = 29_999;
+const TRIES = 200;
+
+/** Why a port on 127.0.0.1 cannot be listened on (`EADDRINUSE`, `EACCES` …); undefined if it can, right now. */
+export function portProblem(port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once("error", (error) => resolve(errnoOf(error) ?? error.message));
+    probe.listen({ port, host: "127.0.0.1", exclusive: true }, () => probe.close(() => resolve(undefined)));
+  });
+}
+
+/** A port on 127.0.0.1 that is free now and none of `except`. */
+export async function choosePort(except: number[] = []): Promise<number> {
+  for (let n = 0; n < TRIES; n += 1) {
+    const port = randomInt(FIRST_PORT, LAST_PORT + 1);
+    if (!except.includes(port) && (await portProblem(port)) === undefined) return port;
+  }
+  throw new Error(`No free port found between ${FIRST_PORT} and ${LAST_PORT} on 127.0.0.1.`);
+}

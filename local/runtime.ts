@@ -1,0 +1,134 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { endTree } from "./end-processes.ts";
+import { ticker } from "./ticker.ts";
+import { writeGuard } from "./workerd-guard.ts";
+
+/** By this name in their environment the runtime's processes are found after a crash. */
+const MARK = "DROVER_RUNTIME";
+
+export interface RuntimeOptions {
+  /** The built Worker: one ES module. */
+  script: string;
+  /** `wrangler.toml`: the one place that names bindings, classes and crons. */
+  config: string;
+  /** The state directory: objects, temporary files and caches of the tools go below it. */
+  stateDir: string;
+  port: number;
+  /** Variables and secrets of the Worker. */
+  vars: Record<string, string>;
+  /** A line that the Worker, or the runtime, has written. */
+  onLog(level: string, text: string): void;
+}
+
+export interface Runtime {
+  /** Ends the Worker and whatever belongs to it. */
+  dispose(): Promise<void>;
+}
+
+/**
+ * Runs the built Worker and its objects on this machine; resolves once it answers.
+ *
+ * This file alone knows what of Miniflare and wrangler is called `unstable` or differs between their prereleases
+ * (`architecture.md` §10, `cloudflare.md` §5.3). `wrangler dev` is not used: it costs most of the throughput.
+ */
+export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
+  const { stateDir, onLog } = options;
+  setToolEnvironment(stateDir);
+  const { Miniflare, convertV4MiniflareOptions } = await import("miniflare");
+  const { worker, crons } = await readConfig(options);
+  const miniflareOptions = convertV4MiniflareOptions({
+    host: "127.0.0.1",
+    port: options.port,
+    cf: false,
+    logRequests: false,
+    resourcePersistencePath: join(stateDir, "objects"),
+    unsafeRuntimeEnv: { [MARK]: stateDir },
+    handleStructuredLogs: ({ level, message }) => onLog(level, message),
+    workers: [worker],
+  });
+  const miniflare = keepingSignals(() => new Miniflare(miniflareOptions));
+  const dispose = async () => {
+    await miniflare.dispose();
+    await endFormerRuntime(stateDir);
+  };
+  const fire = async (cron: string) => {
+    await (await miniflare.getWorker()).scheduled({ cron });
+  };
+  try {
+    await miniflare.ready;
+    const stopTicking = ticker(crons, fire, (text) => onLog("error", text));
+    return {
+      dispose: async () => {
+        stopTicking();
+        await dispose();
+      },
+    };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+/**
+ * Runs `make` and takes away the signal listeners that it adds: Miniflare's end the process at once, machines or not.
+ * Whoever starts the runtime decides what a signal means; Miniflare's listener for the exit of the process stays.
+ */
+function keepingSignals<T>(make: () => T): T {
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  const before = new Set(signals.flatMap((signal) => process.listeners(signal)));
+  const made = make();
+  for (const signal of signals) {
+    for (const listener of process.listeners(signal)) {
+      if (!before.has(listener)) process.off(signal, listener);
+    }
+  }
+  return made;
+}
+
+/**
+ * Ends what is left of a runtime on this state directory; to be called before another is started. After a SIGKILL of
+ * `drover up` the guard needs a moment, and two runtimes would be two live copies of each object.
+ */
+export async function endFormerRuntime(stateDir: string): Promise<void> {
+  await endTree({ isMark: (entry) => entry === `${MARK}=${stateDir}`, family: false });
+}
+
+/** The Worker as `wrangler.toml` describes it, with our bundle for a source and our values for its variables. */
+async function readConfig({ config: path, script, vars }: RuntimeOptions) {
+  const { unstable_getMiniflareWorkerOptions, unstable_readConfig } = await import("wrangler");
+  const config = unstable_readConfig({ config: path });
+  // We bring the secrets ourselves: wrangler would look for them in the environment and warn.
+  const { workerOptions } = unstable_getMiniflareWorkerOptions({ ...config, secrets: undefined });
+  const worker = {
+    ...workerOptions,
+    name: config.name,
+    // Not wrangler's: those hold whatever `.dev.vars` or `.env` of the checkout say.
+    bindings: { ...config.vars, ...vars },
+    modulesRoot: dirname(script),
+    modules: [{ type: "ESModule" as const, path: script, contents: readFileSync(script, "utf8") }],
+  };
+  return { worker, crons: config.triggers.crons ?? [] };
+}
+
+/**
+ * wrangler, Miniflare and workerd know these as environment variables only, so they are set for this process: where
+ * temporary files, logs and caches go, that nothing is reported to anybody, and the guard in workerd's place.
+ */
+function setToolEnvironment(stateDir: string): void {
+  const require = createRequire(import.meta.url);
+  // Miniflare's own workerd, not whichever is found from here.
+  const { default: workerd } = createRequire(require.resolve("miniflare"))("workerd");
+  const guard = join(stateDir, "workerd-guard");
+  writeGuard(guard, String(workerd));
+  Object.assign(process.env, {
+    MINIFLARE_WORKERD_PATH: guard,
+    TMPDIR: join(stateDir, "tmp"),
+    XDG_CACHE_HOME: join(stateDir, "cache"),
+    XDG_CONFIG_HOME: join(stateDir, "cache"),
+    XDG_DATA_HOME: join(stateDir, "cache"),
+    WRANGLER_SEND_METRICS: "false",
+    WRANGLER_LOG: "none",
+  });
+}

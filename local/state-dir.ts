@@ -1,0 +1,135 @@
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { errnoOf, writeWhole } from "./files.ts";
+import { choosePort } from "./ports.ts";
+import { UpError } from "./up-error.ts";
+
+/** What is ours in a state directory besides the lock. `--fresh` removes these names and no others. */
+const OURS = [
+  ".gitignore",
+  "cache",
+  "context.json",
+  "instances",
+  "instances.json",
+  "objects",
+  "tmp",
+  "up.json",
+  "worker.log",
+  "workerd-guard",
+];
+const LOCK = "lock";
+
+const Port = z.int().min(1).max(65_535);
+
+/** What a restart keeps, so that its URL, token and machines stay the same. */
+const Identity = z.object({
+  version: z.literal(1),
+  /** Of the Worker. */
+  port: Port,
+  /** Of the loopback cloud. */
+  cloudPort: Port,
+  token: z.string(),
+  signingKey: z.string(),
+  providerSecret: z.string(),
+});
+export type Identity = z.infer<typeof Identity>;
+
+/**
+ * Makes a state directory (mode 0700, ignored by git), or takes an existing one; returns its real path. A directory
+ * with anything else in it is refused: `--fresh`, or our `.gitignore`, would not be harmless there.
+ */
+export function openStateDir(path: string): string {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    const dir = realpathSync(path);
+    const strange = readdirSync(dir).find((name) => !OURS.includes(name) && name.split(".")[0] !== LOCK);
+    if (strange !== undefined) {
+      throw new UpError(
+        `${dir} is no state directory of Drover: it has ${strange} in it. Name an empty or a new one with --state.`,
+      );
+    }
+    chmodSync(dir, 0o700);
+    writeFileSync(join(dir, ".gitignore"), "*\n");
+    return dir;
+  } catch (error) {
+    if (error instanceof UpError) throw error;
+    throw new UpError(`The state directory ${path} cannot be made or written: ${String(error)}`);
+  }
+}
+
+export function lockPath(dir: string): string {
+  return join(dir, LOCK);
+}
+
+/** Removes all that is kept in a state directory. Only under its lock, and when no machine of it runs any more. */
+export function wipe(dir: string): void {
+  for (const name of OURS) {
+    if (name !== ".gitignore") rmSync(join(dir, name), { recursive: true, force: true });
+  }
+}
+
+/**
+ * Makes the folders that the tools write to. What a killed `drover up` left in the temporary one goes: nobody else
+ * will remove it. A context that is still there leads to nothing until we are up.
+ */
+export function prepareFolders(dir: string): void {
+  rmSync(join(dir, "tmp"), { recursive: true, force: true });
+  for (const name of ["tmp", "cache"]) mkdirSync(join(dir, name), { recursive: true, mode: 0o700 });
+  removeContext(dir);
+}
+
+/** Reads the ports and secrets that are kept, or makes and keeps new ones. A `port` that is given replaces the kept. */
+export async function identityOf(dir: string, port: number | undefined): Promise<Identity> {
+  const path = join(dir, "up.json");
+  const kept = existsSync(path) ? readIdentity(path) : undefined;
+  const ofWorker = port ?? kept?.port ?? (await choosePort());
+  const identity: Identity = {
+    version: 1,
+    port: ofWorker,
+    cloudPort: kept?.cloudPort ?? (await choosePort([ofWorker])),
+    token: kept?.token ?? `drv_${secret()}`,
+    signingKey: kept?.signingKey ?? secret(),
+    providerSecret: kept?.providerSecret ?? secret(),
+  };
+  writeWhole(path, JSON.stringify(identity));
+  return identity;
+}
+
+function readIdentity(path: string): Identity {
+  try {
+    return Identity.parse(JSON.parse(readFileSync(path, "utf8")));
+  } catch {
+    throw new UpError(
+      `${path} cannot be read, so the state beside it is of no use. Start anew with --fresh.`,
+    );
+  }
+}
+
+function secret(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+/** Tells commands in this directory tree where the control plane is, and how to speak to it. */
+export function writeContext(dir: string, context: { url: string; token: string }): void {
+  writeWhole(join(dir, "context.json"), `${JSON.stringify(context)}\n`);
+}
+
+/** Says that there is no control plane here any more. */
+export function removeContext(dir: string): void {
+  try {
+    rmSync(join(dir, "context.json"));
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+  }
+}

@@ -1,0 +1,152 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { defaultPool, type PoolChoices, putDefaultPool } from "./default-pool.ts";
+import { takeLock } from "./lock.ts";
+import { LoopbackCloud } from "./loopback/cloud.ts";
+import { serveCloud } from "./loopback/server.ts";
+import { portProblem } from "./ports.ts";
+import { endFormerRuntime, startRuntime } from "./runtime.ts";
+import {
+  type Identity,
+  identityOf,
+  lockPath,
+  openStateDir,
+  prepareFolders,
+  removeContext,
+  wipe,
+  writeContext,
+} from "./state-dir.ts";
+import { makeUndo, type Undo } from "./undo.ts";
+import { UpError } from "./up-error.ts";
+import { openWorkerLog } from "./worker-log.ts";
+
+/** What wrangler and Miniflare need; Drover's other commands run with Node 20. */
+const LEAST_NODE = 22;
+
+export interface UpOptions extends PoolChoices {
+  /** Where the control plane listens on 127.0.0.1. Default: where it did before, else a port that is free. */
+  port?: number;
+  /** Default: `.drover` in the current directory. */
+  stateDir?: string;
+  /** Forget everything that is kept in the state directory first. */
+  fresh?: boolean;
+  /** Told in a sentence what goes wrong while it runs. */
+  onProblem?(text: string): void;
+  /** The built Worker and its `wrangler.toml`. Default: those of this package. */
+  worker?: { script: string; config: string };
+}
+
+/** A control plane with its cloud, running on this machine. */
+export interface Up {
+  url: string;
+  token: string;
+  /** The real path of the state directory. */
+  stateDir: string;
+  /** Where the loopback cloud listens. */
+  cloudUrl: string;
+  /** How many machines there are now. */
+  machines(): number;
+  /** Ends the control plane, then all machines, with proof, and gives the state directory back. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts Drover on this machine: the loopback cloud, the Worker with its objects in workerd, the pool `default`, and
+ * `context.json` by which commands find it. Throws an `UpError` in plain words if that cannot be; then nothing of it
+ * is left running.
+ */
+export async function up(options: UpOptions = {}): Promise<Up> {
+  const node = process.versions.node;
+  if (Number.parseInt(node, 10) < LEAST_NODE) {
+    throw new UpError(
+      `\`drover up\` needs Node ${LEAST_NODE} or newer, and this is ${node}. In a checkout, use npx.`,
+    );
+  }
+  const worker = options.worker ?? builtWorker();
+  const stateDir = openStateDir(resolve(options.stateDir ?? ".drover"));
+  const undo = makeUndo();
+  try {
+    undo.add(takeLock(lockPath(stateDir)));
+    return await start({ ...options, worker, stateDir }, undo);
+  } catch (error) {
+    await undo.run();
+    throw error;
+  }
+}
+
+type Settled = UpOptions & { worker: { script: string; config: string }; stateDir: string };
+
+async function start(options: Settled, undo: Undo): Promise<Up> {
+  const { stateDir, worker } = options;
+  const onProblem = options.onProblem ?? (() => {});
+  await endFormerRuntime(stateDir);
+  const cloud = await openCloud(options, onProblem);
+  prepareFolders(stateDir);
+  const identity = await identityOf(stateDir, options.port);
+  await portsAreFree(identity);
+  const { port, cloudPort, token, signingKey, providerSecret } = identity;
+  undo.add(() => cloud.endAll());
+  const server = await serveCloud({ cloud, port: cloudPort, secret: providerSecret });
+  undo.add(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const log = openWorkerLog(join(stateDir, "worker.log"));
+  undo.add(() => log.close());
+  const url = `http://127.0.0.1:${port}`;
+  const runtime = await startRuntime({
+    ...worker,
+    stateDir,
+    port,
+    vars: { DROVER_ADMIN_TOKEN: token, DROVER_SIGNING_KEY: signingKey, DROVER_URL: url },
+    onLog(level, text) {
+      log.write(level, text);
+      if (level === "error") onProblem(text);
+    },
+  });
+  undo.add(() => runtime.dispose());
+  const cloudUrl = `http://127.0.0.1:${cloudPort}`;
+  await putDefaultPool(url, token, defaultPool({ url: cloudUrl, secret: providerSecret }, options));
+  writeContext(stateDir, { url, token });
+  undo.add(() => removeContext(stateDir));
+  return { url, token, stateDir, cloudUrl, machines: () => cloud.alive(), stop: () => undo.run() };
+}
+
+/** Opens the cloud of the state directory, and ends the machines that a killed `drover up` left behind. */
+async function openCloud(
+  { stateDir, fresh }: Settled,
+  onProblem: (text: string) => void,
+): Promise<LoopbackCloud> {
+  const former = new LoopbackCloud({ dir: stateDir, onProblem });
+  await former.endAll();
+  if (fresh !== true) return former;
+  wipe(stateDir);
+  return new LoopbackCloud({ dir: stateDir, onProblem });
+}
+
+async function portsAreFree({ port, cloudPort }: Identity): Promise<void> {
+  const problem = await portProblem(port);
+  if (problem === "EADDRINUSE") {
+    throw new UpError(
+      `Port ${port} of 127.0.0.1 is taken by another program. Stop that program, or choose another port with --port.`,
+    );
+  }
+  if (problem !== undefined) {
+    throw new UpError(`Port ${port} of 127.0.0.1 cannot be used (${problem}). Choose another with --port.`);
+  }
+  const cloudProblem = await portProblem(cloudPort);
+  if (cloudProblem === undefined) return;
+  throw new UpError(
+    `Port ${cloudPort} of 127.0.0.1, where the loopback cloud was before, cannot be used (${cloudProblem}). ` +
+      "Stop the program that has it, or start anew with --fresh.",
+  );
+}
+
+/** Both this source and the bundle in `dist` lie one directory below the package's. */
+function builtWorker(): { script: string; config: string } {
+  const script = fileURLToPath(new URL("../dist/worker.js", import.meta.url));
+  const config = fileURLToPath(new URL("../wrangler.toml", import.meta.url));
+  if (existsSync(script)) return { script, config };
+  throw new UpError(`Drover is not built: ${script} is missing. Run \`npm run build\` in its directory.`);
+}

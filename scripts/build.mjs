@@ -1,0 +1,69 @@
+// Builds what is run: the agent (one file for a plain Node 20), the Worker, and the command.
+// `npm ci` calls it by `prepare`. The agent comes first: the Worker carries it, with its digest.
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const common = {
+  absWorkingDir: root,
+  bundle: true,
+  format: "esm",
+  sourcemap: false,
+  logLevel: "warning",
+  define: { DROVER_VERSION: JSON.stringify(version) },
+};
+
+/** Bundled CommonJS calls `require` for Node's own modules; an ES module has none unless it makes one. */
+const requireBanner = {
+  js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);',
+};
+
+await build({
+  ...common,
+  entryPoints: ["agent/main.ts"],
+  outfile: "dist/drover-agent.mjs",
+  platform: "node",
+  target: "node20",
+  banner: requireBanner,
+});
+
+const agent = readFileSync(join(root, "dist/drover-agent.mjs"), "utf8");
+const sha256 = createHash("sha256").update(agent).digest("hex");
+mkdirSync(join(root, "src/generated"), { recursive: true });
+writeFileSync(
+  join(root, "src/generated/agent-bundle.ts"),
+  [
+    "// Made by scripts/build.mjs from agent/. Do not edit.",
+    "export const AGENT = {",
+    `  version: ${JSON.stringify(version)},`,
+    `  sha256: ${JSON.stringify(sha256)},`,
+    `  source: ${JSON.stringify(agent)},`,
+    "};",
+    "",
+  ].join("\n"),
+);
+
+await build({
+  ...common,
+  entryPoints: ["src/worker.ts"],
+  outfile: "dist/worker.js",
+  platform: "neutral",
+  mainFields: ["module", "main"],
+  conditions: ["workerd", "worker", "import"],
+  target: "es2023",
+  external: ["cloudflare:*", "node:*"],
+});
+
+await build({
+  ...common,
+  entryPoints: ["cli/main.ts"],
+  outfile: "dist/cli.mjs",
+  platform: "node",
+  target: "node20",
+  banner: requireBanner,
+  external: ["miniflare", "wrangler"],
+});

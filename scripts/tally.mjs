@@ -1,0 +1,28 @@
+// What a run of vitest comes to, in the one line that people and machines look for at the end.
+
+/**
+ * Counts the tests in a report of vitest's JSON reporter (undefined: there is none, since vitest has
+ * crashed). What fails outside any test (a file that does not load, an error that nobody has caught, a crash)
+ * and a run in which no test ran count as one failure each: a run that proves nothing must not look like one
+ * that passed.
+ */
+export function tally(report, exitCode) {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  for (const file of report?.testResults ?? []) {
+    let failedHere = 0;
+    for (const { status } of file.assertionResults) {
+      if (status === "passed") counts.passed += 1;
+      else if (status === "failed") failedHere += 1;
+      else counts.skipped += 1;
+    }
+    counts.failed += file.status === "failed" ? Math.max(1, failedHere) : failedHere;
+  }
+  const provesNothing = exitCode !== 0 || counts.passed === 0;
+  if (counts.failed === 0 && provesNothing) counts.failed = 1;
+  return counts;
+}
+
+/** The last line: `12 passed, 0 failed`, and `, 2 skipped` if there are such. */
+export function lastLine({ passed, failed, skipped = 0 }) {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+}

@@ -1,0 +1,40 @@
+// `npm test`: builds what the tests run, then runs all of them, or what the arguments say: `npm test --
+// test/core`. Arguments go to vitest. The last line is `N passed, N failed`; the exit code is 0 only if
+// nothing failed.
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { cacheDir, run } from "./env.mjs";
+import { lastLine, tally } from "./tally.mjs";
+
+const reportFile = join(cacheDir, "test-report.json");
+
+/** The report that vitest has written just now, or undefined if it did not come to that. */
+function readReport() {
+  try {
+    return JSON.parse(readFileSync(reportFile, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+async function test(vitestArgs) {
+  rmSync(reportFile, { force: true });
+  const build = await run("node", ["scripts/build.mjs"]);
+  if (build.code !== 0) {
+    console.error(
+      "The build failed, so no test ran. Mend what it says above, or run `npm run check` to see more.",
+    );
+    return tally(undefined, build.code);
+  }
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`];
+  const vitest = await run("vitest", ["run", ...reporters, ...vitestArgs]);
+  const report = readReport();
+  if (report === undefined) console.error(`vitest ended with exit code ${vitest.code} and left no report.`);
+  return tally(report, vitest.code);
+}
+
+const counts = await test(process.argv.slice(2));
+// `.ci/run` adds this to what its own steps come to.
+writeFileSync(join(cacheDir, "test-tally"), `${lastLine(counts)}\n`);
+console.log(lastLine(counts));
+process.exitCode = counts.failed === 0 ? 0 : 1;

@@ -1,0 +1,40 @@
+import type { RunEvent } from "../../schema/run.ts";
+import { MAX_RUN_EVENTS } from "../limits.ts";
+import type { Instant } from "../machine.ts";
+import type { AllocationRecord } from "./state.ts";
+
+/** The types of events that have a cause here; names and meanings of `nomad.md` §1.4, `Placed` and `Lost` are ours. */
+export type RunEventType =
+  | "Received"
+  | "Placed"
+  | "Placement Ended"
+  | "Started"
+  | "Driver Failure"
+  | "Terminated"
+  | "Killing"
+  | "Killed"
+  | "Lost"
+  | "Late Report"
+  | "Log Truncated";
+
+/** Appends an event to a run. The latest 1,000 are kept, and those that were dropped are counted. */
+export function addEvent(
+  record: AllocationRecord,
+  type: RunEventType,
+  at: Instant,
+  message: string,
+  more: { task?: string; details?: Record<string, string> } = {},
+): AllocationRecord {
+  const seq = (record.events.at(-1)?.seq ?? 0) + 1;
+  const event: RunEvent = {
+    seq,
+    type,
+    at: new Date(at).toISOString(),
+    task: more.task ?? null,
+    message,
+    details: more.details ?? {},
+  };
+  const events = [...record.events, event];
+  const excess = Math.max(0, events.length - MAX_RUN_EVENTS);
+  return { ...record, events: events.slice(excess), eventsDropped: record.eventsDropped + excess };
+}

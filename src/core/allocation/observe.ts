@@ -1,0 +1,131 @@
+import { type AttemptReport, parseAttemptId } from "../../schema/host.ts";
+import type { Instant } from "../machine.ts";
+import type { Observed } from "../messages.ts";
+import { addEvent } from "./events.ts";
+import { takeLogs } from "./logs.ts";
+import { newPlacement, storePlacement } from "./placement.ts";
+import {
+  type AllocationRecord,
+  type AllocationState,
+  type AttemptRecord,
+  openPlacement,
+  type TaskRecord,
+} from "./state.ts";
+
+/** How far an attempt is. It never goes back: a late report of an earlier state changes nothing. */
+const PROGRESS: Record<AttemptReport["state"], number> = {
+  preparing: 0,
+  running: 1,
+  stopping: 2,
+  exited: 3,
+  gone: 3,
+};
+
+/** Whether nothing of an attempt is left on its host. */
+export function isOver(attempt: AttemptRecord): boolean {
+  return PROGRESS[attempt.state] === PROGRESS.exited;
+}
+
+/**
+ * Folds in what the host of the open epoch says. An allocation that restarted may have forgotten a placement of which
+ * the worker reports: nobody but it can have ordered it, so it takes the placement up again.
+ */
+export function foldObserved(state: AllocationState, message: Observed, now: Instant): AllocationState {
+  const { record } = state;
+  if (record === null) return state;
+  if (message.epoch <= record.endedEpoch) return { ...state, record: noteLate(record, message, now) };
+  const placement = openPlacement(state) ?? newPlacement(message.worker, message.epoch, now);
+  if (message.epoch !== record.endedEpoch + 1 || placement.worker !== message.worker) return state;
+  let next = storePlacement(record, placement);
+  const spill = [...state.spill];
+  for (const report of message.attempts) {
+    const parts = parseAttemptId(report.id);
+    if (parts === undefined || parts.epoch !== placement.epoch) continue;
+    const taken = takeLogs(foldAttempt(next, parts.task, report, now), report);
+    next = taken.record;
+    spill.push(...taken.rows);
+  }
+  return { ...state, record: next, memo: { ...state.memo, placement: null }, spill };
+}
+
+function foldAttempt(
+  record: AllocationRecord,
+  name: string,
+  report: AttemptReport,
+  now: Instant,
+): AllocationRecord {
+  const task = record.tasks.find((one) => one.name === name);
+  if (task === undefined) return record;
+  const before = task.attempts.find((one) => one.id === report.id);
+  if (before !== undefined && PROGRESS[report.state] <= PROGRESS[before.state]) return record;
+  const attempt = advance(before, report, now);
+  const attempts = [...task.attempts.filter((one) => one.id !== report.id), attempt];
+  const tasks = record.tasks.map((one): TaskRecord => (one === task ? { ...task, attempts } : one));
+  return attemptEvents({ ...record, tasks }, name, before, attempt, now);
+}
+
+/** Times are durations on the host's own clock: a host's idea of the date is never trusted (`host-protocol.md`). */
+function advance(before: AttemptRecord | undefined, report: AttemptReport, now: Instant): AttemptRecord {
+  const ago = (ms: number | undefined): Instant | null => (ms === undefined ? null : Math.round(now - ms));
+  const over = report.state === "exited" || report.state === "gone";
+  return {
+    id: report.id,
+    epoch: parseAttemptId(report.id)?.epoch ?? 0,
+    state: report.state,
+    startedAt: before?.startedAt ?? ago(report.startedAgoMs),
+    finishedAt: over ? (ago(report.endedAgoMs) ?? now) : null,
+    exit: report.exit ?? null,
+    startError: report.startError ?? null,
+    timedOut: report.timedOut ?? false,
+    killError: report.kill?.error ?? before?.killError ?? null,
+  };
+}
+
+function attemptEvents(
+  record: AllocationRecord,
+  task: string,
+  before: AttemptRecord | undefined,
+  after: AttemptRecord,
+  now: Instant,
+): AllocationRecord {
+  let next = record;
+  if (after.startedAt !== null && (before?.startedAt ?? null) === null) {
+    next = addEvent(next, "Started", after.startedAt, "the command was started", { task });
+  }
+  if (after.startError !== null) {
+    return addEvent(next, "Driver Failure", now, after.startError.text, {
+      task,
+      details: { driver_error: after.startError.text },
+    });
+  }
+  if (after.state === "gone") {
+    return addEvent(next, "Lost", now, "nothing of it is left, and how it ended is not known", { task });
+  }
+  if (after.exit === null) return next;
+  const { code, signal, oomKilled, message } = after.exit;
+  const said = [code === null ? "" : `exit code ${code}`, signal === null ? "" : `signal ${signal}`, message];
+  const details = { exit_code: String(code ?? ""), signal: signal ?? "", oom_killed: String(oomKilled) };
+  return addEvent(
+    next,
+    "Terminated",
+    after.finishedAt ?? now,
+    said.filter((part) => part !== "").join(", "),
+    { task, details },
+  );
+}
+
+/** A report that contradicts an end that is stored is recorded, once for each attempt, and never applied (invariant 1). */
+function noteLate(record: AllocationRecord, message: Observed, now: Instant): AllocationRecord {
+  let next = record;
+  for (const report of message.attempts) {
+    const known = record.tasks.flatMap((task) => task.attempts).find((one) => one.id === report.id);
+    const contradicts = known !== undefined && known.state === "gone" && report.state !== "gone";
+    const noted = next.events.some(
+      (event) => event.type === "Late Report" && event.details.attempt === report.id,
+    );
+    if (!contradicts || noted) continue;
+    const text = `the host now says that ${report.id} is ${report.state}; the run had ended without it`;
+    next = addEvent(next, "Late Report", now, text, { details: { attempt: report.id, state: report.state } });
+  }
+  return next;
+}

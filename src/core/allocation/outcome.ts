@@ -1,0 +1,59 @@
+import type { Instant } from "../machine.ts";
+import type { AllocationRecord, AttemptRecord, Outcome, Wish } from "./state.ts";
+
+/** Signal numbers, for the exit code that a shell would give (128 + n). */
+const SIGNAL_NUMBERS: Record<string, number> = {
+  SIGHUP: 1,
+  SIGINT: 2,
+  SIGQUIT: 3,
+  SIGILL: 4,
+  SIGTRAP: 5,
+  SIGABRT: 6,
+  SIGBUS: 7,
+  SIGFPE: 8,
+  SIGKILL: 9,
+  SIGUSR1: 10,
+  SIGSEGV: 11,
+  SIGUSR2: 12,
+  SIGPIPE: 13,
+  SIGALRM: 14,
+  SIGTERM: 15,
+  SIGXCPU: 24,
+  SIGXFSZ: 25,
+  SIGSYS: 31,
+};
+
+const NO_EXIT = { exitCode: null, signal: null, failure: null };
+
+/**
+ * How a run ends whose one main task's attempt is over (`scoot.md` §2.4 as decided).
+ *
+ * A wish that was stored before the exit decides the state, whatever the command did then (`decisions.md`, abort). An
+ * exit code, zero or not, is `complete`; only the mechanism fails a run.
+ */
+export function outcomeOf(record: AllocationRecord, attempt: AttemptRecord, now: Instant): Outcome {
+  if (record.wish !== null) return outcomeOfWish(record.wish, now);
+  if (attempt.timedOut) return { state: "timedout", at: now, ...NO_EXIT };
+  if (attempt.startError !== null) {
+    return { state: "failed", at: now, ...NO_EXIT, failure: attempt.startError };
+  }
+  if (attempt.exit === null) {
+    const text = "nothing of the command is left on its machine, and how it ended is not known";
+    return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "status_lost", text } };
+  }
+  const { code, signal } = attempt.exit;
+  if (signal === null) return { state: "complete", at: now, ...NO_EXIT, exitCode: code };
+  return { state: "complete", at: now, exitCode: 128 + (SIGNAL_NUMBERS[signal] ?? 0), signal, failure: null };
+}
+
+/** How a run ends by a wish: abort, time-out, or giving up. */
+export function outcomeOfWish(wish: Wish, now: Instant): Outcome {
+  const failure = wish.failure === null ? null : { code: wish.failure, text: wish.reason };
+  return { state: wish.state, at: now, exitCode: null, signal: null, failure };
+}
+
+/** How a run ends whose machine was lost after the host may have begun it: nobody can know (`api.md`, States). */
+export function outcomeOfLoss(worker: string, now: Instant): Outcome {
+  const text = `worker ${worker} was lost while it may have been running the command; how that ended cannot be known`;
+  return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "machine_lost", text } };
+}

@@ -1,0 +1,46 @@
+import { MAX_TASK_ATTEMPTS } from "../limits.ts";
+import type { Instant } from "../machine.ts";
+import type { EndedHow } from "../messages.ts";
+import { addEvent } from "./events.ts";
+import type { AllocationRecord, PlacementRecord } from "./state.ts";
+
+/** A placement of this run that the pool has opened. */
+export function newPlacement(worker: string, epoch: number, now: Instant): PlacementRecord {
+  return { epoch, worker, from: now, to: null, outcome: "open" };
+}
+
+/** Puts a placement into the record, unless it is there already. */
+export function storePlacement(record: AllocationRecord, placement: PlacementRecord): AllocationRecord {
+  if (placement.epoch <= record.endedEpoch || record.placements.at(-1)?.epoch === placement.epoch)
+    return record;
+  const placements = [...record.placements, placement].slice(-MAX_TASK_ATTEMPTS);
+  const placed = { ...record, placements, firstPlacedAt: record.firstPlacedAt ?? placement.from };
+  const details = { worker: placement.worker, epoch: String(placement.epoch) };
+  return addEvent(placed, "Placed", placement.from, `placed on worker ${placement.worker}`, { details });
+}
+
+const ENDED_TEXT: Record<EndedHow, string> = {
+  refused: "the worker did not take it",
+  gone: "nothing of it is left on the worker",
+  lost: "the worker was lost",
+};
+
+/**
+ * Closes an epoch (rule R2). Only now may another be asked for. An epoch that ended without trouble, after the tasks
+ * themselves had, is no event.
+ */
+export function closePlacement(
+  record: AllocationRecord,
+  placement: PlacementRecord,
+  how: EndedHow,
+  now: Instant,
+): AllocationRecord {
+  const stored = storePlacement(record, placement);
+  const placements = stored.placements.map((one) =>
+    one.epoch === placement.epoch ? { ...one, to: now, outcome: how } : one,
+  );
+  const closed = { ...stored, placements, endedEpoch: placement.epoch, revision: 1, waitingSince: now };
+  if (how === "gone" && stored.outcome !== null) return closed;
+  const details = { worker: placement.worker, epoch: String(placement.epoch), how };
+  return addEvent(closed, "Placement Ended", now, ENDED_TEXT[how], { details });
+}

@@ -1,0 +1,42 @@
+import { type RunState, resourcesOf } from "../../schema/run.ts";
+import type { RunUpsert } from "../messages.ts";
+import type { AllocationRecord } from "./state.ts";
+
+/** Characters of the command line that lists show. */
+const COMMAND_CHARS = 80;
+
+/**
+ * The state of a run, one of Scoot's seven. It ends only when nothing of it can be left anywhere (rule R3): until then
+ * a run whose command has been started is `running`, an aborted one too.
+ */
+export function stateOf(record: AllocationRecord): RunState {
+  if (record.ended && record.outcome !== null) return record.outcome.state;
+  return startedAt(record) === null ? "pending" : "running";
+}
+
+/** When the latest attempt's process was started. */
+export function startedAt(record: AllocationRecord): number | null {
+  return record.tasks[0]?.attempts.at(-1)?.startedAt ?? null;
+}
+
+/** The run as its pool is to know it. `epoch` is the one that the allocation knows to be open, or 0. */
+export function upsertOf(record: AllocationRecord, epoch: number): RunUpsert {
+  const { spec, outcome } = record;
+  return {
+    run: record.id,
+    submittedAt: record.submittedAt,
+    version: record.version,
+    state: stateOf(record),
+    priority: spec.priority,
+    labels: spec.labels,
+    command: spec.argv.join(" ").slice(0, COMMAND_CHARS),
+    resources: resourcesOf(spec),
+    hostPaths: spec.dir?.startsWith("/") ?? false,
+    exitCode: record.ended ? (outcome?.exitCode ?? null) : null,
+    startedAt: startedAt(record),
+    finishedAt: record.ended ? (outcome?.at ?? null) : null,
+    wants: record.wish === null && outcome === null ? "place" : "nothing",
+    epoch,
+    ended: record.endedEpoch,
+  };
+}

@@ -1,0 +1,66 @@
+import { durationMs } from "../../schema/common.ts";
+import type { Why } from "../../schema/run.ts";
+import type { Instant } from "../machine.ts";
+import { deadlineOf } from "./orders.ts";
+import { type AllocationRecord, type AllocationState, openPlacement } from "./state.ts";
+import { statusOf } from "./status.ts";
+import { stateOf } from "./summary.ts";
+
+/**
+ * Why a run is where it is, and what happens next (invariant 5). `other` is what its pool says of a run that waits for
+ * a place, or its worker of one that has one.
+ */
+export function whyOf(
+  state: AllocationState & { record: AllocationRecord },
+  other: Why | null,
+  worker: string | null,
+): Why {
+  const { record } = state;
+  const { description } = statusOf(state);
+  const chain: Why["chain"] = [{ what: `run ${record.id}`, state: stateOf(record), text: description }];
+  if (record.ended) {
+    const code = record.outcome?.failure?.code ?? "ended";
+    return {
+      state: stateOf(record),
+      reason: { code, text: description },
+      next: { action: "nothing: it has ended", at: null },
+      chain,
+    };
+  }
+  if (other !== null) {
+    const what = worker === null ? `pool ${record.spec.pool}` : `worker ${worker}`;
+    chain.push({ what, state: other.state, text: other.reason.text }, ...other.chain);
+  }
+  if (record.wish !== null) {
+    const text = `it is being stopped (${record.wish.reason}); its command gets ${record.spec.killSignal}, and is killed after ${record.spec.killTimeout}`;
+    return {
+      state: stateOf(record),
+      reason: { code: "stopping", text },
+      next: { action: "wait for the host to confirm", at: null },
+      chain,
+    };
+  }
+  if (openPlacement(state) === null) {
+    const reason = other?.reason ?? { code: "waiting", text: "it waits for its pool" };
+    return { state: stateOf(record), reason, next: other?.next ?? queueEnd(record), chain };
+  }
+  const started = stateOf(record) === "running";
+  const code = started ? "running" : "starting";
+  const text = started ? "its command is running" : `worker ${worker} has been ordered to start it`;
+  return { state: stateOf(record), reason: { code, text }, next: timeEnd(record), chain };
+}
+
+function queueEnd(record: AllocationRecord): Why["next"] {
+  if (record.spec.queueTimeout === undefined) return { action: "place it", at: null };
+  return { action: "give up", at: iso(record.waitingSince + durationMs(record.spec.queueTimeout)) };
+}
+
+function timeEnd(record: AllocationRecord): Why["next"] {
+  const deadline = deadlineOf(record, null);
+  if (deadline === undefined) return { action: "wait for it to end", at: null };
+  return { action: "stop it: its time is over", at: iso(deadline) };
+}
+
+function iso(at: Instant): string {
+  return new Date(at).toISOString();
+}

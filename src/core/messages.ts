@@ -1,0 +1,195 @@
+import type { Resources } from "../schema/common.ts";
+import type { AttemptOrder, AttemptReport, StreamName } from "../schema/host.ts";
+import type { InstanceType, PoolConfig, ProviderConfig } from "../schema/pool.ts";
+import type { Instance } from "../schema/provider.ts";
+import type { RunState } from "../schema/run.ts";
+import type { ErrorCode } from "./errors.ts";
+import type { Instant, Millis } from "./machine.ts";
+
+/**
+ * What the objects say to each other (`architecture.md` §4). Every message is idempotent and may be lost, doubled,
+ * delayed and reordered; every answer is the answerer's present view (rule R6). Two versions of the code coexist for
+ * minutes during a deploy: fields may be added, never given another meaning.
+ */
+
+/** The object has no state: it never existed, or is over and forgotten. Nothing was written (rule R6). */
+export interface NoSuch {
+  kind: "no_such";
+}
+
+/** Allocation → Pool: the run as its owner sees it, and what it wants. */
+export interface RunUpsert {
+  run: string;
+  submittedAt: Instant;
+  version: number;
+  state: RunState;
+  priority: number;
+  labels: Record<string, string>;
+  /** The beginning of the command line, for people. */
+  command: string;
+  resources: Resources;
+  /** The run names an absolute directory, which not every pool allows. */
+  hostPaths: boolean;
+  exitCode: number | null;
+  startedAt: Instant | null;
+  finishedAt: Instant | null;
+  wants: "place" | "nothing";
+  /** The epoch that the allocation knows to be open; 0 if none. */
+  epoch: number;
+  /** The highest epoch that has ended. What the pool counts as used is what it opened above this (rule R3). */
+  ended: number;
+}
+
+export type PoolAnswer =
+  | { kind: "placed"; worker: string; epoch: number }
+  | { kind: "queued" }
+  /** No epoch is open, and none will be opened unasked: the pool has seen `version`. */
+  | { kind: "none"; version: number }
+  /** Only before the pool has the run: nothing was stored. */
+  | { kind: "refused"; code: ErrorCode; text: string; retryAfterMs?: Millis };
+
+/** Pool → Allocation: you are placed. Answered with the allocation's present `RunUpsert`. */
+export interface Place {
+  run: string;
+  worker: string;
+  epoch: number;
+  /** The version of the run that the pool has. */
+  version: number;
+}
+export type PlaceAnswer = { kind: "run"; run: RunUpsert } | NoSuch;
+
+/** Allocation → CloudWorker: what shall run of this placement. Absolute; a higher revision replaces a lower. */
+export interface Order {
+  run: string;
+  epoch: number;
+  revision: number;
+  resources: Resources;
+  attempts: AttemptOrder[];
+}
+
+/** How a placement ended (rule R2). */
+export type EndedHow = "refused" | "gone" | "lost";
+
+export type OrderAnswer =
+  | { kind: "accepted"; revision: number }
+  | { kind: "ended"; how: EndedHow; held: boolean }
+  | NoSuch;
+
+/** CloudWorker → Allocation: what the host says of this placement, word for word. */
+export interface Observed {
+  run: string;
+  epoch: number;
+  worker: string;
+  attempts: AttemptReport[];
+}
+
+/** The order as it is now. Empty: stop it, forget it, and remember the epoch as ended. */
+export type ObservedAnswer =
+  | {
+      kind: "order";
+      revision: number;
+      attempts: AttemptOrder[];
+      logs: Record<string, Partial<Record<StreamName, number>>>;
+    }
+  | NoSuch;
+
+/** CloudWorker → Allocation: the placement is over (rule R2). */
+export interface Ended {
+  run: string;
+  epoch: number;
+  worker: string;
+  how: EndedHow;
+  /** Whether the host may have held the order. If it never did, nothing of it can have been started. */
+  held: boolean;
+}
+export type EndedAnswer = { kind: "noted" } | NoSuch;
+
+/** The phases of a worker. `idle` and `running` are `ready`, told apart by the pool's rows (invariant 6). */
+export type WorkerPhase = "unknown" | "booting" | "ready" | "shutdown" | "gone";
+export type IdleBehavior = "run" | "hold" | "drain";
+
+/** CloudWorker → Pool. Never occupancy: the pool has that in its rows. */
+export interface WorkerUpsert {
+  worker: string;
+  version: number;
+  phase: WorkerPhase;
+  idleBehavior: IdleBehavior;
+  instance: string | null;
+  address: string | null;
+  readyAt: Instant | null;
+  /** Whether the boot ever succeeded: of a worker that is gone it tells a failure from an end. */
+  booted: boolean;
+  /** Why it is in this phase, for people. */
+  reason: string;
+  /** The worker is idle and proposes to stop: the answer says whether the pool consents. */
+  wantsStop: boolean;
+}
+export type WorkerUpsertAnswer = { kind: "ok"; consent: boolean } | NoSuch;
+
+/** Pool → CloudWorker: become a machine, unless `notAfter` has passed. */
+export interface CreateWorker {
+  worker: string;
+  pool: string;
+  instanceType: string;
+  type: InstanceType;
+  provider: ProviderConfig;
+  image: string;
+  notAfter: Instant;
+  /** What the worker needs of its pool's configuration, in milliseconds. */
+  settings: WorkerSettings;
+}
+
+export interface WorkerSettings {
+  probeIntervalMs: Millis;
+  bootCommand: string;
+  bootMs: Millis;
+  probeMs: Millis;
+  idleMs: Millis;
+  shutdownMs: Millis;
+  leaseMs: Millis;
+  maxRuns: number;
+}
+
+/** Pool → CloudWorker: what a complete listing, begun at `beganAt`, says of its instance. */
+export interface Sighting {
+  worker: string;
+  beganAt: Instant;
+  /** Absent: the listing omits it. */
+  instance?: Instance;
+}
+
+/** Every call of the pool to a worker is answered with the worker's present view. */
+export type WorkerAnswer = { kind: "worker"; worker: WorkerUpsert } | NoSuch;
+
+/** Registry → Pool: the configuration to use. */
+export interface Configure {
+  pool: string;
+  revision: number;
+  config: PoolConfig;
+  /** What makes this pool's worker ids unlike those of any earlier pool of the name. */
+  seed: string;
+}
+export type ConfigureAnswer =
+  | { kind: "configured"; revision: number }
+  | { kind: "refused"; revision: number; code: ErrorCode; text: string };
+
+/** How a call to a provider failed, by class (`host-protocol.md`, errors). */
+export interface ProviderFailure {
+  class: "rate_limit" | "quota" | "capacity" | "invalid" | "temporary";
+  text: string;
+  retryAfterMs?: Millis;
+}
+
+/** What the loopback or any other provider of `kind: "http"` is known to do. */
+export interface ProviderCapabilities {
+  /** How old a listing may be at most, compared with what has been created and destroyed. */
+  listConsistencyMs: Millis;
+}
+
+export type CreateAnswer =
+  | { kind: "created"; instance: Instance }
+  | { kind: "failed"; failure: ProviderFailure };
+export type DestroyAnswer = { kind: "asked" } | { kind: "failed"; failure: ProviderFailure };
+export type ListAnswer =
+  | { kind: "listed"; beganAt: Instant; items: Instance[] }
+  | { kind: "failed"; failure: ProviderFailure };

@@ -1,0 +1,166 @@
+import { durationMs } from "../../schema/common.ts";
+import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
+import type {
+  Configure,
+  CreateWorker,
+  ListAnswer,
+  Place,
+  PlaceAnswer,
+  RunUpsert,
+  Sighting,
+  WorkerAnswer,
+  WorkerUpsert,
+} from "../messages.ts";
+import { plan, queueOf } from "./plan.ts";
+import { foldPlaceAnswer, foldRun, isTold, openEpoch, tell } from "./runs.ts";
+import { type Configured, isOpen, type PoolState, runKey } from "./state.ts";
+import { askForWorker, foldListing, foldWorker, foldWorkerAnswer, intentOf, POOL_TAG } from "./workers.ts";
+
+export type PoolEvent =
+  | { type: "tick" }
+  | { type: "configure"; configure: Configure }
+  | { type: "run"; upsert: RunUpsert }
+  | { type: "worker"; upsert: WorkerUpsert }
+  | { type: "place_answered"; key: string; answer: PlaceAnswer }
+  | { type: "worker_answered"; worker: string; answer: WorkerAnswer }
+  | { type: "listed"; answer: ListAnswer };
+
+export type PoolMessage = Envelope &
+  (
+    | { kind: "place"; key: string; body: Place }
+    | { kind: "poke_run"; key: string }
+    | { kind: "poke_worker" }
+    | { kind: "create"; body: CreateWorker }
+    | { kind: "sighting"; body: Sighting }
+    | { kind: "list"; tag: string }
+  );
+
+/** What a pool decides: who is placed where, and which machines are wanted (`architecture.md` §2 to §5). */
+export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
+  apply(before, event, now) {
+    const state = fold(before, event, now);
+    if (state.record === null) return state;
+    return decide({ ...state, record: state.record }, event, now);
+  },
+
+  due(state, now) {
+    if (state.record === null) return [];
+    const configured: Configured = { ...state, record: state.record };
+    return [
+      ...runMessages(configured, now),
+      ...workerMessages(configured, now),
+      ...sweepDue(configured, now),
+    ];
+  },
+
+  wakeAt(state) {
+    if (state.record === null) return undefined;
+    const configured: Configured = { ...state, record: state.record };
+    const { hold } = state.record;
+    const waiting = hold !== null && queueOf(configured).length > 0 ? hold.until : undefined;
+    return earliest(sweepAt(configured), waiting);
+  },
+};
+
+function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
+  if (event.type === "configure") return foldConfigure(state, event.configure);
+  if (state.record === null) return state;
+  const configured: Configured = { ...state, record: state.record };
+  switch (event.type) {
+    case "tick":
+      return state;
+    case "run":
+      return foldRun(state, event.upsert, now);
+    case "worker":
+      return foldWorker(configured, event.upsert, now);
+    case "place_answered":
+      return foldPlaceAnswer(state, event.key, event.answer, now);
+    case "worker_answered":
+      return foldWorkerAnswer(configured, event.worker, event.answer, now);
+    case "listed":
+      return foldListing(configured, event.answer, now);
+  }
+}
+
+/** Takes a configuration, unless it would lose sight of machines that the present provider has. */
+function foldConfigure(state: PoolState, configure: Configure): PoolState {
+  const { record } = state;
+  const { pool, revision, config, seed } = configure;
+  if (record === null) {
+    return { ...state, record: { name: pool, revision, config, seed, nextWorker: 1, hold: null } };
+  }
+  if (revision <= record.revision) return state;
+  const moved =
+    record.config.provider.kind !== config.provider.kind ||
+    record.config.provider.url !== config.provider.url;
+  const hasWorkers = !state.workers.live().next().done;
+  if (moved && hasWorkers) return { ...state, memo: { ...state.memo, refusedRevision: revision } };
+  return { ...state, record: { ...record, revision, config, hold: null } };
+}
+
+/** Applies the plan. The answer to the run whose upsert brought it about tells it its place: that needs no message. */
+function decide(state: Configured, event: PoolEvent, now: Instant): PoolState {
+  const { places, creates } = plan(state, now);
+  let next = state;
+  for (const { run, worker } of places) openEpoch(next, run, worker, now);
+  for (const type of creates) next = askForWorker(next, type, now);
+  if (event.type !== "run") return next;
+  const row = next.runs.get(runKey(event.upsert.submittedAt, event.upsert.run));
+  if (row !== undefined) tell(next, row);
+  return next;
+}
+
+function runMessages(state: Configured, now: Instant): PoolMessage[] {
+  const owed: PoolMessage[] = [];
+  for (const row of state.runs.live()) {
+    const key = runKey(row.submittedAt, row.run);
+    if (isOpen(row) && row.worker !== null && !isTold(state, row)) {
+      const body: Place = { run: row.run, worker: row.worker, epoch: row.opened, version: row.version };
+      owed.push({ to: row.run, kind: "place", repeatedBy: "self", key, body });
+    } else if (isOverdue(state, key, row.heardAt, now)) {
+      owed.push({ to: row.run, kind: "poke_run", repeatedBy: "peer", key });
+    }
+  }
+  return owed;
+}
+
+function workerMessages(state: Configured, now: Instant): PoolMessage[] {
+  const owed: PoolMessage[] = [];
+  for (const row of state.workers.live()) {
+    const sighting = state.memo.sightings[row.worker];
+    if (row.phase === "asked") {
+      owed.push({ to: row.worker, kind: "create", repeatedBy: "self", body: intentOf(state, row) });
+    }
+    if (sighting !== undefined)
+      owed.push({ to: row.worker, kind: "sighting", repeatedBy: "peer", body: sighting });
+    if (isOverdue(state, row.worker, row.heardAt, now)) {
+      owed.push({ to: row.worker, kind: "poke_worker", repeatedBy: "peer" });
+    }
+  }
+  return owed;
+}
+
+/** Whether nothing has been heard of a row's owner for one lease: its alarm may be lost (`architecture.md` §3). */
+function isOverdue(state: Configured, key: string, heardAt: Instant, now: Instant): boolean {
+  const latest = Math.max(heardAt, state.memo.pokedAt[key] ?? 0);
+  return now >= latest + durationMs(state.record.config.timeouts.lease);
+}
+
+/** When the provider is to be asked next what exists. Sooner while a machine is to disappear. */
+function sweepAt(state: Configured): Instant | undefined {
+  const { config } = state.record;
+  let interval: number | undefined;
+  for (const row of state.workers.live()) {
+    if (row.phase === "asked") continue;
+    const ending = row.phase === "shutdown";
+    const wanted = durationMs(ending ? config.timeouts.shutdown : config.sync.interval);
+    interval = Math.min(interval ?? wanted, wanted);
+  }
+  return interval === undefined ? undefined : (state.memo.sweptAt ?? 0) + interval;
+}
+
+function sweepDue(state: Configured, now: Instant): PoolMessage[] {
+  const at = sweepAt(state);
+  if (at === undefined || now < at) return [];
+  return [{ to: "provider", kind: "list", repeatedBy: "peer", tag: `${POOL_TAG}:${state.record.name}` }];
+}

@@ -1,0 +1,189 @@
+import type { Resources } from "../../schema/common.ts";
+import { type InstanceType, resourcesOfType } from "../../schema/pool.ts";
+import type { Instant } from "../machine.ts";
+import { accommodates, remaining, subtract } from "../resources.ts";
+import { type Configured, isOpen, type RunRow, type WorkerRow } from "./state.ts";
+
+/** Why a run that waits was not placed (`architecture.md` §5, invariant 5). */
+export type WaitCode =
+  | "machine_booting"
+  | "machine_asked"
+  | "no_workers"
+  | "max_instances"
+  | "hold_off"
+  | "no_type";
+
+export interface Plan {
+  places: { run: RunRow; worker: string }[];
+  /** Instance types to ask machines of. */
+  creates: string[];
+  /** By run: why it waits. */
+  waits: Map<string, { code: WaitCode; worker?: string }>;
+}
+
+interface Machine {
+  worker: string | null;
+  ready: boolean;
+  left: Resources & { shared: boolean };
+  slots: number;
+}
+
+/**
+ * Decides who is placed where and which machines are asked for. A pure function of the rows: the same view gives the
+ * same decision.
+ *
+ * By priority, then by submission. Each run goes to the fullest ready worker that it fits (`arvados.md` §3.5 rule 4); else
+ * it counts on a machine that is booting, to which it is not bound; else on a new one of the cheapest type that fits.
+ * What cannot be placed is skipped with a reason, so that nothing behind it is blocked (`decisions.md`, D19).
+ */
+export function plan(state: Configured, now: Instant): Plan {
+  const machines = machinesOf(state, now);
+  const result: Plan = { places: [], creates: [], waits: new Map() };
+  const budget = creationBudget(state, now);
+  for (const run of queueOf(state)) {
+    const found = fullestFitting(machines, run.resources);
+    if (found === undefined) {
+      askForMachine(state, run, machines, budget, result);
+      continue;
+    }
+    occupy(found, run.resources);
+    if (found.ready && found.worker !== null) result.places.push({ run, worker: found.worker });
+    else result.waits.set(run.run, waitingFor(found));
+  }
+  addMinimum(state, budget, result);
+  return result;
+}
+
+function waitingFor(machine: Machine): { code: WaitCode; worker?: string } {
+  if (machine.worker === null) return { code: "machine_asked" };
+  return { code: "machine_booting", worker: machine.worker };
+}
+
+/** The runs that want a place and have none, in the order in which they get it. */
+export function queueOf(state: Configured): RunRow[] {
+  const queue: RunRow[] = [];
+  for (const row of state.runs.live()) if (row.wants === "place" && !isOpen(row)) queue.push(row);
+  return queue.sort(
+    (a, b) => b.priority - a.priority || a.submittedAt - b.submittedAt || (a.run < b.run ? -1 : 1),
+  );
+}
+
+/** The workers that runs can be counted on, with what is left of them. */
+function machinesOf(state: Configured, now: Instant): Machine[] {
+  const used = new Map<string, Resources[]>();
+  for (const run of state.runs.live()) {
+    if (!isOpen(run) || run.worker === null) continue;
+    const runs = used.get(run.worker);
+    if (runs === undefined) used.set(run.worker, [run.resources]);
+    else runs.push(run.resources);
+  }
+  const machines: Machine[] = [];
+  for (const row of state.workers.live()) {
+    if (!mayTakeRuns(row, now)) continue;
+    const on = used.get(row.worker) ?? [];
+    machines.push({ ...emptyMachine(state, row.type, on), worker: row.worker, ready: row.phase === "ready" });
+  }
+  return machines;
+}
+
+function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
+  const phase = row.phase === "ready" || row.phase === "booting" || row.phase === "asked";
+  return phase && row.idleBehavior === "run" && now >= row.stopUntil;
+}
+
+function emptyMachine(state: Configured, type: InstanceType, on: Resources[]): Machine {
+  const { maxRunsPerInstance } = state.record.config;
+  const slots = maxRunsPerInstance === 0 ? Number.POSITIVE_INFINITY : maxRunsPerInstance - on.length;
+  return { worker: null, ready: false, left: remaining(resourcesOfType(type), on), slots };
+}
+
+/** Ready before booting before merely asked for; among those, the one with the least left: packing empties the others. */
+function fullestFitting(machines: Machine[], need: Resources): Machine | undefined {
+  let best: Machine | undefined;
+  for (const machine of machines) {
+    if (machine.slots < 1 || !accommodates(machine.left, need)) continue;
+    if (best === undefined || (machine.ready && !best.ready)) best = machine;
+    else if (machine.ready === best.ready && machine.left.vcpus < best.left.vcpus) best = machine;
+  }
+  return best;
+}
+
+function occupy(machine: Machine, need: Resources): void {
+  subtract(machine.left, need);
+  machine.slots -= 1;
+}
+
+interface Budget {
+  instances: number;
+  creates: number;
+  held: boolean;
+}
+
+/** How many machines may be asked for now. Counts are queries over rows (invariant 6). */
+function creationBudget(state: Configured, now: Instant): Budget {
+  const { config, hold } = state.record;
+  let instances = config.maxInstances;
+  let creates = config.maxConcurrentCreates;
+  for (const row of state.workers.live()) {
+    instances -= 1;
+    if (row.instance === null && (row.phase === "asked" || row.phase === "booting")) creates -= 1;
+  }
+  return { instances, creates, held: hold !== null && now < hold.until };
+}
+
+function askForMachine(
+  state: Configured,
+  run: RunRow,
+  machines: Machine[],
+  budget: Budget,
+  result: Plan,
+): void {
+  const type = cheapestFitting(state, run.resources);
+  if (type === undefined) {
+    result.waits.set(run.run, { code: "no_type" });
+    return;
+  }
+  const blocked = whyNoCreate(state, budget);
+  if (blocked !== null) {
+    result.waits.set(run.run, { code: blocked });
+    return;
+  }
+  const machine = emptyMachine(state, type.type, []);
+  occupy(machine, run.resources);
+  machines.push(machine);
+  budget.instances -= 1;
+  budget.creates -= 1;
+  result.creates.push(type.name);
+  result.waits.set(run.run, { code: "machine_asked" });
+}
+
+function whyNoCreate(state: Configured, budget: Budget): WaitCode | null {
+  if (budget.held) return "hold_off";
+  if (state.record.config.maxInstances === 0) return "no_workers";
+  if (budget.instances < 1) return "max_instances";
+  return budget.creates < 1 ? "machine_asked" : null;
+}
+
+function addMinimum(state: Configured, budget: Budget, result: Plan): void {
+  const { config } = state.record;
+  const smallest = cheapestFitting(state, { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 });
+  while (smallest !== undefined && whyNoCreate(state, budget) === null) {
+    if (config.maxInstances - budget.instances >= config.minInstances) return;
+    budget.instances -= 1;
+    budget.creates -= 1;
+    result.creates.push(smallest.name);
+  }
+}
+
+/** The cheapest instance type that an empty machine of which holds `need`; by name where prices are equal. */
+export function cheapestFitting(
+  state: Configured,
+  need: Resources,
+): { name: string; type: InstanceType } | undefined {
+  let best: { name: string; type: InstanceType } | undefined;
+  for (const [name, type] of Object.entries(state.record.config.instanceTypes).sort()) {
+    if (!accommodates(remaining(resourcesOfType(type), []), need)) continue;
+    if (best === undefined || type.price < best.type.price) best = { name, type };
+  }
+  return best;
+}

@@ -1,0 +1,102 @@
+import { isTerminal } from "../../schema/run.ts";
+import type { Instant } from "../machine.ts";
+import type { PlaceAnswer, PoolAnswer, RunUpsert } from "../messages.ts";
+import { cheapestFitting, queueOf } from "./plan.ts";
+import { type Configured, isOpen, type PoolState, type RunRow, runKey } from "./state.ts";
+
+/** How soon a client should try again when the queue is full. */
+const BUSY_RETRY_MS = 10_000;
+
+/** Why a run that the pool does not have is not taken: said at once, and only then (`architecture.md` §4). */
+function refusal(state: PoolState, upsert: RunUpsert): Extract<PoolAnswer, { kind: "refused" }> | null {
+  if (state.record === null) {
+    return {
+      kind: "refused",
+      code: "unknown_pool",
+      text: `there is no pool of this name; see \`GET /v1/pools\``,
+    };
+  }
+  const configured: Configured = { ...state, record: state.record };
+  const { config } = state.record;
+  if (upsert.hostPaths && !config.allowHostPaths) {
+    const text =
+      "`dir` is absolute, and this pool does not allow that; use a directory relative to the task's own";
+    return { kind: "refused", code: "host_paths_not_allowed", text };
+  }
+  if (cheapestFitting(configured, upsert.resources) === undefined) {
+    const text = `no instance type of the pool can hold what \`resources\` asks for; it has ${typesText(configured)}`;
+    return { kind: "refused", code: "unsatisfiable", text };
+  }
+  if (queueOf(configured).length < config.maxQueue) return null;
+  const text = `the pool's queue is full (${config.maxQueue} runs); try again when some have been placed`;
+  return { kind: "refused", code: "busy", text, retryAfterMs: BUSY_RETRY_MS };
+}
+
+function typesText(state: Configured): string {
+  return Object.entries(state.record.config.instanceTypes)
+    .map(([name, type]) => `${name} (${type.vcpus} vCPUs, ${type.memory} memory, of which 95 % is usable)`)
+    .join(", ");
+}
+
+/** Folds in what an allocation says of its run. An older version than the pool has says nothing. */
+export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): PoolState {
+  if (state.record === null) return state;
+  const key = runKey(upsert.submittedAt, upsert.run);
+  const row = state.runs.get(key);
+  if (row === undefined) {
+    if (upsert.wants === "place" && refusal(state, upsert) !== null) return state;
+    state.runs.set(key, { ...upsert, opened: upsert.ended, worker: null, heardAt: now }, now);
+    return state;
+  }
+  if (upsert.epoch === row.opened) tell(state, row);
+  if (upsert.version > row.version) {
+    const ended = Math.max(row.ended, upsert.ended);
+    state.runs.set(key, { ...row, ...upsert, ended, heardAt: now }, now);
+    if (ended >= row.opened) state.memo.told.delete(row.run);
+  }
+  return state;
+}
+
+/** The pool's present view of a run (rule R6); a refusal, if it has no row of it. */
+export function answerRun(state: PoolState, upsert: RunUpsert): PoolAnswer {
+  const row = state.runs.get(runKey(upsert.submittedAt, upsert.run));
+  if (row === undefined) {
+    return refusal(state, upsert) ?? { kind: "none", version: 0 };
+  }
+  if (isOpen(row) && row.worker !== null) return { kind: "placed", worker: row.worker, epoch: row.opened };
+  return row.wants === "place" ? { kind: "queued" } : { kind: "none", version: row.version };
+}
+
+/** Opens the next epoch of a run on a ready worker. Only a run that asked for it, and has none open, gets one (R2). */
+export function openEpoch(state: Configured, row: RunRow, worker: string, now: Instant): void {
+  state.runs.set(runKey(row.submittedAt, row.run), { ...row, opened: row.opened + 1, worker }, now);
+}
+
+/** The allocation knows its placement: nothing is owed to it. */
+export function tell(state: PoolState, row: RunRow): void {
+  if (isOpen(row)) state.memo.told.set(row.run, row.opened);
+}
+
+/** Whether the allocation knows the epoch that is open. */
+export function isTold(state: PoolState, row: RunRow): boolean {
+  return state.memo.told.get(row.run) === row.opened;
+}
+
+/** Folds in the answer to `place`, or to a poke: the run as its owner sees it. */
+export function foldPlaceAnswer(state: PoolState, key: string, answer: PlaceAnswer, now: Instant): PoolState {
+  const row = state.runs.get(key);
+  if (row === undefined) return state;
+  const next = { ...state, memo: { ...state.memo, pokedAt: { ...state.memo.pokedAt, [key]: now } } };
+  if (answer.kind === "run") return foldRun(next, answer.run, now);
+  if (isTerminal(row.state)) return next;
+  // Its owner has no state: the run is over, whatever it was, and uses nothing any more.
+  const over = {
+    ...row,
+    state: "unknown" as const,
+    wants: "nothing" as const,
+    ended: row.opened,
+    heardAt: now,
+  };
+  state.runs.set(key, over, now);
+  return next;
+}

@@ -1,0 +1,151 @@
+import { CONSENT_MS, CREATE_NOT_AFTER_MS } from "../limits.ts";
+import type { Instant, Millis } from "../machine.ts";
+import type {
+  CreateWorker,
+  ListAnswer,
+  Sighting,
+  WorkerAnswer,
+  WorkerUpsert,
+  WorkerUpsertAnswer,
+} from "../messages.ts";
+import {
+  type Configured,
+  isOpen,
+  type PoolRecord,
+  type PoolState,
+  settingsOf,
+  type WorkerRow,
+} from "./state.ts";
+
+/** The tag by which an instance names its worker. */
+export const WORKER_TAG = "drover-worker";
+/** The tag by which an instance names its pool. */
+export const POOL_TAG = "drover-pool";
+
+/** The hold-off after a machine that could not be had: first, and longest. It doubles with each failure in a row. */
+const HOLD_FIRST_MS: Millis = 5_000;
+const HOLD_LONGEST_MS: Millis = 10 * 60_000;
+
+/** Gives a permit: the row is written before the worker's own, and that before the call (invariant 3). */
+export function askForWorker(state: Configured, instanceType: string, now: Instant): Configured {
+  const { record } = state;
+  const type = record.config.instanceTypes[instanceType];
+  if (type === undefined) return state;
+  const worker = `${record.name.slice(0, 40)}-${record.seed}-${record.nextWorker}`;
+  const row: WorkerRow = {
+    worker,
+    version: 0,
+    phase: "asked",
+    idleBehavior: "run",
+    instance: null,
+    address: null,
+    readyAt: null,
+    booted: false,
+    reason: "asked for",
+    instanceType,
+    type,
+    askedAt: now,
+    notAfter: now + CREATE_NOT_AFTER_MS,
+    stopUntil: 0,
+    heardAt: now,
+  };
+  state.workers.set(worker, row, now);
+  return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
+}
+
+/** What a worker is told to become. */
+export function intentOf(state: Configured, row: WorkerRow): CreateWorker {
+  const { config, name } = state.record;
+  const { worker, instanceType, type, notAfter } = row;
+  const settings = settingsOf(config);
+  return {
+    worker,
+    pool: name,
+    instanceType,
+    type,
+    provider: config.provider,
+    image: config.image,
+    notAfter,
+    settings,
+  };
+}
+
+/** Folds in what a worker says of itself. An older version than the pool has says nothing. */
+export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant): Configured {
+  const row = state.workers.get(upsert.worker);
+  if (row === undefined || upsert.version < row.version || row.phase === "gone") return state;
+  const { wantsStop, ...view } = upsert;
+  const stopUntil = wantsStop && mayStop(state, row) ? now + CONSENT_MS : 0;
+  const next = { ...row, ...view, stopUntil };
+  const changed = (Object.keys(next) as (keyof WorkerRow)[]).some((key) => next[key] !== row[key]);
+  if (changed) state.workers.set(row.worker, { ...next, heardAt: now }, now);
+  return { ...state, record: holdAfter(state.record, row, upsert, now) };
+}
+
+/** The pool consents to a stop if nothing is placed there, and enough others remain. */
+function mayStop(state: Configured, row: WorkerRow): boolean {
+  for (const run of state.runs.live()) if (isOpen(run) && run.worker === row.worker) return false;
+  let others = 0;
+  for (const other of state.workers.live()) {
+    if (other.worker !== row.worker && (other.phase === "ready" || other.phase === "booting")) others += 1;
+  }
+  return others >= state.record.config.minInstances;
+}
+
+/** Machines that end without ever having been ready hold the next ones off, so that a broken image costs little. */
+function holdAfter(record: PoolRecord, row: WorkerRow, upsert: WorkerUpsert, now: Instant): PoolRecord {
+  if (upsert.phase === "ready") return record.hold === null ? record : { ...record, hold: null };
+  const ending = upsert.phase === "gone" || upsert.phase === "shutdown";
+  const already = row.phase === "gone" || row.phase === "shutdown";
+  if (!ending || already || upsert.booted) return record;
+  const failures = (record.hold?.failures ?? 0) + 1;
+  const until = now + Math.min(HOLD_LONGEST_MS, HOLD_FIRST_MS * 2 ** (failures - 1));
+  return { ...record, hold: { failures, until, reason: upsert.reason } };
+}
+
+/** What a worker's upsert is answered: whether the pool consents to its stopping. */
+export function answerWorker(state: PoolState, upsert: WorkerUpsert, now: Instant): WorkerUpsertAnswer {
+  const row = state.workers.get(upsert.worker);
+  if (row === undefined) return { kind: "no_such" };
+  return { kind: "ok", consent: upsert.wantsStop && now < row.stopUntil };
+}
+
+/** Folds in a worker's answer to a call of the pool. A worker without state never came to be: its permit is free. */
+export function foldWorkerAnswer(
+  state: Configured,
+  worker: string,
+  answer: WorkerAnswer,
+  now: Instant,
+): Configured {
+  const row = state.workers.get(worker);
+  const { [worker]: _heard, ...sightings } = state.memo.sightings;
+  const next = {
+    ...state,
+    memo: { ...state.memo, sightings, pokedAt: { ...state.memo.pokedAt, [worker]: now } },
+  };
+  if (answer.kind === "worker") return foldWorker(next, answer.worker, now);
+  if (row === undefined || row.phase === "asked" || row.phase === "gone") return next;
+  state.workers.set(worker, { ...row, phase: "gone", reason: "nothing is known of it", heardAt: now }, now);
+  return next;
+}
+
+/** Folds in a listing: each worker must hear what it says of its instance, if that is any news to it. */
+export function foldListing(state: Configured, answer: ListAnswer, now: Instant): Configured {
+  const memo = { ...state.memo, sweptAt: now };
+  if (answer.kind === "failed") return { ...state, memo: { ...memo, sweepError: answer.failure.text } };
+  const byWorker = new Map(
+    answer.items.map((instance) => [instance.tags[WORKER_TAG] ?? instance.name, instance]),
+  );
+  const sightings: Record<string, Sighting> = {};
+  const omitted = new Set<string>();
+  for (const row of state.workers.live()) {
+    if (row.phase === "asked") continue;
+    const instance = byWorker.get(row.worker);
+    if (instance === undefined) omitted.add(row.worker);
+    const same = instance !== undefined && instance.id === row.instance && instance.state !== "terminated";
+    if (same && !state.memo.omitted.has(row.worker)) continue;
+    const seen = instance === undefined ? {} : { instance };
+    sightings[row.worker] = { worker: row.worker, beganAt: answer.beganAt, ...seen };
+  }
+  return { ...state, memo: { ...memo, sweepError: null, sightings, omitted } };
+}

@@ -1,0 +1,39 @@
+import type { Resources } from "../schema/common.ts";
+
+/** The share of a machine's memory that is asked for but never usable: hosts have less than is advertised (`arvados.md` §6.1). */
+const USABLE_PERCENT = 95;
+
+/** What is left of `total` when all of `used` is on it. Runs that ask for no vCPU share one (`arvados.md` §6.4). */
+export function remaining(total: Resources, used: Iterable<Resources>): Resources & { shared: boolean } {
+  const left = {
+    ...total,
+    memoryBytes: Math.floor((total.memoryBytes * USABLE_PERCENT) / 100),
+    shared: false,
+  };
+  for (const need of used) subtract(left, need);
+  return left;
+}
+
+/** Whether `need` fits into what is left: the packing table of `arvados.md` §6.4. */
+export function accommodates(left: Resources & { shared: boolean }, need: Resources): boolean {
+  const enough =
+    left.vcpus >= need.vcpus &&
+    left.memoryBytes >= need.memoryBytes &&
+    left.diskBytes >= need.diskBytes &&
+    left.gpus >= need.gpus;
+  return enough && left.vcpus > 0 && (!left.shared || need.vcpus === 0 || left.vcpus > need.vcpus);
+}
+
+/** Takes `need` away from what is left. Changes `left`, so that packing many runs copies nothing. */
+export function subtract(left: Resources & { shared: boolean }, need: Resources): void {
+  left.vcpus -= need.vcpus;
+  left.memoryBytes -= need.memoryBytes;
+  left.diskBytes -= need.diskBytes;
+  left.gpus -= need.gpus;
+  if (need.vcpus === 0) left.shared = true;
+}
+
+/** Whether `need` fits onto a machine of `total` beside `used`. */
+export function fitsInto(total: Resources, used: Iterable<Resources>, need: Resources): boolean {
+  return accommodates(remaining(total, used), need);
+}

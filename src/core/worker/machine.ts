@@ -1,0 +1,207 @@
+import type { Report } from "../../schema/host.ts";
+import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
+import type {
+  CreateAnswer,
+  CreateWorker,
+  DestroyAnswer,
+  Ended,
+  EndedAnswer,
+  IdleBehavior,
+  Observed,
+  ObservedAnswer,
+  Order,
+  Sighting,
+  WorkerUpsert,
+  WorkerUpsertAnswer,
+} from "../messages.ts";
+import { foldCreate, foldCreateAnswer, foldDestroyAnswer, foldEnroll, foldJoin } from "./birth.ts";
+import { foldSighting, foldTime, lifeWakesAt, proposalAt, shutDown } from "./life.ts";
+import { foldOrder } from "./placements.ts";
+import { foldObserved, foldReport, observationsDue } from "./report.ts";
+import {
+  type Living,
+  livePlacements,
+  note,
+  placementKey,
+  type WorkerRecord,
+  type WorkerState,
+} from "./state.ts";
+import { poolKnows, upsertOf } from "./summary.ts";
+
+export type WorkerEventIn =
+  | { type: "tick" }
+  | { type: "create"; intent: CreateWorker }
+  | { type: "enroll"; secret: string; bootId: string }
+  | { type: "join"; bootId: string }
+  | { type: "report"; report: Report }
+  /** Orders are leaving for the host: whatever is in them, it may hold from now on. */
+  | { type: "told" }
+  | { type: "order"; order: Order }
+  | { type: "sighting"; sighting: Sighting; consistencyMs: number }
+  | { type: "behavior"; behavior: IdleBehavior; by: string }
+  | { type: "kill"; reason: string; by: string }
+  | { type: "refused_host"; reason: string }
+  | { type: "create_answered"; answer: CreateAnswer }
+  | { type: "destroy_answered"; answer: DestroyAnswer }
+  | { type: "observed_answered"; sent: Observed; answer: ObservedAnswer }
+  | { type: "ended_answered"; sent: Ended; answer: EndedAnswer }
+  | { type: "pool_answered"; sent: WorkerUpsert; answer: WorkerUpsertAnswer };
+
+export type WorkerMessage = Envelope &
+  (
+    | { kind: "create"; body: CreateWorker }
+    | { kind: "destroy"; body: { worker: string; instance: string } }
+    | { kind: "upsert"; body: WorkerUpsert }
+    | { kind: "observed"; body: Observed }
+    | { kind: "ended"; body: Ended }
+  );
+
+/** What a worker decides: the machine behind it from the intent to its observed end (`arvados.md` §1 as decided). */
+export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> = {
+  apply(before, event, now) {
+    const folded = fold(before, event, now);
+    const settled = folded.record === null ? folded : foldTime(folded as Living, now); // the record is there
+    return numbered(before, settled);
+  },
+
+  due(state, now) {
+    if (state.record === null) return [];
+    const living: Living = { ...state, record: state.record };
+    return [...cloudCallsDue(living, now), ...talkDue(living, now)];
+  },
+
+  wakeAt(state) {
+    if (state.record === null) return undefined;
+    const living: Living = { ...state, record: state.record };
+    return earliest(lifeWakesAt(living));
+  },
+};
+
+function cloudCallsDue(state: Living, now: Instant): WorkerMessage[] {
+  const { record, memo } = state;
+  if (record.phase === "booting" && record.instance === null && now < record.intent.notAfter) {
+    return [{ to: "provider", kind: "create", repeatedBy: "self", body: record.intent }];
+  }
+  if (record.phase !== "shutdown" || record.instance === null) return [];
+  const asked = memo.destroyAskedAt;
+  if (asked !== null && now < asked + record.intent.settings.shutdownMs) return [];
+  const body = { worker: record.intent.worker, instance: record.instance.id };
+  return [{ to: "provider", kind: "destroy", repeatedBy: "self", body }];
+}
+
+function talkDue(state: Living, now: Instant): WorkerMessage[] {
+  const { record } = state;
+  const { worker, pool } = record.intent;
+  const owed: WorkerMessage[] = [];
+  const upsert = upsertOf(state, now);
+  if (poolKnows(upsert) !== state.memo.poolHas)
+    owed.push({ to: pool, kind: "upsert", repeatedBy: "peer", body: upsert });
+  for (const body of observationsDue(state)) {
+    owed.push({ to: placementKey(body.run, body.epoch), kind: "observed", repeatedBy: "peer", body });
+  }
+  for (const row of state.placements.live()) {
+    if (row.end === null || !row.end.owed) continue;
+    const { run, epoch, end } = row;
+    const body = { run, epoch, worker, how: end.how, held: end.held };
+    owed.push({ to: placementKey(run, epoch), kind: "ended", repeatedBy: "self", body });
+  }
+  return owed;
+}
+
+function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerState {
+  if (event.type === "create") return foldCreate(state, event.intent, now);
+  if (state.record === null) return state;
+  const living: Living = { ...state, record: state.record };
+  switch (event.type) {
+    case "tick":
+      return state;
+    case "enroll":
+      return foldEnroll(living, event.secret, event.bootId, now);
+    case "join":
+      return foldJoin(living, event.bootId, now);
+    case "report":
+      return foldReport(living, event.report, now);
+    case "told":
+      return state.memo.untold.size === 0 ? state : { ...state, memo: { ...state.memo, untold: new Set() } };
+    case "order":
+      return foldOrder(living, event.order, now);
+    case "sighting":
+      return foldSighting(living, event.sighting, event.consistencyMs, now);
+    case "behavior":
+      return foldBehavior(living, event.behavior, event.by, now);
+    case "kill":
+      return foldKill(living, event.reason, event.by, now);
+    case "refused_host":
+      return { ...state, record: note(living.record, "Refused", event.reason, now) };
+    case "create_answered":
+      return foldCreateAnswer(living, event.answer, now);
+    case "destroy_answered":
+      return foldDestroyAnswer(living, event.answer, now);
+    case "observed_answered":
+      return foldObserved(living, event.sent, event.answer, now);
+    case "ended_answered":
+      return foldEndedAnswer(living, event.sent, now);
+    case "pool_answered":
+      return foldPoolAnswer(living, event.sent, event.answer, now);
+  }
+}
+
+function foldBehavior(state: Living, behavior: IdleBehavior, by: string, now: Instant): WorkerState {
+  const { record } = state;
+  if (record.idleBehavior === behavior) return state;
+  const reason = `set to ${behavior} by ${by}`;
+  return {
+    ...state,
+    record: note({ ...record, idleBehavior: behavior, reason }, "Idle Behavior", reason, now),
+  };
+}
+
+/** Destroys the machine now, runs or not: its owner asked by name (invariant 4, T18). */
+function foldKill(state: Living, reason: string, by: string, now: Instant): WorkerState {
+  const { record } = state;
+  if (record.phase === "gone" || record.killedBy !== null) return state;
+  return shutDown({ ...state, record: { ...record, killedBy: by } }, `killed by ${by}: ${reason}`, now);
+}
+
+function foldEndedAnswer(state: Living, sent: Ended, now: Instant): WorkerState {
+  const key = placementKey(sent.run, sent.epoch);
+  const row = state.placements.get(key);
+  if (row?.end?.owed) state.placements.set(key, { ...row, end: { ...row.end, owed: false } }, now);
+  return state;
+}
+
+/** The pool's word. With its consent the worker stops, if nothing has been placed on it in the meantime. */
+function foldPoolAnswer(
+  state: Living,
+  sent: WorkerUpsert,
+  answer: WorkerUpsertAnswer,
+  now: Instant,
+): WorkerState {
+  const memo = { ...state.memo, poolHas: poolKnows(sent) };
+  if (answer.kind === "no_such") return state;
+  const told: Living = { ...state, memo };
+  if (!sent.wantsStop) return told;
+  const { idleMs } = state.record.intent.settings;
+  if (!answer.consent) return { ...told, memo: { ...memo, proposeAt: now + Math.max(idleMs, ASK_AGAIN_MS) } };
+  const stillIdle = livePlacements(told).length === 0 && (proposalAt(told) ?? now + 1) <= now;
+  return stillIdle ? shutDown(told, "it was idle, and the pool does not need it", now) : told;
+}
+
+/** How long to wait before asking again whether to stop, at least. */
+const ASK_AGAIN_MS = 10_000;
+
+/** What the pool can see of a change gets a new version. */
+function numbered(before: WorkerState, after: WorkerState): WorkerState {
+  const { record } = after;
+  if (record === null || before.record === null || record === before.record) return after;
+  const visible = (one: WorkerRecord) => [
+    one.phase,
+    one.idleBehavior,
+    one.reason,
+    one.instance?.id,
+    one.readyAt,
+  ];
+  const old = visible(before.record);
+  if (visible(record).every((value, i) => value === old[i])) return after;
+  return { ...after, record: { ...record, version: before.record.version + 1 } };
+}

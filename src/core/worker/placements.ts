@@ -1,0 +1,108 @@
+import type { Resources } from "../../schema/common.ts";
+import { resourcesOfType } from "../../schema/pool.ts";
+import { REMEMBER_ENDED_MS } from "../limits.ts";
+import type { Instant, Millis } from "../machine.ts";
+import type { EndedHow, Order, OrderAnswer } from "../messages.ts";
+import { fitsInto } from "../resources.ts";
+import {
+  type Living,
+  livePlacements,
+  ordersRevision,
+  type PlacementRow,
+  placementKey,
+  type WorkerState,
+} from "./state.ts";
+
+/** At least this long without a report, and a host is silent: it is trusted with no further run. */
+const SILENT_AT_LEAST_MS: Millis = 30_000;
+/** Ended placements that are forgotten in one step. */
+const FORGET_AT_ONCE = 1_000;
+
+/** Whether the host has not been heard of for three probe intervals in which we ourselves were up. */
+export function isSilent(state: Living, now: Instant): boolean {
+  const heardAt = Math.max(state.memo.lastReportAt ?? 0, state.memo.loadedAt);
+  return now - heardAt > Math.max(3 * state.record.intent.settings.probeIntervalMs, SILENT_AT_LEAST_MS);
+}
+
+/** Folds in an order of an allocation. What it is answered is `answerOrder`, from the state after this. */
+export function foldOrder(state: Living, order: Order, now: Instant): WorkerState {
+  const key = placementKey(order.run, order.epoch);
+  const row = state.placements.get(key);
+  if (row?.state === "ended") return state;
+  const revision = ordersRevision(state) + 1;
+  const wanted = { revision: order.revision, attempts: order.attempts, resources: order.resources };
+  if (row !== undefined) {
+    const newer = row.order === null || order.revision > row.order.revision;
+    if (newer) state.placements.set(key, { ...row, revision, order: wanted }, now);
+    return state;
+  }
+  const { run, epoch } = order;
+  if (refusal(state, order, now) !== null) {
+    const end = { how: "refused" as const, held: false, owed: false };
+    state.placements.set(key, { run, epoch, state: "ended", revision, at: now, order: null, end }, now);
+    return state;
+  }
+  state.placements.set(key, { run, epoch, state: "live", revision, at: now, order: wanted, end: null }, now);
+  return { ...state, memo: { ...state.memo, untold: new Set([...state.memo.untold, key]) } };
+}
+
+/** Why a placement that is new to this worker is not taken; null if it is. */
+function refusal(state: Living, order: Order, now: Instant): string | null {
+  const { record } = state;
+  if (record.phase !== "ready") return `the worker is ${record.phase}`;
+  if (record.idleBehavior !== "run") return `the worker is set to ${record.idleBehavior}`;
+  if (!order.attempts.some((attempt) => attempt.want === "run")) return "nothing of it shall run";
+  if (now >= record.leaseUntil || isSilent(state, now)) return "its host is silent";
+  const live = livePlacements(state);
+  const { maxRuns } = record.intent.settings;
+  if (maxRuns > 0 && live.length >= maxRuns) return "the worker is full";
+  const used = live.map((row) => row.order?.resources).filter((one): one is Resources => one !== undefined);
+  return fitsInto(resourcesOfType(record.intent.type), used, order.resources) ? null : "the worker is full";
+}
+
+/** What an order is answered: the worker's present view of that placement (rule R6). */
+export function answerOrder(state: WorkerState, order: Order): OrderAnswer {
+  const row = state.placements.get(placementKey(order.run, order.epoch));
+  if (state.record === null || row === undefined) return { kind: "no_such" };
+  if (row.end !== null) return { kind: "ended", how: row.end.how, held: row.end.held };
+  return { kind: "accepted", revision: row.order?.revision ?? 0 };
+}
+
+/** Ends a live placement. `owed`: the allocation does not know it yet. */
+export function endPlacement(
+  state: Living,
+  row: PlacementRow,
+  how: EndedHow,
+  owed: boolean,
+  now: Instant,
+): void {
+  const key = placementKey(row.run, row.epoch);
+  const held = !state.memo.untold.has(key);
+  const revision = ordersRevision(state) + 1;
+  state.placements.set(
+    key,
+    { ...row, state: "ended", revision, at: now, order: null, end: { how, held, owed } },
+    now,
+  );
+}
+
+/** Ends every live placement whose order the host may have held, or all: the machine is lost to them (rule R2). */
+export function loseAll(state: Living, which: "held" | "all", now: Instant): void {
+  for (const row of livePlacements(state)) {
+    const held = !state.memo.untold.has(placementKey(row.run, row.epoch));
+    if (held || which === "all") endPlacement(state, row, "lost", true, now);
+  }
+}
+
+/** Forgets ended placements after 24 h (rule R2), keeping the revision of the orders. */
+export function forgetOld(state: Living, now: Instant): WorkerState {
+  const old: PlacementRow[] = [];
+  for (const row of state.placements.live()) {
+    const over = row.end !== null && !row.end.owed && now - row.at >= REMEMBER_ENDED_MS;
+    if (over && old.length < FORGET_AT_ONCE) old.push(row);
+  }
+  if (old.length === 0) return state;
+  const revision = ordersRevision(state);
+  for (const row of old) state.placements.delete(placementKey(row.run, row.epoch));
+  return { ...state, record: { ...state.record, revision } };
+}

@@ -1,0 +1,187 @@
+import {
+  type AttemptOrder,
+  type AttemptReport,
+  type Orders,
+  parseAttemptId,
+  type Report,
+} from "../../schema/host.ts";
+import type { Instant } from "../machine.ts";
+import type { Observed, ObservedAnswer } from "../messages.ts";
+import { endPlacement } from "./placements.ts";
+import {
+  type Living,
+  livePlacements,
+  note,
+  ordersRevision,
+  type PlacementRow,
+  placementKey,
+  type Reported,
+  type WorkerRecord,
+  type WorkerState,
+  whatIsSaid,
+} from "./state.ts";
+
+/** The share of a lease that must be used up before it is extended: each extension is a row (rule R4). */
+const EXTEND_BELOW = 2 / 3;
+
+/** What is to be done with a report: an older incarnation must end, an older sequence number says nothing. */
+export function judgeReport(state: Living, report: Report): "stale" | "unknown" | "old" | "fresh" {
+  if (report.incarnation < state.record.incarnation) return "stale";
+  if (report.incarnation > state.record.incarnation) return "unknown";
+  return report.seq <= state.memo.lastSeq ? "old" : "fresh";
+}
+
+/** Folds in what the host says (`host-protocol.md`, Report). Only a fresh report means anything. */
+export function foldReport(state: Living, report: Report, now: Instant): WorkerState {
+  if (judgeReport(state, report) !== "fresh") return state;
+  const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now };
+  let record = extendLease(state.record, now);
+  record = foldBoot(record, report, now);
+  if (report.ordersSeen > ordersRevision(state)) record = { ...record, revision: report.ordersSeen };
+  if (typeof report.broken === "string" && record.idleBehavior === "run") {
+    record = note(
+      { ...record, idleBehavior: "drain", reason: `broken: ${report.broken}` },
+      "Broken",
+      report.broken,
+      now,
+    );
+  }
+  if (record !== state.record) record = { ...record, lastSeq: report.seq, lastReportAt: now };
+  const next: Living = { ...state, record, memo };
+  const reported = reportedBy(next, report);
+  return { ...next, memo: { ...memo, reported, heard: pick(memo.heard, reported) } };
+}
+
+/** The entries whose keys `others` has too: what is answered of a placement that is no longer reported is forgotten. */
+function pick<T>(entries: Record<string, T>, others: Record<string, unknown>): Record<string, T> {
+  return Object.fromEntries(Object.entries(entries).filter(([key]) => key in others));
+}
+
+function extendLease(record: WorkerRecord, now: Instant): WorkerRecord {
+  const { leaseMs } = record.intent.settings;
+  const granting = record.phase === "booting" || record.phase === "ready";
+  if (!granting || record.leaseUntil - now >= leaseMs * EXTEND_BELOW) return record;
+  return { ...record, leaseUntil: now + leaseMs };
+}
+
+/** The boot probe counts until it has succeeded once (`arvados.md` §1.4, T1). */
+function foldBoot(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
+  if (record.phase !== "booting" || report.boot === undefined || report.boot === null) return record;
+  if (report.boot.ok) {
+    const ready = {
+      ...record,
+      phase: "ready" as const,
+      reason: "ready",
+      readyAt: now,
+      bootProbe: report.boot,
+    };
+    return note(ready, "Ready", "the boot probe succeeded", now);
+  }
+  if (record.bootProbe?.output === report.boot.output) return record;
+  return note({ ...record, bootProbe: report.boot }, "Boot Probe Failed", report.boot.output, now);
+}
+
+/** What the host says of each placement; a full report also says what it does not hold. */
+function reportedBy(state: Living, report: Report): Record<string, Reported> {
+  const byPlacement = new Map<string, AttemptReport[]>();
+  const add = (run: string, epoch: number, attempt: AttemptReport) => {
+    const key = placementKey(run, epoch);
+    byPlacement.set(key, [...(byPlacement.get(key) ?? []), attempt]);
+  };
+  for (const attempt of report.attempts) {
+    const parts = parseAttemptId(attempt.id);
+    if (parts !== undefined) add(parts.run, parts.epoch, attempt);
+  }
+  const listed = new Set(report.attempts.map((attempt) => attempt.id));
+  for (const row of report.full ? livePlacements(state) : []) {
+    // The host has applied these orders and does not hold it: it is gone (`host-protocol.md`, Report).
+    const missing = (row.order?.attempts ?? []).filter(
+      ({ id }) => report.ordersSeen >= row.revision && !listed.has(id),
+    );
+    for (const { id } of missing) add(row.run, row.epoch, { id, state: "gone" });
+  }
+  const reported: Record<string, Reported> = report.full ? {} : { ...state.memo.reported };
+  for (const [key, attempts] of byPlacement) {
+    const [run = "", epoch = "0"] = key.split("/");
+    reported[key] = { run, epoch: Number(epoch), attempts, said: whatIsSaid(attempts) };
+  }
+  return reported;
+}
+
+/** What allocations must be told: whatever their placements' hosts say that they have not answered yet. */
+export function observationsDue(state: Living): Observed[] {
+  const owed: Observed[] = [];
+  for (const [key, { run, epoch, attempts, said }] of Object.entries(state.memo.reported)) {
+    const ended = state.placements.get(key)?.state === "ended";
+    if (ended || state.memo.heard[key] === said) continue;
+    owed.push({ run, epoch, worker: state.record.intent.worker, attempts });
+  }
+  return owed;
+}
+
+/** Folds in an allocation's answer: its order as it is now. An empty one ends the placement (rule R3). */
+export function foldObserved(
+  state: Living,
+  sent: Observed,
+  answer: ObservedAnswer,
+  now: Instant,
+): WorkerState {
+  const key = placementKey(sent.run, sent.epoch);
+  const row = state.placements.get(key);
+  const memo = { ...state.memo, heard: { ...state.memo.heard, [key]: whatIsSaid(sent.attempts) } };
+  if (row?.state === "ended") return { ...state, memo };
+  if (answer.kind === "no_such" || answer.attempts.length === 0) {
+    const stranger: PlacementRow = {
+      run: sent.run,
+      epoch: sent.epoch,
+      state: "live",
+      revision: 0,
+      at: now,
+      order: null,
+      end: null,
+    };
+    endPlacement({ ...state, memo }, row ?? stranger, "gone", false, now);
+    return { ...state, memo };
+  }
+  if (row !== undefined && answer.revision > (row.order?.revision ?? 0)) {
+    const order = {
+      revision: answer.revision,
+      attempts: answer.attempts,
+      resources: row.order?.resources ?? NOTHING,
+    };
+    state.placements.set(key, { ...row, revision: ordersRevision(state) + 1, order }, now);
+  }
+  const reportedIds = new Set(
+    Object.values(memo.reported).flatMap((one) => one.attempts.map(({ id }) => id)),
+  );
+  const logs = Object.entries({ ...memo.logs, ...answer.logs }).filter(([id]) => reportedIds.has(id));
+  return { ...state, memo: { ...memo, logs: Object.fromEntries(logs) } };
+}
+
+const NOTHING = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
+
+/**
+ * What the host shall hold. An attempt that it reports and that no order knows is kept until its allocation has been
+ * asked: orders omit it only after that said so (rule R5).
+ */
+export function ordersFor(state: Living, answers: number, now: Instant): Orders {
+  const { record, memo } = state;
+  const rows = livePlacements(state);
+  const attempts: AttemptOrder[] = rows.flatMap((row) => row.order?.attempts ?? []);
+  for (const [key, { attempts: held }] of Object.entries(memo.reported)) {
+    if (state.placements.get(key) === undefined)
+      attempts.push(...held.map(({ id }) => ({ id, want: "run" as const })));
+  }
+  const over = record.phase === "shutdown" || record.phase === "gone";
+  const known = attempts.flatMap(({ id }) => (memo.logs[id] === undefined ? [] : [[id, memo.logs[id]]]));
+  return {
+    incarnation: record.incarnation,
+    revision: ordersRevision(state),
+    answers,
+    leaseMs: over ? 0 : Math.max(0, record.leaseUntil - now),
+    reportWithinMs: record.intent.settings.probeIntervalMs,
+    attempts,
+    logs: Object.fromEntries(known),
+    powerOff: over,
+  };
+}

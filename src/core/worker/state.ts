@@ -1,0 +1,147 @@
+import type { Resources } from "../../schema/common.ts";
+import type { AttemptOrder, AttemptReport, Report, StreamName } from "../../schema/host.ts";
+import type { WorkerEvent } from "../../schema/pool.ts";
+import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS } from "../limits.ts";
+import type { Instant } from "../machine.ts";
+import type { CreateWorker, EndedHow, IdleBehavior, WorkerPhase } from "../messages.ts";
+import type { Rows } from "../rows.ts";
+
+/** A period in which a run is bound to this worker. Ended ones are remembered for 24 h (rule R2). */
+export interface PlacementRow {
+  run: string;
+  epoch: number;
+  state: "live" | "ended";
+  /** Our orders' revision in which it last changed: the highest of all rows is the revision of the orders. */
+  revision: number;
+  /** When it was accepted, or ended. */
+  at: Instant;
+  /** While live: the allocation's order, and what it needs. */
+  order: { revision: number; attempts: AttemptOrder[]; resources: Resources } | null;
+  /** Once ended: how, whether the host may have held it, and whether the allocation must still be told. */
+  end: { how: EndedHow; held: boolean; owed: boolean } | null;
+}
+
+/** Everything about a worker that must survive, but for its placements. Stored as one value. */
+export interface WorkerRecord {
+  intent: CreateWorker;
+  version: number;
+  phase: WorkerPhase;
+  idleBehavior: IdleBehavior;
+  reason: string;
+  askedAt: Instant;
+  instance: { id: string; address: string | null } | null;
+  createdAt: Instant | null;
+  bootProbe: { ok: boolean; output: string } | null;
+  readyAt: Instant | null;
+  secret: string | null;
+  bootId: string | null;
+  incarnation: number;
+  joinedAt: Instant | null;
+  lastSeq: number;
+  lastReportAt: Instant | null;
+  leaseUntil: Instant;
+  /** When the latest complete listing that proves something began in which the instance was missing. */
+  omittedAt: Instant | null;
+  /** When the latest create or destroy call ended: a listing begun too soon after it proves nothing (rule R5). */
+  calledAt: Instant | null;
+  /** By whom it was asked to be destroyed by name: only then with runs on it (invariant 4). */
+  killedBy: string | null;
+  goneAt: Instant | null;
+  /** Floor of the orders' revision, for when rows are forgotten. */
+  revision: number;
+  events: WorkerEvent[];
+}
+
+/** What the host last said of one placement. `said` tells two reports apart that say something else. */
+export interface Reported {
+  run: string;
+  epoch: number;
+  attempts: AttemptReport[];
+  said: string;
+}
+
+/** What a restart may forget. */
+export interface WorkerMemo {
+  loadedAt: Instant;
+  lastSeq: number;
+  lastReportAt: Instant | null;
+  reported: Record<string, Reported>;
+  /** By placement: what of `reported` its allocation has answered. */
+  heard: Record<string, string>;
+  logs: Record<string, Partial<Record<StreamName, number>>>;
+  /** Placements accepted since we were loaded, and not told to the host in any answer yet. */
+  untold: ReadonlySet<string>;
+  /** What the pool has confirmed to know of us. */
+  poolHas: string;
+  /** The pool did not consent to our stopping: ask again then. */
+  proposeAt: Instant;
+  destroyAskedAt: Instant | null;
+  /** No create call of unknown outcome can have been made: a refusal proves that there is no machine. */
+  createSure: boolean;
+}
+
+export interface WorkerState {
+  record: WorkerRecord | null;
+  placements: Rows<PlacementRow>;
+  memo: WorkerMemo;
+}
+
+/** The state of a worker as it is loaded. */
+export function loadedWorker(
+  record: WorkerRecord | null,
+  placements: Rows<PlacementRow>,
+  now: Instant,
+): WorkerState {
+  const memo: WorkerMemo = {
+    loadedAt: now,
+    lastSeq: record?.lastSeq ?? 0,
+    lastReportAt: record?.lastReportAt ?? null,
+    reported: {},
+    heard: {},
+    logs: {},
+    untold: new Set(),
+    poolHas: "",
+    proposeAt: 0,
+    destroyAskedAt: null,
+    createSure: record === null,
+  };
+  return { record, placements, memo };
+}
+
+/** A worker that exists. */
+export type Living = WorkerState & { record: WorkerRecord };
+
+/** The key of a placement. */
+export function placementKey(run: string, epoch: number): string {
+  return `${run}/${epoch}`;
+}
+
+/** The placements that have not ended. */
+export function livePlacements(state: WorkerState): PlacementRow[] {
+  return [...state.placements.live()].filter((row) => row.state === "live");
+}
+
+/** The revision of the orders: that of the placement that changed last. */
+export function ordersRevision(state: Living): number {
+  let revision = state.record.revision;
+  for (const row of state.placements.live()) revision = Math.max(revision, row.revision);
+  return revision;
+}
+
+/** Changes the record, with an event that says so. */
+export function note(record: WorkerRecord, type: string, message: string, now: Instant): WorkerRecord {
+  const event = { at: new Date(now).toISOString(), type, message: message.slice(0, MAX_TEXT_CHARS) };
+  return { ...record, events: [...record.events, event].slice(-MAX_WORKER_EVENTS) };
+}
+
+/** What two reports must differ in for the allocation to be told again. Ages change with each report and do not count. */
+export function whatIsSaid(attempts: Report["attempts"]): string {
+  return attempts
+    .map(({ id, state, kill, log }) => {
+      const streams = [log?.stdout, log?.stderr].map(
+        (one) => `${one?.from}+${one?.data?.length}/${one?.size}`,
+      );
+      return `${id} ${state} ${kill?.error ?? ""} ${streams.join(" ")}`;
+    })
+    .join("\n");
+}

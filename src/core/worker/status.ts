@@ -1,0 +1,85 @@
+import { resourcesOfType, type WorkerState as ShownState, type WorkerStatus } from "../../schema/pool.ts";
+import type { Why } from "../../schema/run.ts";
+import type { Instant } from "../machine.ts";
+import { lifeWakesAt, proposalAt } from "./life.ts";
+import { type Living, livePlacements, ordersRevision } from "./state.ts";
+import { upsertOf } from "./summary.ts";
+
+/** A worker, whole, as a reader sees it. */
+export function statusOf(state: Living, now: Instant): WorkerStatus {
+  const { record, memo } = state;
+  const { intent } = record;
+  const live = livePlacements(state);
+  const view = upsertOf(state, now);
+  return {
+    id: intent.worker,
+    pool: intent.pool,
+    state: shownState(view.phase, live.length),
+    idleBehavior: record.idleBehavior,
+    instanceType: intent.instanceType,
+    instance: view.instance,
+    address: view.address,
+    price: intent.type.price,
+    resources: resourcesOfType(intent.type),
+    runs: live.map((row) => row.run),
+    askedAt: iso(record.askedAt),
+    readyAt: orNull(record.readyAt),
+    reason: view.reason,
+    version: record.version,
+    bootProbe: record.bootProbe,
+    createdAt: orNull(record.createdAt),
+    joinedAt: orNull(record.joinedAt),
+    lastReportAt: orNull(memo.lastReportAt),
+    leaseUntil: record.leaseUntil === 0 ? null : iso(record.leaseUntil),
+    incarnation: record.incarnation,
+    ordersRevision: ordersRevision(state),
+    orders: live.map(({ run, epoch, order }) => ({
+      run,
+      epoch,
+      attempts: order?.attempts.map(({ id }) => id) ?? [],
+    })),
+    events: record.events,
+  };
+}
+
+/** The five states, and `gone`: a ready worker is `idle` or `running` by what is on it (`arvados.md` §1.2). */
+export function shownState(phase: Living["record"]["phase"] | "asked", runs: number): ShownState {
+  if (phase === "ready") return runs > 0 ? "running" : "idle";
+  return phase === "asked" ? "booting" : phase;
+}
+
+/** Why a worker is in its state, and what happens next (invariant 5). */
+export function whyOf(state: Living, now: Instant): Why {
+  const shown = statusOf(state, now);
+  const wakes = lifeWakesAt(state);
+  const at = wakes === undefined ? null : iso(wakes);
+  const reason = { code: shown.state, text: shown.reason };
+  return { state: shown.state, reason, next: { action: nextAction(state, shown), at }, chain: [] };
+}
+
+function nextAction(state: Living, { state: shown, runs }: WorkerStatus): string {
+  switch (shown) {
+    case "booting":
+      return "give it up, if its boot probe has not succeeded by then";
+    case "running":
+      return `go on with ${runs.length} run${runs.length === 1 ? "" : "s"}, as long as its host reports`;
+    case "idle":
+      return proposalAt(state) === undefined
+        ? "stay, until an operator says otherwise"
+        : "stop, if it is still idle then";
+    case "unknown":
+      return "give it up, if its host stays silent until then";
+    case "shutdown":
+      return "ask the provider again to destroy it, until it is seen to be gone";
+    case "gone":
+      return "nothing: it is gone";
+  }
+}
+
+function iso(at: Instant): string {
+  return new Date(at).toISOString();
+}
+
+function orNull(at: Instant | null): string | null {
+  return at === null ? null : iso(at);
+}

@@ -1,0 +1,150 @@
+import { MAX_IN_FLIGHT, REPEAT_AFTER_CRASH_MS, RETRY_FIRST_MS, RETRY_LONGEST_MS } from "../core/limits.ts";
+import { type Envelope, earliest, type Instant, type Machine } from "../core/machine.ts";
+
+/** What the shell needs of the world. In a Durable Object it is storage, alarm and stubs; in the simulator all is fake. */
+export interface World<State, Event, Message> {
+  now(): Instant;
+  /** The state as stored. Synchronous, like everything up to `send`. */
+  load(): State;
+  /** Runs `write` so that all of it is stored or nothing. */
+  commit(write: () => void): void;
+  /** Stores what has changed. Called within `commit`. */
+  save(state: State): void;
+  /** Sees to it that we are woken at `at` or before. Called within the same synchronous block as the commit. */
+  wake(at: Instant): void;
+  /** Delivers a message and turns its reply into an event. Rejects if there is none: then it is tried again. */
+  send(message: Message): Promise<Event>;
+  /** Told of every message that failed, for the log. */
+  failed(message: Message, error: unknown, tries: number): void;
+}
+
+interface Retry {
+  tries: number;
+  notBefore: Instant;
+}
+
+/**
+ * The shell around a machine, the same for all objects (`architecture.md` §3):
+ *
+ *     load → apply → commit (state and alarm in one synchronous block) → send what is due → each reply is an event
+ *
+ * It holds no rule but how messages are carried: one in flight for each destination and kind, a failed one again after
+ * a back-off of 1 s doubling to 60 s (rule R7), and an alarm for whatever would be forgotten if this process died now.
+ * Nothing of what it remembers must survive: after a crash `due` says the same again.
+ */
+export class Actor<State, Event, Message extends Envelope> {
+  readonly #machine: Machine<State, Event, Message>;
+  readonly #world: World<State, Event, Message>;
+  readonly #inFlight = new Map<string, Promise<void>>();
+  readonly #retries = new Map<string, Retry>();
+  readonly #watchers = new Set<() => void>();
+  #state: State | undefined;
+
+  constructor(machine: Machine<State, Event, Message>, world: World<State, Event, Message>) {
+    this.#machine = machine;
+    this.#world = world;
+  }
+
+  /** The present state, as stored, with what is remembered beside it. */
+  get state(): State {
+    this.#state ??= this.#world.load();
+    return this.#state;
+  }
+
+  /** Folds an event in, stores the result, and sends what is then due. Returns the state after the event. */
+  apply(event: Event): State {
+    const now = this.#world.now();
+    try {
+      const next = this.#machine.apply(this.state, event, now);
+      this.#world.commit(() => this.#world.save(next));
+      this.#state = next;
+    } catch (error) {
+      // Whatever was half done in memory is not what is stored: begin again from there.
+      this.#state = undefined;
+      throw error;
+    }
+    this.#pump(now);
+    for (const wake of this.#watchers) wake();
+    return this.state;
+  }
+
+  /** Resolves when no message of these kinds is in flight any more, or after the given promise. */
+  async settled(kinds: readonly string[], giveUp: Promise<void>): Promise<void> {
+    const pending = () =>
+      [...this.#inFlight].filter(([key]) => kinds.includes(kindOf(key))).map(([, done]) => done);
+    let over = false;
+    void giveUp.then(() => {
+      over = true;
+    });
+    for (let wave = pending(); wave.length > 0 && !over; wave = pending()) {
+      await Promise.race([Promise.all(wave), giveUp]);
+    }
+  }
+
+  /** Calls `listener` after every event. Returns how to stop that. */
+  watch(listener: () => void): () => void {
+    this.#watchers.add(listener);
+    return () => this.#watchers.delete(listener);
+  }
+
+  /** Sends what is due and may be sent, and arms the alarm for the rest. */
+  #pump(now: Instant): void {
+    const due = this.#machine.due(this.state, now);
+    const keys = new Set(due.map(keyOf));
+    for (const key of this.#retries.keys()) if (!keys.has(key)) this.#retries.delete(key);
+    let again: Instant | undefined;
+    for (const message of due) {
+      const key = keyOf(message);
+      const retryAt = this.#retries.get(key)?.notBefore ?? now;
+      const waits = retryAt > now || this.#inFlight.size >= MAX_IN_FLIGHT;
+      if (message.repeatedBy === "self")
+        again = earliest(again, Math.max(retryAt, now + REPEAT_AFTER_CRASH_MS));
+      else if (waits) again = earliest(again, Math.max(retryAt, now + RETRY_FIRST_MS));
+      if (!waits && !this.#inFlight.has(key)) this.#inFlight.set(key, this.#carry(message, key));
+    }
+    const wanted = this.#machine.wakeAt(this.state);
+    // What should have happened by now is being tried already: an alarm at once would only turn in circles.
+    const at = earliest(again, wanted === undefined || wanted > now ? wanted : now + REPEAT_AFTER_CRASH_MS);
+    if (at !== undefined) this.#world.wake(at);
+  }
+
+  async #carry(message: Message, key: string): Promise<void> {
+    try {
+      const reply = await this.#world.send(message);
+      this.apply(reply); // It still counts as in flight here, so that it is not sent again before we have looked.
+    } catch (error) {
+      this.#inFlight.delete(key);
+      this.#backOff(message, key, error);
+      return;
+    }
+    this.#inFlight.delete(key);
+    this.#afterReply(message, key);
+  }
+
+  /** A reply after which the very same is still due has settled nothing: that is a failure like any other. */
+  #afterReply(message: Message, key: string): void {
+    const still = this.#machine.due(this.state, this.#world.now()).find((one) => keyOf(one) === key);
+    if (still !== undefined && JSON.stringify(still) === JSON.stringify(message)) {
+      this.#backOff(message, key, new Error("the reply settled nothing"));
+      return;
+    }
+    this.#retries.delete(key);
+    this.#pump(this.#world.now());
+  }
+
+  #backOff(message: Message, key: string, error: unknown): void {
+    const tries = (this.#retries.get(key)?.tries ?? 0) + 1;
+    const delay = Math.min(RETRY_LONGEST_MS, RETRY_FIRST_MS * 2 ** (tries - 1));
+    this.#retries.set(key, { tries, notBefore: this.#world.now() + delay });
+    this.#world.failed(message, error, tries);
+    this.#pump(this.#world.now());
+  }
+}
+
+function keyOf(message: Envelope): string {
+  return `${message.kind} ${message.to}`;
+}
+
+function kindOf(key: string): string {
+  return key.slice(0, key.indexOf(" "));
+}

@@ -1,0 +1,39 @@
+import type { CreateAnswer, CreateWorker, DestroyAnswer } from "../core/messages.ts";
+import { POOL_TAG, WORKER_TAG } from "../core/pool/workers.ts";
+import { AGENT } from "../generated/agent-bundle.ts";
+import { httpProvider } from "../providers/http.ts";
+import type { ProviderConfig } from "../schema/pool.ts";
+import { resourcesOfType } from "../schema/pool.ts";
+import type { Env } from "./env.ts";
+import { enrollmentCode } from "./signing.ts";
+import { userDataScript } from "./user-data.ts";
+
+/** Asks the provider for a worker's machine. The worker's id is the token: the same gives the same instance. */
+export async function createInstance(env: Env, intent: CreateWorker): Promise<CreateAnswer> {
+  const { worker, pool, type, settings } = intent;
+  if (env.DROVER_URL === "") {
+    const text =
+      "DROVER_URL is not set: hosts would not know where to report. Set it to this Worker's URL and deploy again";
+    return { kind: "failed", failure: { class: "invalid", text } };
+  }
+  const code = await enrollmentCode(worker, intent.notAfter + settings.bootMs, env.DROVER_SIGNING_KEY);
+  return providerOf(intent.provider).create({
+    token: worker,
+    name: worker,
+    instanceType: type.providerType ?? intent.instanceType,
+    image: intent.image,
+    userData: userDataScript({ url: env.DROVER_URL.replace(/\/$/, ""), code, agentSha256: AGENT.sha256 }),
+    tags: { [WORKER_TAG]: worker, [POOL_TAG]: pool },
+    resources: resourcesOfType(type),
+  });
+}
+
+/** Asks the provider for the end of an instance. The answer is no proof. */
+export function destroyInstance(provider: ProviderConfig, instance: string): Promise<DestroyAnswer> {
+  return providerOf(provider).destroy(instance);
+}
+
+/** The provider that a configuration names. */
+export function providerOf(config: ProviderConfig) {
+  return httpProvider(config, () => Date.now());
+}

@@ -1,0 +1,18 @@
+import type { Allocation } from "./allocation.ts";
+import type { CloudWorker } from "./cloud-worker.ts";
+import type { Pool } from "./pool.ts";
+import type { Registry } from "./registry.ts";
+
+/** The bindings of `wrangler.toml`. */
+export interface Env {
+  ALLOCATION: DurableObjectNamespace<Allocation>;
+  CLOUD_WORKER: DurableObjectNamespace<CloudWorker>;
+  POOL: DurableObjectNamespace<Pool>;
+  REGISTRY: DurableObjectNamespace<Registry>;
+  /** The first admin's token. */
+  DROVER_ADMIN_TOKEN: string;
+  /** What enrollment codes are signed with. */
+  DROVER_SIGNING_KEY: string;
+  /** Where hosts reach this Worker. */
+  DROVER_URL: string;
+}

@@ -1,0 +1,54 @@
+import { DroverError } from "../core/errors.ts";
+import type { Living } from "../core/worker/state.ts";
+import { AGENT } from "../generated/agent-bundle.ts";
+import { type HostSetup, JoinRequest, Report } from "../schema/host.ts";
+import type { Env } from "./env.ts";
+
+/** What a host needs to know to begin (`host-protocol.md`, Joining). */
+export function hostSetup({ record }: Living, env: Env): HostSetup {
+  const { worker, settings } = record.intent;
+  return {
+    worker,
+    incarnation: record.incarnation,
+    reportUrl: `${env.DROVER_URL.replace(/\/$/, "")}/v1/hosts/${worker}/reports`,
+    probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
+    leaseMs: settings.leaseMs,
+    agent: { version: AGENT.version, sha256: AGENT.sha256 },
+  };
+}
+
+/** Reads the body of a verified report. Throws `malformed_json` or `invalid_request`. */
+export function parseReport(body: string): Report {
+  return parseBody(Report, body);
+}
+
+/** Reads the body of a verified join. Throws `malformed_json` or `invalid_request`. */
+export function parseJoin(body: string): JoinRequest {
+  return parseBody(JoinRequest, body);
+}
+
+interface Schema<T> {
+  safeParse(
+    value: unknown,
+  ):
+    | { success: true; data: T }
+    | { success: false; error: { issues: { path: PropertyKey[]; message: string }[] } };
+}
+
+function parseBody<T>(schema: Schema<T>, body: string): T {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    throw new DroverError("malformed_json", "the body is no JSON");
+  }
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const fields = result.error.issues.map(({ path, message }) => ({
+    pointer: `/${path.map(String).join("/")}`,
+    detail: message,
+  }));
+  throw new DroverError("invalid_request", "the body is not as agreed; `errors` names the fields", {
+    fields,
+  });
+}

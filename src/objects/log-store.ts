@@ -1,0 +1,90 @@
+import { logsComplete, NO_LOGS } from "../core/allocation/logs.ts";
+import { isOver } from "../core/allocation/observe.ts";
+import type { AllocationRecord, LogRow } from "../core/allocation/state.ts";
+import { DroverError } from "../core/errors.ts";
+import { MAX_LOG_BYTES } from "../core/limits.ts";
+import type { StreamName } from "../schema/host.ts";
+import { meter } from "./meter.ts";
+import type { LogChunk, LogRequest } from "./rpc.ts";
+
+/** Decimal digits of an offset in a key: keys are read in their order. */
+const OFFSET_DIGITS = 12;
+
+/** The log rows of an allocation: what has outgrown the one value (`AllocationRecord.logs`). */
+export class LogStore {
+  readonly #kv: SyncKvStorage;
+
+  constructor(kv: SyncKvStorage) {
+    this.#kv = kv;
+  }
+
+  write(rows: LogRow[]): void {
+    for (const { attempt, stream, from, data } of rows) {
+      this.#kv.put(key(attempt, stream, from), data);
+      meter.rowsWritten += 1;
+    }
+  }
+
+  /** The bytes of a stream from `from` on, as far as one row or the tail has them, at most `maxBytes`. */
+  read(record: AllocationRecord, at: StreamPosition): Uint8Array {
+    const { stored, tail } = (record.logs[at.attempt] ?? NO_LOGS)[at.stream];
+    const tailFrom = stored - tail.length;
+    if (at.from >= tailFrom) return tail.subarray(at.from - tailFrom, at.from - tailFrom + at.maxBytes);
+    const before = {
+      prefix: `log/${at.attempt}/${at.stream}/`,
+      end: key(at.attempt, at.stream, at.from + 1),
+    };
+    for (const [name, data] of this.#kv.list<Uint8Array>({ ...before, reverse: true, limit: 1 })) {
+      const start = at.from - Number(name.slice(-OFFSET_DIGITS));
+      return data.subarray(start, start + at.maxBytes);
+    }
+    return new Uint8Array();
+  }
+}
+
+/** From where of which stream bytes are wanted. */
+export interface StreamPosition {
+  attempt: string;
+  stream: StreamName;
+  from: number;
+  maxBytes: number;
+}
+
+function key(attempt: string, stream: StreamName, offset: number): string {
+  return `log/${attempt}/${stream}/${String(offset).padStart(OFFSET_DIGITS, "0")}`;
+}
+
+/** The attempt that a request means: the one it names, or the task's latest; null if there is none yet. */
+function attemptMeant(record: AllocationRecord, request: LogRequest): string | null {
+  const task = record.tasks.find((one) => one.name === request.task);
+  if (task === undefined) {
+    const names = record.tasks.map((one) => one.name).join(", ");
+    throw new DroverError("unknown_task", `the run has no task called "${request.task}"; it has ${names}`);
+  }
+  const ids = task.attempts.map((one) => one.id);
+  if (request.attempt === undefined) return ids.at(-1) ?? null;
+  const meant = ids.find((id) => id.endsWith(`/${request.attempt}`));
+  if (meant === undefined) {
+    const text = `task "${request.task}" has no attempt ${request.attempt} (yet); attempts are named <epoch>.<n>, such as 1.1`;
+    throw new DroverError("unknown_task", text);
+  }
+  return meant;
+}
+
+/** Answers a request for log bytes from what is stored now. */
+export function readLog(store: LogStore, record: AllocationRecord, request: LogRequest): LogChunk {
+  const attempt = attemptMeant(record, request);
+  if (attempt === null) return { data: new Uint8Array(), from: 0, size: 0, ended: record.ended, dropped: 0 };
+  const { stored, size } = (record.logs[attempt] ?? NO_LOGS)[request.stream];
+  const from = Math.min(stored, request.from < 0 ? Math.max(0, stored + request.from) : request.from);
+  const position = { attempt, stream: request.stream, from, maxBytes: request.maxBytes };
+  const known = record.tasks.flatMap((task) => task.attempts).find((one) => one.id === attempt);
+  const ended = record.ended || (known !== undefined && isOver(known) && logsComplete(record, attempt));
+  return {
+    data: store.read(record, position),
+    from,
+    size: stored,
+    ended,
+    dropped: Math.max(0, size - MAX_LOG_BYTES),
+  };
+}

@@ -1,0 +1,45 @@
+import type {
+  Configure,
+  ConfigureAnswer,
+  CreateWorker,
+  Ended,
+  EndedAnswer,
+  Observed,
+  ObservedAnswer,
+  Order,
+  OrderAnswer,
+  Place,
+  PlaceAnswer,
+  PoolAnswer,
+  RunUpsert,
+  Sighting,
+  WorkerAnswer,
+  WorkerUpsert,
+  WorkerUpsertAnswer,
+} from "../core/messages.ts";
+import type { Why } from "../schema/run.ts";
+
+/** What the objects may ask of each other: the messages of `core/messages.ts`, a method for each. */
+export interface AllocationPeer {
+  place(place: Place): Promise<PlaceAnswer>;
+  observed(observed: Observed): Promise<ObservedAnswer>;
+  ended(ended: Ended): Promise<EndedAnswer>;
+  poke(): Promise<PlaceAnswer>;
+}
+
+export interface CloudWorkerPeer {
+  create(intent: CreateWorker): Promise<WorkerAnswer>;
+  sighting(sighting: Sighting): Promise<WorkerAnswer>;
+  order(order: Order): Promise<OrderAnswer>;
+  poke(): Promise<WorkerAnswer>;
+  why(): Promise<Why>;
+}
+
+export interface PoolPeer {
+  configure(configure: Configure): Promise<ConfigureAnswer>;
+  upsertRun(upsert: RunUpsert): Promise<PoolAnswer>;
+  upsertWorker(upsert: WorkerUpsert): Promise<WorkerUpsertAnswer>;
+  poke(): Promise<void>;
+  /** Why a run of this pool waits; null if it does not. */
+  explain(run: string): Promise<Why | null>;
+}

@@ -1,0 +1,194 @@
+import { DurableObject } from "cloudflare:workers";
+import { DroverError } from "../core/errors.ts";
+import type {
+  Configure,
+  ConfigureAnswer,
+  PoolAnswer,
+  RunUpsert,
+  WorkerUpsert,
+  WorkerUpsertAnswer,
+} from "../core/messages.ts";
+import { type PoolEvent, type PoolMessage, poolMachine } from "../core/pool/machine.ts";
+import { answerRun } from "../core/pool/runs.ts";
+import {
+  type Configured,
+  isLiveRun,
+  isLiveWorker,
+  loadedPool,
+  type PoolRecord,
+  type PoolState,
+  type RunRow,
+  type WorkerRow,
+} from "../core/pool/state.ts";
+import { explainRun, poolView, runsByWorker, workerSummary } from "../core/pool/views.ts";
+import { answerWorker } from "../core/pool/workers.ts";
+import { Rows } from "../core/rows.ts";
+import type { PoolView, WorkerState, WorkerSummary } from "../schema/pool.ts";
+import type { RunSummary, Why } from "../schema/run.ts";
+import { Actor } from "./actor.ts";
+import { LazyAlarm } from "./alarm.ts";
+import { providerOf } from "./cloud.ts";
+import type { Env } from "./env.ts";
+import { meter } from "./meter.ts";
+import type { PoolPeer } from "./peers.ts";
+import { logFailure } from "./report-failure.ts";
+import type { PoolApi, RunFilter } from "./rpc.ts";
+import { RunLists } from "./run-lists.ts";
+import { SqlRowDisk, ValueStore } from "./store.ts";
+import { peersOf } from "./stubs.ts";
+import { until } from "./waiting.ts";
+
+/** The object that is a queue and the workers that serve it. What it decides is in `core/pool`. */
+export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
+  readonly #alarm = new LazyAlarm(this.ctx.storage);
+  readonly #store = new ValueStore<PoolRecord>(this.ctx.storage);
+  readonly #runs = new SqlRowDisk<RunRow>(this.ctx.storage.sql, "runs");
+  readonly #workers = new SqlRowDisk<WorkerRow>(this.ctx.storage.sql, "workers");
+  readonly #lists = new RunLists(this.#runs);
+  readonly #actor = new Actor<PoolState, PoolEvent, PoolMessage>(poolMachine, {
+    now: () => Date.now(),
+    load: () =>
+      loadedPool(this.#store.read(), new Rows(this.#runs, isLiveRun), new Rows(this.#workers, isLiveWorker)),
+    commit: (write) => this.ctx.storage.transactionSync(write),
+    save: (state) => {
+      state.runs.flush();
+      state.workers.flush();
+      if (state.record !== null) this.#store.write(state.record);
+    },
+    wake: (at) => this.#alarm.arm(at, Date.now()),
+    send: (message) => this.#send(message),
+    failed: (message, error, tries) => logFailure(this.#name, message, error, tries),
+  });
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    void ctx.blockConcurrencyWhile(() => this.#alarm.load());
+  }
+
+  get #name(): string {
+    return this.ctx.id.name ?? "";
+  }
+
+  async #send(message: PoolMessage): Promise<PoolEvent> {
+    const peers = peersOf(this.env);
+    switch (message.kind) {
+      case "place":
+        return {
+          type: "place_answered",
+          key: message.key,
+          answer: await peers.allocation(message.to).place(message.body),
+        };
+      case "poke_run":
+        return {
+          type: "place_answered",
+          key: message.key,
+          answer: await peers.allocation(message.to).poke(),
+        };
+      case "create":
+        return {
+          type: "worker_answered",
+          worker: message.to,
+          answer: await peers.worker(message.to).create(message.body),
+        };
+      case "sighting":
+        return {
+          type: "worker_answered",
+          worker: message.to,
+          answer: await peers.worker(message.to).sighting(message.body),
+        };
+      case "poke_worker":
+        return { type: "worker_answered", worker: message.to, answer: await peers.worker(message.to).poke() };
+      case "list":
+        return {
+          type: "listed",
+          answer: await providerOf(this.#configured().record.config.provider).list(message.tag),
+        };
+    }
+  }
+
+  override async alarm(): Promise<void> {
+    this.#alarm.fired();
+    this.#enter();
+  }
+
+  /** Every entry is billed, lets time do its work, and repairs what a crash may have left unsaid. */
+  #enter(event: PoolEvent = { type: "tick" }): PoolState {
+    meter.requests += 1;
+    return this.#actor.apply(event);
+  }
+
+  #configured(): Configured {
+    const { state } = this.#actor;
+    if (state.record === null) throw new DroverError("unknown_pool", `there is no pool "${this.#name}"`);
+    return { ...state, record: state.record };
+  }
+
+  async configure(configure: Configure): Promise<ConfigureAnswer> {
+    const { record, memo } = this.#enter({ type: "configure", configure });
+    if (memo.refusedRevision === configure.revision) {
+      const text = "the provider's kind and url cannot change while the pool has machines; drain them first";
+      return { kind: "refused", revision: configure.revision, code: "pool_in_use", text };
+    }
+    return { kind: "configured", revision: record?.revision ?? 0 };
+  }
+
+  async upsertRun(upsert: RunUpsert): Promise<PoolAnswer> {
+    this.#lists.seen(upsert.run, upsert.submittedAt);
+    return answerRun(this.#enter({ type: "run", upsert }), upsert);
+  }
+
+  async upsertWorker(upsert: WorkerUpsert): Promise<WorkerUpsertAnswer> {
+    return answerWorker(this.#enter({ type: "worker", upsert }), upsert, Date.now());
+  }
+
+  async poke(): Promise<void> {
+    this.#enter();
+  }
+
+  async explain(run: string): Promise<Why | null> {
+    this.#enter();
+    return explainRun(this.#configured(), run, Date.now());
+  }
+
+  async view(): Promise<PoolView> {
+    this.#enter();
+    return poolView(this.#configured(), Date.now());
+  }
+
+  async list(
+    filter: RunFilter,
+    page: { limit: number; cursor?: string },
+  ): Promise<{ items: RunSummary[]; next: string | null }> {
+    this.#enter();
+    const state = this.#configured();
+    if (filter.ids !== undefined) return { items: this.#lists.byIds(state, filter), next: null };
+    return this.#lists.page(state, filter, page.limit, page.cursor);
+  }
+
+  async wait(filter: RunFilter, waitMs: number): Promise<RunSummary[]> {
+    this.#enter();
+    let found: RunSummary[] = [];
+    const look = () => {
+      const state = this.#configured();
+      found =
+        filter.ids === undefined
+          ? this.#lists.page(state, filter, 1_000).items
+          : this.#lists.byIds(state, filter);
+      return found.length > 0;
+    };
+    await until(this.#actor, look, waitMs);
+    return found;
+  }
+
+  async workers(states: WorkerState[]): Promise<WorkerSummary[]> {
+    this.#enter();
+    const state = this.#configured();
+    const runs = runsByWorker(state);
+    const rows = states.includes("gone")
+      ? this.#workers.readBelow("~", 1_000).map(([, row]) => row)
+      : [...state.workers.live()];
+    return rows
+      .map((row) => workerSummary(row, runs.get(row.worker) ?? [], this.#name))
+      .filter((one) => states.includes(one.state));
+  }
+}

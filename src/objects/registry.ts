@@ -1,0 +1,87 @@
+import { DurableObject } from "cloudflare:workers";
+import { DroverError } from "../core/errors.ts";
+import { ACKNOWLEDGE_MS } from "../core/limits.ts";
+import {
+  type RegistryEvent,
+  type RegistryMessage,
+  type RegistryRecord,
+  type RegistryState,
+  registryMachine,
+} from "../core/registry/machine.ts";
+import type { PoolConfig, PoolView } from "../schema/pool.ts";
+import { Actor } from "./actor.ts";
+import { LazyAlarm } from "./alarm.ts";
+import type { Env } from "./env.ts";
+import { meter } from "./meter.ts";
+import { logFailure } from "./report-failure.ts";
+import type { RegistryApi } from "./rpc.ts";
+import { ValueStore } from "./store.ts";
+import { peersOf } from "./stubs.ts";
+import { until } from "./waiting.ts";
+
+/** Random characters in the names of a pool's workers: they tell it from an earlier pool of the same name. */
+const SEED_CHARS = 4;
+
+/** The object that owns the pools' configurations. There is one. */
+export class Registry extends DurableObject<Env> implements RegistryApi {
+  readonly #alarm = new LazyAlarm(this.ctx.storage);
+  readonly #store = new ValueStore<RegistryRecord>(this.ctx.storage);
+  readonly #actor = new Actor<RegistryState, RegistryEvent, RegistryMessage>(registryMachine, {
+    now: () => Date.now(),
+    load: () => ({ record: this.#store.read(), refusals: {} }),
+    commit: (write) => this.ctx.storage.transactionSync(write),
+    save: (state) => {
+      if (state.record !== null) this.#store.write(state.record);
+    },
+    wake: (at) => this.#alarm.arm(at, Date.now()),
+    send: async (message) => {
+      const answer = await peersOf(this.env).pool(message.to).configure(message.body);
+      return { type: "configured", pool: message.to, answer };
+    },
+    failed: (message, error, tries) => logFailure("registry", message, error, tries),
+  });
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    void ctx.blockConcurrencyWhile(() => this.#alarm.load());
+  }
+
+  override async alarm(): Promise<void> {
+    this.#alarm.fired();
+    this.#enter();
+  }
+
+  #enter(event: RegistryEvent = { type: "tick" }): RegistryState {
+    meter.requests += 1;
+    return this.#actor.apply(event);
+  }
+
+  async putPool(name: string, config: PoolConfig): Promise<{ created: boolean; view: PoolView }> {
+    const created = this.#actor.state.record?.pools[name] === undefined;
+    const seed = crypto.randomUUID().slice(0, SEED_CHARS);
+    const revision =
+      this.#enter({ type: "put", pool: name, config, seed }).record?.pools[name]?.revision ?? 0;
+    const entry = () => this.#actor.state.record?.pools[name];
+    const decided = () => entry() === undefined || entry()?.accepted?.revision === revision;
+    if (!(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
+      const text =
+        "the configuration is stored, but the pool has not confirmed it in time; it will be tried again";
+      throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
+    }
+    const refusal = this.#actor.state.refusals[name];
+    if (refusal?.revision === revision) throw new DroverError(refusal.code, refusal.text);
+    return { created, view: await peersOf(this.env).pool(name).view() };
+  }
+
+  async pools(): Promise<string[]> {
+    this.#enter();
+    return Object.keys(this.#actor.state.record?.pools ?? {}).sort();
+  }
+
+  async poke(): Promise<void> {
+    this.#enter();
+    const { pool } = peersOf(this.env);
+    const pokes = Object.keys(this.#actor.state.record?.pools ?? {}).map((name) => pool(name).poke());
+    await Promise.allSettled(pokes); // the next cron tick pokes again whom this one did not reach
+  }
+}

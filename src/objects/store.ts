@@ -1,0 +1,99 @@
+import type { Instant } from "../core/machine.ts";
+import type { RowDisk } from "../core/rows.ts";
+import { meter } from "./meter.ts";
+import { readStored, STORED_VERSION, type Stored } from "./migrations.ts";
+
+const STATE_KEY = "state";
+
+/**
+ * One value that is everything an object knows: no schema, which would be billed for every new object
+ * (`cloudflare.md` §3.1). Written only when it is another value than the one that lies there.
+ */
+export class ValueStore<Value> {
+  readonly #storage: DurableObjectStorage;
+  #stored: Value | null = null;
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+  }
+
+  read(): Value | null {
+    this.#stored = readStored(this.#storage.kv.get<Stored<Value>>(STATE_KEY));
+    return this.#stored;
+  }
+
+  write(value: Value): void {
+    if (value === this.#stored) return;
+    this.#storage.kv.put<Stored<Value>>(STATE_KEY, { v: STORED_VERSION, value });
+    this.#stored = value;
+    meter.rowsWritten += 1;
+  }
+
+  /** Removes everything of the object. Without storage it costs nothing any more. */
+  empty(): void {
+    if (this.#stored === null) return;
+    this.#stored = null;
+    void this.#storage.deleteAll(); // not awaited: it belongs to the commit around it
+    meter.rowsWritten += 1;
+  }
+}
+
+/**
+ * A table of rows in the object's SQLite: key, whether live, row as JSON. Keys are text in a table without row ids, so
+ * that a row costs one row. The table is made with the first write: an object without state writes nothing (rule R6).
+ */
+export class SqlRowDisk<Row> implements RowDisk<Row> {
+  readonly #sql: SqlStorage;
+  readonly #table: string;
+  #exists: boolean;
+
+  constructor(sql: SqlStorage, table: "runs" | "workers" | "placements") {
+    this.#sql = sql;
+    this.#table = table;
+    this.#exists = sql.exec("SELECT 1 FROM sqlite_master WHERE name = ?", table).toArray().length > 0;
+  }
+
+  read(key: string): Row | undefined {
+    const [found] = this.#select("WHERE k = ?", key);
+    return found?.[1];
+  }
+
+  readLive(): [string, Row][] {
+    return this.#select("WHERE live = 1 ORDER BY k");
+  }
+
+  /** Rows with keys below `before`, the highest first. */
+  readBelow(before: string, limit: number): [string, Row][] {
+    return this.#select("WHERE k < ? ORDER BY k DESC LIMIT ?", before, limit);
+  }
+
+  write(key: string, row: Row, live: boolean, _at: Instant): void {
+    this.#create();
+    const sql = `INSERT INTO ${this.#table} (k, live, v) VALUES (?, ?, ?)
+      ON CONFLICT (k) DO UPDATE SET live = excluded.live, v = excluded.v`;
+    meter.rowsWritten += this.#sql.exec(sql, key, live ? 1 : 0, JSON.stringify(row)).rowsWritten;
+  }
+
+  remove(key: string): void {
+    if (!this.#exists) return;
+    meter.rowsWritten += this.#sql.exec(`DELETE FROM ${this.#table} WHERE k = ?`, key).rowsWritten;
+  }
+
+  #select(where: string, ...bindings: (string | number)[]): [string, Row][] {
+    if (!this.#exists) return [];
+    const cursor = this.#sql.exec<{ k: string; v: string }>(
+      `SELECT k, v FROM ${this.#table} ${where}`,
+      ...bindings,
+    );
+    // What `write` has put there: nobody else writes this table.
+    return cursor.toArray().map(({ k, v }) => [k, JSON.parse(v) as Row]);
+  }
+
+  #create(): void {
+    if (this.#exists) return;
+    const sql = `CREATE TABLE IF NOT EXISTS ${this.#table}
+      (k TEXT PRIMARY KEY, live INTEGER NOT NULL, v TEXT NOT NULL) WITHOUT ROWID`;
+    meter.rowsWritten += this.#sql.exec(sql).rowsWritten;
+    this.#exists = true;
+  }
+}

@@ -1,0 +1,38 @@
+/** Where the agent keeps what it must not forget, unless the cloud says otherwise. */
+const STATE_DIR = "/var/lib/drover";
+
+/**
+ * The script that turns a fresh machine into a host: it fetches the agent, compares its digest, and becomes it. It
+ * needs nothing but `sh` and Node 20. The code goes into a file, not into arguments that everybody can list.
+ */
+export function userDataScript(host: { url: string; code: string; agentSha256: string }): string {
+  return `#!/bin/sh
+set -eu
+umask 077
+dir="\${DROVER_STATE_DIR:-${STATE_DIR}}"
+mkdir -p "$dir"
+printf '%s' '${host.code}' > "$dir/code"
+cat > "$dir/fetch-agent.mjs" <<'END_OF_SCRIPT'
+import { createHash } from "node:crypto";
+import { renameSync, writeFileSync } from "node:fs";
+const [url, sha256, file] = process.argv.slice(2);
+for (let delayMs = 500; ; delayMs = Math.min(delayMs * 2, 30_000)) {
+  try {
+    const response = await fetch(url);
+    if (!response.ok) throw new Error("HTTP " + response.status);
+    const agent = Buffer.from(await response.arrayBuffer());
+    const found = createHash("sha256").update(agent).digest("hex");
+    if (found !== sha256) throw new Error("its digest is " + found + " and should be " + sha256);
+    writeFileSync(file + ".new", agent);
+    renameSync(file + ".new", file);
+    break;
+  } catch (error) {
+    console.error("cannot fetch the agent from " + url + ": " + error.message + "; trying again");
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+  }
+}
+END_OF_SCRIPT
+node "$dir/fetch-agent.mjs" '${host.url}/agent/drover-agent.mjs' '${host.agentSha256}' "$dir/drover-agent.mjs"
+exec node "$dir/drover-agent.mjs" --url '${host.url}' --state "$dir" --code-file "$dir/code"
+`;
+}

@@ -1,0 +1,81 @@
+import { OpenAPIHono } from "@hono/zod-openapi";
+import { bodyLimit } from "hono/body-limit";
+import { except } from "hono/combine";
+import { methodNotAllowed } from "hono/method-not-allowed";
+import { DroverError } from "../core/errors.ts";
+import { MAX_BODY_BYTES, MAX_REPORT_BYTES } from "../core/limits.ts";
+import { formatSize } from "../core/size.ts";
+import { type AgentBundle, agentFileRoutes } from "./agent-files.ts";
+import { requireToken } from "./auth.ts";
+import type { EdgeApp, EdgeTypes } from "./edge.ts";
+import { healthRoutes } from "./health.ts";
+import { hostRoutes } from "./hosts.ts";
+import { openApiRoute } from "./openapi.ts";
+import { createPoolDirectory } from "./pool-directory.ts";
+import { poolRoutes } from "./pools.ts";
+import { renderError } from "./problem.ts";
+import { runEventRoutes } from "./run-events.ts";
+import { runListRoutes } from "./run-lists.ts";
+import { runLogRoutes } from "./run-logs.ts";
+import { submitRoutes } from "./run-submit.ts";
+import { runRoutes } from "./runs.ts";
+import { useOurWording } from "./wording.ts";
+import { workerRoutes } from "./workers.ts";
+
+const HOSTS = "/v1/hosts/*";
+
+/**
+ * Makes the HTTP API (`api.md`). It keeps nothing but caches; whom it asks comes with each request as
+ * `EdgeBindings`. `agent` is what it serves to machines that want to become hosts.
+ */
+export function createApp(agent: AgentBundle): EdgeApp {
+  useOurWording();
+  const app = new OpenAPIHono<EdgeTypes>();
+  const pools = createPoolDirectory();
+  answerMistakes(app);
+  app.use(async (c, next) => {
+    c.set("pools", pools);
+    await next();
+  });
+  app.use("/v1/*", except(HOSTS, requireToken, limitBody(MAX_BODY_BYTES)));
+  app.use(HOSTS, limitBody(MAX_REPORT_BYTES));
+  submitRoutes(app);
+  runListRoutes(app);
+  runRoutes(app);
+  runEventRoutes(app);
+  runLogRoutes(app);
+  poolRoutes(app);
+  workerRoutes(app);
+  hostRoutes(app);
+  agentFileRoutes(app, agent);
+  healthRoutes(app, agent.version);
+  openApiRoute(app, agent.version);
+  return app;
+}
+
+function answerMistakes(app: EdgeApp): void {
+  app.onError((error, c) => renderError(error, c));
+  app.notFound((c) => {
+    const text = `there is no route ${c.req.path}; /openapi.json lists all there are`;
+    return renderError(new DroverError("not_found", text), c);
+  });
+  app.use(
+    methodNotAllowed({
+      app,
+      onMethodNotAllowed: (c, methods) => {
+        const allow = methods.join(", ");
+        const text = `${c.req.path} does not take ${c.req.method}; it takes ${allow}`;
+        return renderError(new DroverError("method_not_allowed", text), c, { allow });
+      },
+    }),
+  );
+}
+
+function limitBody(maxBytes: number) {
+  return bodyLimit({
+    maxSize: maxBytes,
+    onError: () => {
+      throw new DroverError("body_too_large", `the body must have at most ${formatSize(maxBytes)}`);
+    },
+  });
+}

@@ -1,0 +1,67 @@
+import { z } from "zod";
+
+/** Where an item stands in a list that is sorted newest first: by instant, then by id. */
+export interface Place {
+  at: string;
+  id: string;
+}
+
+/** Where the last page ended, and for each pool the cursor of the stretch in which it did. */
+const Position = z.strictObject({
+  at: z.string().max(64),
+  id: z.string().max(64),
+  pools: z.record(z.string(), z.string()).optional(),
+});
+export type Position = z.output<typeof Position>;
+
+/** The `cursor` of a list: the `next` of an earlier answer. Opaque to clients, a `Position` to us. */
+export const Cursor = z
+  .string()
+  .transform((text, ctx): Position => {
+    const position = Position.safeParse(decode(text));
+    if (position.success) return position.data;
+    ctx.addIssue({ code: "custom", message: "must be the `next` of an earlier answer, unchanged" });
+    return z.NEVER;
+  })
+  .meta({ description: "the `next` of an earlier answer" });
+
+/** Writes a position as a `next`. */
+export function encodePosition(position: Position): string {
+  const bytes = new TextEncoder().encode(JSON.stringify(position));
+  const base64 = btoa(String.fromCharCode(...bytes));
+  return base64.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+function decode(text: string): unknown {
+  try {
+    const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) =>
+      c.charCodeAt(0),
+    );
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Sorts newest first. Instants are RFC 3339 in UTC with milliseconds, so they sort as text. */
+export function newestFirst(a: Place, b: Place): number {
+  if (a.at !== b.at) return a.at < b.at ? 1 : -1;
+  if (a.id === b.id) return 0;
+  return a.id < b.id ? 1 : -1;
+}
+
+/** Whether a place comes after the position at which the last page ended. Everything does, if there was none. */
+export function isAfter(place: Place, position: Place | undefined): boolean {
+  return position === undefined || newestFirst(position, place) < 0;
+}
+
+/** The first page of a sorted list, and the cursor of the rest. */
+export function pageOf<Item extends { place: Place }>(
+  sorted: readonly Item[],
+  limit: number,
+): { items: Item[]; next: string | null } {
+  const items = sorted.slice(0, limit);
+  const last = items.at(-1);
+  const more = sorted.length > limit && last !== undefined;
+  return { items, next: more ? encodePosition({ at: last.place.at, id: last.place.id }) : null };
+}

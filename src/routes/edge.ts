@@ -1,0 +1,24 @@
+import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { Objects } from "../objects/rpc.ts";
+import type { PoolDirectory } from "./pool-directory.ts";
+
+/** What the Worker gives to the app with each request. */
+export interface EdgeBindings {
+  /** The token that may do everything (`api.md`, Auth). */
+  adminToken: string;
+  /** Stubs of this request: a stub must not outlive the request that made it. */
+  objects: Objects;
+}
+
+export interface EdgeTypes {
+  Bindings: EdgeBindings;
+  Variables: {
+    /** Who asks: the name of the token. Set by `requireToken`. */
+    actor: string;
+    pools: PoolDirectory;
+  };
+}
+
+export type EdgeApp = OpenAPIHono<EdgeTypes>;
+export type EdgeContext = Context<EdgeTypes>;

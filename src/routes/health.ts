@@ -1,0 +1,36 @@
+import { createRoute } from "@hono/zod-openapi";
+import { z } from "zod";
+import type { EdgeApp } from "./edge.ts";
+import { refuse } from "./invalid.ts";
+import { jsonAnswer, problemAnswer } from "./params.ts";
+
+const Health = z.object({ status: z.literal("ok"), version: z.string() }).meta({ id: "Health" });
+
+const healthz = createRoute({
+  method: "get",
+  path: "/healthz",
+  summary: "Whether the edge answers",
+  request: { query: z.strictObject({}) },
+  responses: { 200: jsonAnswer("it does", Health), default: problemAnswer },
+});
+
+const readyz = createRoute({
+  method: "get",
+  path: "/readyz",
+  summary: "Whether requests can be served: asks the Registry",
+  request: { query: z.strictObject({}) },
+  responses: { 200: jsonAnswer("they can", Health), default: problemAnswer },
+});
+
+/** Adds the probes of a load balancer. Both are open. */
+export function healthRoutes(app: EdgeApp, version: string): void {
+  app.openapi(healthz, (c) => c.json({ status: "ok" as const, version }, 200), refuse());
+  app.openapi(
+    readyz,
+    async (c) => {
+      await c.env.objects.registry().pools();
+      return c.json({ status: "ok" as const, version }, 200);
+    },
+    refuse(),
+  );
+}

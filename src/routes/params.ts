@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { parseDuration } from "../core/duration.ts";
+import { MAX_WAIT_MS } from "../core/limits.ts";
+import { Name } from "../schema/common.ts";
+import { Problem } from "../schema/problem.ts";
+import { RUN_STATES, type RunState, statesSelected } from "../schema/run.ts";
+
+/** How long to hold the answer: a duration, or a bare `0`. */
+export const Wait = z
+  .string()
+  .refine((text) => text === "0" || parseDuration(text) !== undefined, {
+    error: 'must be a duration such as "30s", not negative; more than 60s is cut to 60s',
+  })
+  .meta({ description: "how long to hold the answer; more than 60s is cut to 60s", example: "30s" });
+
+/** Milliseconds of a `wait` that the schema has let through, cut to the longest that is granted. */
+export function waitMs(wait: string | undefined, longest = MAX_WAIT_MS): number {
+  return wait === undefined || wait === "0" ? 0 : Math.min(parseDuration(wait) ?? 0, longest);
+}
+
+/** The largest bit set of states: all seven (`api.md`, States). */
+const ALL_STATES_MASK = 2 ** RUN_STATES.length - 1;
+const STATE_WORDS: readonly string[] = [...RUN_STATES, "done", "all"];
+
+/** One `state` of a query: a name, `done`, `all`, or a number that is a bit set. */
+export const StateFilter = z
+  .string()
+  .refine(
+    (text) => STATE_WORDS.includes(text) || (/^\d{1,3}$/.test(text) && Number(text) <= ALL_STATES_MASK),
+    {
+      error: `must be one of ${STATE_WORDS.join(", ")}, or a bit set from 0 to ${ALL_STATES_MASK}`,
+    },
+  )
+  .meta({ description: "a state, `done`, `all`, or a number in which bit n is state n", example: "done" });
+
+/** The states that the filters of a query string select. */
+export function statesOf(filters: readonly string[]): RunState[] {
+  return [...statesSelected(filters.map((text) => (/^\d+$/.test(text) ? Number(text) : text)))];
+}
+
+/** A query parameter that may be given any number of times. */
+export function repeatable<Item extends z.ZodType>(item: Item) {
+  return z.preprocess(
+    (value) => (Array.isArray(value) || value === undefined ? value : [value]),
+    z.array(item),
+  );
+}
+
+/** How many items a page has (`api.md`, Lists). */
+export const Limit = z
+  .string()
+  .regex(/^(1000|[1-9]\d{0,2})$/, "must be a whole number from 1 to 1000")
+  .default("100")
+  .transform(Number)
+  .meta({ type: "integer", minimum: 1, maximum: 1_000, description: "how many items at most" });
+
+export const RunParams = z.object({ id: Name.meta({ description: "the run's id" }) });
+export const WorkerParams = z.object({ id: Name.meta({ description: "the worker's id" }) });
+export const PoolParams = z.object({ name: Name.meta({ description: "the pool's name" }) });
+
+/** What a route answers with when it cannot do what was asked. */
+export const problemAnswer = {
+  description: "an error (RFC 9457)",
+  content: { "application/problem+json": { schema: Problem } },
+};
+
+/** An answer in JSON. */
+export function jsonAnswer<Schema extends z.ZodType>(description: string, schema: Schema) {
+  return { description, content: { "application/json": { schema } } };
+}
+
+/** A body in JSON that must be there. */
+export function jsonBody<Schema extends z.ZodType>(schema: Schema) {
+  return { required: true, content: { "application/json": { schema } } };
+}
+
+/** Says in the document that a route needs the token. `requireToken` is what enforces it. */
+export const withToken = [{ bearer: [] }];

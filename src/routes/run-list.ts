@@ -1,0 +1,72 @@
+import type { Objects, RunFilter } from "../objects/rpc.ts";
+import type { RunList, RunSummary } from "../schema/run.ts";
+import { askPools } from "./ask-pools.ts";
+import { encodePosition, isAfter, newestFirst, type Place, type Position } from "./cursor.ts";
+
+/** One pool's runs as they are merged with those of others. */
+interface Source {
+  name: string;
+  /** What has been fetched and not been given out. */
+  window: RunSummary[];
+  /** The pool's cursor with which the window was fetched; absent: from the newest. */
+  cursor: string | undefined;
+  next: string | null;
+}
+
+/**
+ * One page of the runs of several pools, newest first by (submittedAt, id). A cursor keeps the position of the last
+ * run given and where in each pool that was, so that pages neither repeat nor skip a run while others come in.
+ */
+export async function listRuns(
+  objects: Objects,
+  pools: readonly string[],
+  filter: RunFilter,
+  page: { limit: number; position?: Position },
+): Promise<RunList> {
+  const { limit, position } = page;
+  const fetch = async (name: string, cursor: string | undefined): Promise<Source> => {
+    const { items, next } = await objects.pool(name).list(filter, { limit, cursor });
+    return { name, cursor, next, window: items.filter((run) => isAfter(placeOf(run), position)) };
+  };
+  const { answers, service } = await askPools(pools, (name) => fetch(name, position?.pools?.[name]));
+  const sources = [...answers.values()];
+  const items: RunSummary[] = [];
+  while (items.length < limit) {
+    for (const source of sources) {
+      while (source.window.length === 0 && source.next !== null) {
+        Object.assign(source, await fetch(source.name, source.next));
+      }
+    }
+    const newest = takeNewest(sources);
+    if (newest === undefined) break;
+    items.push(newest);
+  }
+  return { items, next: nextOf(items, sources), service };
+}
+
+function placeOf(run: RunSummary): Place {
+  return { at: run.submittedAt, id: run.id };
+}
+
+/** Takes the newest of the runs at the heads of all windows. */
+function takeNewest(sources: readonly Source[]): RunSummary | undefined {
+  let best: { source: Source; head: RunSummary } | undefined;
+  for (const source of sources) {
+    const [head] = source.window;
+    if (head === undefined) continue;
+    if (best === undefined || newestFirst(placeOf(head), placeOf(best.head)) < 0) best = { source, head };
+  }
+  return best?.source.window.shift();
+}
+
+function nextOf(items: readonly RunSummary[], sources: readonly Source[]): string | null {
+  const last = items.at(-1);
+  const more = sources.some((source) => source.window.length > 0 || source.next !== null);
+  if (last === undefined || !more) return null;
+  const pools: Record<string, string> = {};
+  for (const { name, window, cursor, next } of sources) {
+    const resume = window.length === 0 && next !== null ? next : cursor;
+    if (resume !== undefined) pools[name] = resume;
+  }
+  return encodePosition({ ...placeOf(last), pools });
+}

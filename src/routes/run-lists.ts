@@ -1,0 +1,122 @@
+import { createRoute } from "@hono/zod-openapi";
+import { z } from "zod";
+import { MAX_QUERY_IDS } from "../core/limits.ts";
+import { Name } from "../schema/common.ts";
+import { RunList, RunQuery, statesSelected } from "../schema/run.ts";
+import { Cursor } from "./cursor.ts";
+import type { EdgeApp, EdgeContext } from "./edge.ts";
+import { invalid, refuse } from "./invalid.ts";
+import {
+  jsonAnswer,
+  jsonBody,
+  Limit,
+  problemAnswer,
+  repeatable,
+  StateFilter,
+  statesOf,
+  Wait,
+  waitMs,
+  withToken,
+} from "./params.ts";
+import { answerQuery } from "./run-query.ts";
+
+/** What a page of `POST /v1/runs/query` with `allRuns` holds; `GET` with its `next` brings the rest. */
+const ALL_RUNS_LIMIT = 1_000;
+
+const answers = { 200: jsonAnswer("the runs that match", RunList), default: problemAnswer };
+
+const list = createRoute({
+  method: "get",
+  path: "/v1/runs",
+  summary: "The runs that match, newest first, or in the order of the ids",
+  description:
+    "Without `id` all runs are asked. With ids the answer has no pages, and 404 `unknown_run` names those that do " +
+    "not exist. With `wait` it is held until something matches.",
+  security: withToken,
+  request: {
+    query: z.strictObject({
+      id: repeatable(Name).pipe(z.array(Name).max(MAX_QUERY_IDS)).optional(),
+      state: repeatable(StateFilter).optional(),
+      label: repeatable(
+        z
+          .string()
+          .regex(/^[^:]+:/, 'must be a name and a value, such as "team:x"')
+          .meta({ example: "team:x" }),
+      ).optional(),
+      pool: Name.optional(),
+      wait: Wait.optional(),
+      limit: Limit,
+      cursor: Cursor.optional(),
+    }),
+  },
+  responses: answers,
+});
+
+const query = createRoute({
+  method: "post",
+  path: "/v1/runs/query",
+  summary: "The same for long lists of ids",
+  description: "No `runs` and not `allRuns` matches nothing. `allRuns` counts more than `runs`.",
+  security: withToken,
+  request: { query: z.strictObject({}), body: jsonBody(RunQuery) },
+  responses: answers,
+});
+
+/** Adds the two forms of the query (`api.md`, Query semantics). */
+export function runListRoutes(app: EdgeApp): void {
+  app.openapi(
+    list,
+    async (c) => {
+      const { id, state, label, pool, wait, limit, cursor } = c.req.valid("query");
+      if (id !== undefined && cursor !== undefined) {
+        throw invalid([
+          { pointer: "?cursor", detail: "cannot be used together with ids: these have no pages" },
+        ]);
+      }
+      const question = {
+        ids: id === undefined ? undefined : [...new Set(id)],
+        states: statesOf(state ?? ["all"]),
+        labels: labelsOf(label ?? []),
+        pools: pool === undefined ? await poolNames(c) : [pool],
+        onlyThesePools: pool !== undefined,
+        waitMs: waitMs(wait),
+        limit,
+        position: cursor,
+      };
+      return c.json(await answerQuery(c.env.objects, question), 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    query,
+    async (c) => {
+      const { runs, allRuns, states, wait } = c.req.valid("json");
+      const question = {
+        ids: allRuns ? undefined : [...new Set(runs)],
+        states: [...statesSelected(states)],
+        labels: {},
+        pools: await poolNames(c),
+        onlyThesePools: false,
+        waitMs: waitMs(wait),
+        limit: ALL_RUNS_LIMIT,
+      };
+      return c.json(await answerQuery(c.env.objects, question), 200);
+    },
+    refuse(),
+  );
+}
+
+function poolNames(c: EdgeContext): Promise<string[]> {
+  return c.var.pools.names(c.env.objects.registry());
+}
+
+function labelsOf(pairs: readonly string[]): Record<string, string> {
+  const labels = new Map<string, string>();
+  for (const pair of pairs) {
+    const colon = pair.indexOf(":");
+    const name = pair.slice(0, colon);
+    if (labels.has(name)) throw invalid([{ pointer: "?label", detail: `must name "${name}" only once` }]);
+    labels.set(name, pair.slice(colon + 1));
+  }
+  return Object.fromEntries(labels);
+}

@@ -1,0 +1,83 @@
+import { createRoute } from "@hono/zod-openapi";
+import { z } from "zod";
+import { MAX_LOG_BYTES, MAX_LOG_READ_BYTES } from "../core/limits.ts";
+import type { LogChunk } from "../objects/rpc.ts";
+import type { EdgeApp } from "./edge.ts";
+import { refuse } from "./invalid.ts";
+import { behindTheEnd, LogParams, LogQuery, type LogSpan, spanOf } from "./log-request.ts";
+import { logStream } from "./log-stream.ts";
+import { problemAnswer, withToken } from "./params.ts";
+import { renderError } from "./problem.ts";
+
+const bytes = { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } };
+
+const logs = createRoute({
+  method: "get",
+  path: "/v1/runs/{id}/logs/{task}/{stream}",
+  summary: "What a task wrote, as it wrote it",
+  description:
+    "Bytes without headers or trailers. With `follow=1` the answer goes on until nothing more can come. " +
+    "`Drover-Dropped-Bytes` counts what was beyond the cap of 64 MiB and is lost.",
+  security: withToken,
+  request: {
+    params: LogParams,
+    query: LogQuery,
+    headers: z.object({ range: z.string().optional().meta({ example: "bytes=0-1023" }) }),
+  },
+  responses: {
+    200: { description: "the bytes", content: bytes },
+    206: { description: "the bytes of the range", content: bytes },
+    default: problemAnswer,
+  },
+});
+
+/** Adds the route of a run's output (`api.md`, Runs). */
+export function runLogRoutes(app: EdgeApp): void {
+  app.openapi(
+    logs,
+    async (c) => {
+      const { id, task, stream } = c.req.valid("param");
+      const { attempt, tail, follow } = c.req.valid("query");
+      const span = spanOf(c.req.valid("header").range, tail);
+      const read = (from: number, maxBytes: number, waitMs: number) =>
+        c.env.objects.allocation(id).log({ task, stream, attempt, from, maxBytes, waitMs });
+      const first = await read(span.from, Math.min(lengthOf(span), MAX_LOG_READ_BYTES), 0);
+      const from = span.from < 0 ? first.from : span.from;
+      const growing = follow === "1" && !first.ended;
+      if (span.ranged && from >= first.size && !growing) {
+        return renderError(behindTheEnd(from, first.size), c, { "content-range": `bytes */${first.size}` });
+      }
+      const to = growing
+        ? (span.to ?? Number.POSITIVE_INFINITY)
+        : Math.min(span.to ?? first.size, first.size);
+      const headers = {
+        "content-type": "application/octet-stream",
+        "accept-ranges": "bytes",
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        ...(first.dropped > 0 ? { "drover-dropped-bytes": String(first.dropped) } : {}),
+        ...(span.ranged || tail !== undefined ? { "content-range": contentRange(first, from, to) } : {}),
+      };
+      const whole = !growing && to - from <= first.data.length;
+      const body = whole
+        ? first.data.slice(0, Math.max(0, to - from))
+        : logStream({ first, from, to, follow: growing, read });
+      return new Response(body, { status: span.ranged ? 206 : 200, headers });
+    },
+    refuse(),
+  );
+}
+
+function lengthOf({ from, to }: LogSpan): number {
+  if (from < 0) return -from;
+  return to === undefined ? Number.POSITIVE_INFINITY : to - from;
+}
+
+/**
+ * A tail says by this where it begins, though only a range has to. While a log may grow its length is `*`, and a range without an end reaches
+ * as far as a log can.
+ */
+function contentRange({ ended, size }: LogChunk, from: number, to: number): string {
+  const last = Number.isFinite(to) ? to - 1 : Math.max(MAX_LOG_BYTES - 1, from);
+  return `bytes ${from}-${last}/${ended ? size : "*"}`;
+}

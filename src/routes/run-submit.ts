@@ -1,0 +1,136 @@
+import { createRoute } from "@hono/zod-openapi";
+import { z } from "zod";
+import { DroverError, type FieldError } from "../core/errors.ts";
+import type { Objects } from "../objects/rpc.ts";
+import { LATER_RUN_FIELDS, RunBatch, RunStatus, Submission } from "../schema/run.ts";
+import type { EdgeApp } from "./edge.ts";
+import { MAX_FIELD_ERRORS, refuse } from "./invalid.ts";
+import { inParallel } from "./parallel.ts";
+import { jsonAnswer, jsonBody, problemAnswer, withToken } from "./params.ts";
+import { asDroverError } from "./problem.ts";
+import { type Candidate, candidates } from "./submission.ts";
+
+const KEY_PATTERN = /^[\x20-\x7e]{1,255}$/;
+
+const submit = createRoute({
+  method: "post",
+  path: "/v1/runs",
+  summary: "Submit one run, or up to 1,000",
+  description:
+    "A run is durable and queued when this answers. A batch is validated all or none; if only a part could be " +
+    "stored, the answer is 503 and the same request with the same key completes it.",
+  security: withToken,
+  request: {
+    query: z.strictObject({}),
+    headers: z.object({
+      "idempotency-key": z
+        .string()
+        .regex(KEY_PATTERN, "must be 1 to 255 printable ASCII characters")
+        .optional()
+        .meta({ description: "the same key with the same body finds the same runs again" }),
+    }),
+    body: jsonBody(Submission),
+  },
+  responses: {
+    200: jsonAnswer("it existed already; `Idempotency-Replayed: true`", z.union([RunBatch, RunStatus])),
+    201: jsonAnswer("it is stored", z.union([RunBatch, RunStatus])),
+    default: problemAnswer,
+  },
+});
+
+/** What became of one run of a submission. */
+type Stored = { created: boolean; status: RunStatus };
+type Outcome = Stored | { error: ReturnType<typeof asDroverError> } | undefined;
+
+/** Adds the route that submits runs (`api.md`, Submitting). */
+export function submitRoutes(app: EdgeApp): void {
+  app.openapi(
+    submit,
+    async (c) => {
+      const body = c.req.valid("json");
+      const raw = await c.req.json();
+      const batch = "runs" in body;
+      const key = c.req.valid("header")["idempotency-key"];
+      const wanted = await candidates({
+        specs: batch ? body.runs : [body],
+        raw: batch ? raw.runs : [raw],
+        batch,
+        key,
+      });
+      const stored = await store(c.env.objects, wanted, { keyed: key !== undefined, batch });
+      const [first] = stored;
+      const answer =
+        batch || first === undefined ? { items: stored.map(({ status }) => status) } : first.status;
+      if (stored.some(({ created }) => created)) return c.json(answer, 201);
+      c.header("Idempotency-Replayed", "true");
+      return c.json(answer, 200);
+    },
+    refuse(LATER_RUN_FIELDS),
+  );
+}
+
+/** Stores all runs, or fails with an error that says which are stored and which are not. */
+async function store(
+  objects: Objects,
+  wanted: readonly Candidate[],
+  how: { keyed: boolean; batch: boolean },
+): Promise<Stored[]> {
+  let refused = false;
+  const outcomes = await inParallel(wanted, async ({ id, spec, hash }): Promise<Outcome> => {
+    // What one run is refused for, others would be too: a batch of a thousand is not stored around a mistake.
+    if (refused) return undefined;
+    try {
+      return await objects.allocation(id).submit({ spec, hash });
+    } catch (cause) {
+      const error = how.keyed ? asMismatch(asDroverError(cause)) : asDroverError(cause);
+      if (error.code === "internal") throw cause;
+      if (!error.temporary || error.code === "busy") refused = true;
+      return { error };
+    }
+  });
+  const stored = outcomes.filter((one): one is Stored => one !== undefined && "status" in one);
+  if (stored.length === wanted.length) return stored;
+  const repeatable = how.keyed || wanted.every(({ spec }) => spec.id !== undefined);
+  throw how.batch ? partly(outcomes, stored, repeatable) : onlyError(outcomes);
+}
+
+/** With a key the id is ours, so a clash of ids is a clash of what was sent under the key. */
+function asMismatch(error: ReturnType<typeof asDroverError>): ReturnType<typeof asDroverError> {
+  if (error.code !== "run_exists") return error;
+  return new DroverError(
+    "idempotency_mismatch",
+    "this Idempotency-Key was used before with another body; use a new key for a new submission",
+  );
+}
+
+function onlyError(outcomes: readonly Outcome[]): unknown {
+  const [only] = outcomes;
+  return only !== undefined && "error" in only ? only.error : undefined;
+}
+
+/**
+ * The error for a batch of which not all is stored. What no repetition can cure keeps its code; else it is the error
+ * of the first if nothing is stored, and 503 if a part is. `stored` names the runs that exist.
+ */
+function partly(outcomes: readonly Outcome[], stored: readonly Stored[], repeatable: boolean): DroverError {
+  const fields: FieldError[] = [];
+  const errors = outcomes.flatMap((one, index) => {
+    if (one === undefined || !("error" in one)) return [];
+    fields.push({ pointer: `/runs/${index}`, detail: one.error.message });
+    return [one.error];
+  });
+  const cause = errors.find((error) => !error.temporary) ?? errors[0];
+  const code =
+    cause === undefined || (stored.length > 0 && cause.temporary) ? "not_acknowledged" : cause.code;
+  const why = cause?.message ?? "";
+  const count = `${stored.length} of ${outcomes.length} runs are stored`;
+  const advice =
+    cause?.temporary !== false && repeatable
+      ? "the same request completes it"
+      : "those that `stored` names will run; send only the others again";
+  return new DroverError(code, stored.length === 0 ? why : `${count}; ${why}; ${advice}`, {
+    fields: fields.slice(0, MAX_FIELD_ERRORS),
+    ...(cause?.retryAfterMs === undefined ? {} : { retryAfterMs: cause.retryAfterMs }),
+    ...(stored.length === 0 ? {} : { extra: { stored: stored.map(({ status }) => status.id) } }),
+  });
+}

@@ -1,0 +1,87 @@
+import { createRoute } from "@hono/zod-openapi";
+import { z } from "zod";
+import { AbortRequest, RunStatus, Why } from "../schema/run.ts";
+import type { EdgeApp } from "./edge.ts";
+import { refuse } from "./invalid.ts";
+import {
+  jsonAnswer,
+  problemAnswer,
+  RunParams,
+  repeatable,
+  StateFilter,
+  statesOf,
+  Wait,
+  waitMs,
+  withToken,
+} from "./params.ts";
+
+const oneRun = { 200: jsonAnswer("the run", RunStatus), default: problemAnswer };
+
+const read = createRoute({
+  method: "get",
+  path: "/v1/runs/{id}",
+  summary: "One run, whole",
+  security: withToken,
+  request: {
+    params: RunParams,
+    query: z.strictObject({
+      wait: Wait.optional(),
+      state: repeatable(StateFilter)
+        .optional()
+        .meta({ description: "what `wait` waits for; `done` if absent" }),
+    }),
+  },
+  responses: oneRun,
+});
+
+const abort = createRoute({
+  method: "post",
+  path: "/v1/runs/{id}/abort",
+  summary: "Stop a run",
+  description: "Idempotent. The status in the answer may not be final yet; `wait` waits for the end.",
+  security: withToken,
+  request: {
+    params: RunParams,
+    query: z.strictObject({ wait: Wait.optional() }),
+    body: { content: { "application/json": { schema: AbortRequest } } },
+  },
+  responses: oneRun,
+});
+
+const why = createRoute({
+  method: "get",
+  path: "/v1/runs/{id}/why",
+  summary: "Why a run is in its state, and what happens next, when",
+  security: withToken,
+  request: { params: RunParams, query: z.strictObject({}) },
+  responses: { 200: jsonAnswer("the reason", Why), default: problemAnswer },
+});
+
+/** Adds the routes of one run (`api.md`, Runs). */
+export function runRoutes(app: EdgeApp): void {
+  app.openapi(
+    read,
+    async (c) => {
+      const run = c.env.objects.allocation(c.req.valid("param").id);
+      const { wait, state } = c.req.valid("query");
+      const ms = waitMs(wait);
+      return c.json(ms === 0 ? await run.read() : await run.wait(statesOf(state ?? ["done"]), ms), 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    abort,
+    async (c) => {
+      const run = c.env.objects.allocation(c.req.valid("param").id);
+      const { reason } = c.req.valid("json");
+      const ms = waitMs(c.req.valid("query").wait);
+      return c.json(await run.abort({ reason: reason ?? "", by: c.var.actor, waitMs: ms }), 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    why,
+    async (c) => c.json(await c.env.objects.allocation(c.req.valid("param").id).why(), 200),
+    refuse(),
+  );
+}

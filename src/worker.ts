@@ -1,0 +1,20 @@
+import { AGENT } from "./generated/agent-bundle.ts";
+import type { Env } from "./objects/env.ts";
+import { objectsOf } from "./objects/stubs.ts";
+import { createApp } from "./routes/app.ts";
+
+export { Allocation } from "./objects/allocation.ts";
+export { CloudWorker } from "./objects/cloud-worker.ts";
+export { Pool } from "./objects/pool.ts";
+export { Registry } from "./objects/registry.ts";
+
+const app = createApp(AGENT);
+
+export default {
+  fetch(request, env, ctx) {
+    return app.fetch(request, { adminToken: env.DROVER_ADMIN_TOKEN, objects: objectsOf(env) }, ctx);
+  },
+  async scheduled(_controller, env) {
+    await objectsOf(env).registry().poke();
+  },
+} satisfies ExportedHandler<Env>;

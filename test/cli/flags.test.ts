@@ -1,0 +1,165 @@
+import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { WORKER_STATE_NAMES } from "../../cli/verbs/workers.ts";
+import { RUN_STATE_NAMES } from "../../client/states.ts";
+import { NAME_PATTERN } from "../../src/schema/common.ts";
+import { WORKER_STATES } from "../../src/schema/pool.ts";
+import { RUN_STATES, RunSpec } from "../../src/schema/run.ts";
+import { type Bench, environmentFor, openBench } from "./support/command.ts";
+import { problem, TOKEN } from "./support/control-plane.ts";
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await openBench();
+});
+afterAll(() => bench.close());
+
+async function bodyOf(args: string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}) {
+  const before = bench.plane.seen.length;
+  const ended = await bench.run(["run", "--detach", ...args], options);
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
+  const submission = bench.plane.seen[before];
+  expect(RunSpec.safeParse(submission?.body).error).toBeUndefined();
+  return submission?.body;
+}
+
+const table: [args: string[], body: object][] = [
+  [["--", "make", "-j4"], { argv: ["make", "-j4"] }],
+  [["make", "-j4", "--", "x"], { argv: ["make", "-j4", "--", "x"] }],
+  [["--", "git", "log", "--", "file"], { argv: ["git", "log", "--", "file"] }],
+  [["--", "printf", "", "é\n"], { argv: ["printf", "", "é\n"] }],
+  [["--pool", "gpu", "--", "x"], { pool: "gpu" }],
+  [["--env", "A=1", "-e", "B=x=y", "--env", "A=2", "--", "x"], { env: { A: "2", B: "x=y" } }],
+  [["--env", "EMPTY=", "--", "x"], { env: { EMPTY: "" } }],
+  [["--timeout", "1h30m", "--", "x"], { timeout: "1h30m" }],
+  [["--queue-timeout", "5m", "--kill-timeout", "0s", "--", "x"], { queueTimeout: "5m", killTimeout: "0s" }],
+  [["--label", "team=web", "-l", "sha=a=b", "--", "x"], { labels: { team: "web", sha: "a=b" } }],
+  [["--id", "build-17", "--", "x"], { id: "build-17" }],
+  [["--cpus", "4", "--", "x"], { resources: { vcpus: 4 } }],
+  [["--memory", "2GiB", "--", "x"], { resources: { memory: "2GiB" } }],
+  [["--priority", "99", "--", "x"], { priority: 99 }],
+  [["--dir", "sub/dir", "--", "x"], { dir: "sub/dir" }],
+];
+
+test.each(table)("run %j submits %j", async (args, body) => {
+  expect(await bodyOf(args)).toMatchObject(body);
+});
+
+test("nothing is submitted but what was said: the server's defaults hold", async () => {
+  const body = await bodyOf(["--", "x"]);
+  expect(body).toEqual({ argv: ["x"], id: expect.stringMatching(NAME_PATTERN) });
+});
+
+test("--env NAME takes the value from here", async () => {
+  const env = { ...environmentFor(bench.plane), SECRET: "s3" };
+  expect(await bodyOf(["--env", "SECRET", "--", "x"], { env })).toMatchObject({ env: { SECRET: "s3" } });
+});
+
+test("against a local Drover a directory is one of this machine, by default this one", async () => {
+  const below = join(realpathSync(bench.dir), "project", "below");
+  mkdirSync(below, { recursive: true });
+  mkdirSync(join(bench.dir, "project", ".drover"));
+  const context = JSON.stringify({ url: bench.plane.url, token: TOKEN });
+  writeFileSync(join(bench.dir, "project", ".drover", "context.json"), context);
+  const local = { cwd: below, env: { PATH: process.env.PATH } };
+  expect(await bodyOf(["--", "x"], local)).toMatchObject({ dir: below });
+  expect(await bodyOf(["--dir", "../src", "--", "x"], local)).toMatchObject({
+    dir: join(below, "..", "src"),
+  });
+  expect(await bodyOf(["--dir", "/opt", "--", "x"], local)).toMatchObject({ dir: "/opt" });
+});
+
+const durations = /a duration with its unit, such as 250ms, 10s or 1h30m/;
+const wrong: [args: string[], ...stderr: RegExp[]][] = [
+  [["run"], /No command given/, /drover run -- make test/],
+  [["run", "--"], /No command given/],
+  [["run", "--timeout", "30", "--", "x"], /--timeout/, durations],
+  [["run", "--timeout", "0s", "--", "x"], /--timeout/, /longer than nothing/],
+  [["run", "--timeout", "-5s", "--", "x"], /--timeout/],
+  [["run", "--timeout", "999999999d", "--", "x"], /--timeout/, durations],
+  [["run", "--queue-timeout", "soon", "--", "x"], /--queue-timeout/, durations],
+  [["run", "--kill-timeout", "5", "--", "x"], /--kill-timeout/, durations],
+  [["run", "--memory", "lots", "--", "x"], /--memory/, /512MiB/],
+  [["run", "--cpus", "1.5", "--", "x"], /--cpus/, /whole number/],
+  [["run", "--priority", "0", "--", "x"], /--priority/, /from 1 to 100/],
+  [["run", "--priority", "101", "--", "x"], /--priority/, /from 1 to 100/],
+  [["run", "--label", "team", "--", "x"], /--label/, /name=value/],
+  [["run", "--label", "=web", "--", "x"], /--label/, /name=value/],
+  [["run", "--env", "NOT_SET_HERE", "--", "x"], /--env/, /NOT_SET_HERE is not set here/],
+  [["run", "--env", "", "--", "x"], /--env/],
+  [["run", "--dir", "", "--", "x"], /--dir/],
+  [["run", "--timeout"], /--timeout/],
+  [["run", "--timout", "3s", "--", "x"], /unknown option '--timout'/, /Did you mean --timeout/],
+  [["rnu", "--", "x"], /unknown command 'rnu'/, /Did you mean run/],
+  [["ps", "--state", "done-ish"], /--state/, /pending, running, complete/],
+  [["ps", "--limit", "0"], /--limit/, /from 1/],
+  [["ps", "extra"], /too many arguments/],
+  [["status"], /missing required argument 'run'/],
+  [["logs", "--tail", "much", "r1"], /--tail/, /64KiB/],
+  [["abort"], /missing required argument 'run'/],
+  [["why"], /missing required argument 'run|worker'/],
+  [["workers", "--state", "tired"], /--state/, /booting, idle/],
+  [["up", "--port", "65536"], /--port/, /from 1 to 65535/],
+  [["up", "--port", "http"], /--port/],
+];
+
+test.each(wrong)(
+  "%j is refused with 125, by name, and asks nothing of the server",
+  async (args, ...stderr) => {
+    const before = bench.plane.seen.length;
+    const ended = await bench.run(args);
+    expect(ended.code).toBe(125);
+    expect(ended.stdout.toString()).toBe("");
+    for (const pattern of stderr) expect(ended.stderr).toMatch(pattern);
+    expect(bench.plane.seen.length).toBe(before);
+  },
+);
+
+test("what only the server can judge is said by the name of the flag", async () => {
+  const errors = [
+    { pointer: "/id", detail: "must be 1 to 63 lower-case letters" },
+    { pointer: "/env/A B", detail: "must be letters" },
+    { pointer: "/resources/memory", detail: "is too much" },
+    { pointer: "/argv/0", detail: "must name a command" },
+  ];
+  const refuse = (_seen: unknown, res: Parameters<typeof problem>[0]) =>
+    problem(res, 400, "invalid_request", { detail: "the run is not valid", errors });
+  bench.plane.on("POST", /^\/v1\/runs$/, refuse, 1);
+  const ended = await bench.run(["run", "--id", "NO", "--", "x"]);
+  expect(ended.code).toBe(125);
+  expect(ended.stderr).toBe(
+    [
+      "drover: This run is not accepted.",
+      "  --id: must be 1 to 63 lower-case letters",
+      "  --env A B: must be letters",
+      "  --memory: is too much",
+      "  the command: must name a command",
+      "",
+    ].join("\n"),
+  );
+});
+
+test.each([["--help"], ["help"], ["run", "--help"], ["help", "run"], ["ps", "-h"], ["--version"], []])(
+  "%j %j is answered on stdout with 0",
+  async (...args) => {
+    const ended = await bench.run(args);
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    expect(ended.stdout.toString()).toMatch(
+      args[0] === "--version" ? /^drover 0\.0\.0-test\n$/ : /^Usage: drover/,
+    );
+  },
+);
+
+test.each(["up", "run", "ps", "status", "logs", "abort", "why", "workers"])(
+  "the help of %s has examples",
+  async (verb) => {
+    const ended = await bench.run([verb, "--help"]);
+    expect(ended.stdout.toString()).toMatch(new RegExp(`Examples:\\n  drover ${verb}`));
+  },
+);
+
+test("the client's names of states are those of the wire", () => {
+  expect(RUN_STATE_NAMES).toEqual(RUN_STATES);
+  expect(WORKER_STATE_NAMES).toEqual(WORKER_STATES);
+});

@@ -1,0 +1,253 @@
+import { EventEmitter, once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { RunStatus, type RunSummary } from "../../../src/schema/run.ts";
+
+/** A request as the control plane of the test has seen it. */
+export interface Seen {
+  method: string;
+  path: string;
+  query: URLSearchParams;
+  headers: IncomingMessage["headers"];
+  body: unknown;
+}
+
+export type Handler = (seen: Seen, res: ServerResponse) => unknown;
+
+type Patch = Partial<RunStatus>;
+
+export const TOKEN = "drv_test";
+const SUBMITTED_AT = "2026-11-21T08:00:00.000Z";
+
+/** A status that the schema agrees with: a test that invents another wire proves nothing. */
+export function statusOf(id: string, patch: Patch = {}): RunStatus {
+  return RunStatus.parse({
+    id,
+    state: "pending",
+    allocStatus: "pending",
+    specIndex: 1,
+    version: 1,
+    spec: { argv: ["true"] },
+    pool: "default",
+    labels: {},
+    exitCode: null,
+    signal: null,
+    failure: null,
+    abort: null,
+    description: "",
+    stdoutRef: null,
+    stderrRef: null,
+    submittedAt: SUBMITTED_AT,
+    placedAt: null,
+    startedAt: null,
+    finishedAt: null,
+    placements: [],
+    tasks: [],
+    ...patch,
+  });
+}
+
+export function summaryOf(id: string, patch: Partial<RunSummary> = {}): RunSummary {
+  return {
+    id,
+    state: "running",
+    version: 1,
+    pool: "default",
+    labels: {},
+    priority: 50,
+    command: "make test",
+    exitCode: null,
+    worker: "w-1",
+    submittedAt: SUBMITTED_AT,
+    startedAt: SUBMITTED_AT,
+    finishedAt: null,
+    ...patch,
+  };
+}
+
+/** Answers with JSON. */
+export function json(
+  res: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: Record<string, string> = {},
+) {
+  res.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(value));
+}
+
+/** Answers with a problem document. */
+export function problem(
+  res: ServerResponse,
+  status: number,
+  code: string,
+  more: { detail?: string; errors?: { pointer: string; detail: string }[]; retryAfter?: string } = {},
+) {
+  const temporary = status === 429 || status === 503;
+  const { detail = `it is ${code}`, errors, retryAfter } = more;
+  const document = {
+    type: "about:blank",
+    title: code,
+    status,
+    detail,
+    instance: "/",
+    code,
+    temporary,
+    errors,
+  };
+  const headers: Record<string, string> = { "content-type": "application/problem+json" };
+  if (retryAfter !== undefined) headers["retry-after"] = retryAfter;
+  res.writeHead(status, headers).end(JSON.stringify(document));
+}
+
+/**
+ * A control plane that follows a script, behind real HTTP.
+ *
+ * Runs are accepted and stay as they are until the test says `end`. Logs are what the test puts into `logs`. Any route
+ * can be taken over with `on`, for all requests or for the next few.
+ */
+export class ControlPlane {
+  readonly seen: Seen[] = [];
+  readonly runs = new Map<string, RunStatus>();
+  /** The bytes of each stream, and whether more will come. */
+  readonly logs = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+  logsEnded = true;
+  /** What a run becomes as soon as it is submitted; undefined: it waits for `end`. */
+  ends: Patch | undefined = { state: "complete", exitCode: 0 };
+  why = { state: "pending", reason: { code: "no_workers", text: "no machine is ready" } };
+  url = "";
+  readonly #changes = new EventEmitter().setMaxListeners(0);
+  readonly #overrides: { method: string; path: RegExp; handler: Handler; left: number }[] = [];
+  readonly #server = createServer((req, res) => {
+    this.#answer(req, res).catch((error: unknown) => res.destroy(error instanceof Error ? error : undefined));
+  });
+
+  async start(): Promise<this> {
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("the server has no port");
+    this.url = `http://127.0.0.1:${address.port}`;
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return;
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await once(this.#server, "close");
+  }
+
+  /** Takes a route over, for the next `times` requests. */
+  on(method: string, path: RegExp, handler: Handler, times = Number.POSITIVE_INFINITY): void {
+    this.#overrides.unshift({ method, path, handler, left: times });
+  }
+
+  /** Changes a run and wakes who waits for it. Without an id: every run. */
+  end(patch: Patch, id?: string): void {
+    for (const [name, run] of this.runs) {
+      if (id === undefined || id === name) this.runs.set(name, statusOf(name, { ...run, ...patch }));
+    }
+    this.#changes.emit("change");
+  }
+
+  /** Appends to a stream. */
+  write(stream: "stdout" | "stderr", bytes: string | Uint8Array): void {
+    this.logs[stream] = Buffer.concat([this.logs[stream], Buffer.from(bytes)]);
+    this.#changes.emit("change");
+  }
+
+  /** Nothing more will be written. */
+  endLogs(): void {
+    this.logsEnded = true;
+    this.#changes.emit("change");
+  }
+
+  /** The requests to a route, once there are so many. */
+  async requests(method: string, path: RegExp, atLeast = 1): Promise<Seen[]> {
+    for (;;) {
+      const found = this.seen.filter((seen) => seen.method === method && path.test(seen.path));
+      if (found.length >= atLeast) return found;
+      await once(this.#changes, "request");
+    }
+  }
+
+  async #answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const url = new URL(req.url ?? "/", this.url);
+    let text = "";
+    for await (const piece of req.setEncoding("utf8")) text += piece;
+    const seen: Seen = {
+      method: req.method ?? "",
+      path: url.pathname,
+      query: url.searchParams,
+      headers: req.headers,
+      body: text === "" ? undefined : JSON.parse(text),
+    };
+    this.seen.push(seen);
+    this.#changes.emit("request");
+    if (req.headers.authorization !== `Bearer ${TOKEN}`) return problem(res, 401, "unauthorized");
+    const override = this.#overrides.find(
+      ({ method, path, left }) => left > 0 && method === seen.method && path.test(seen.path),
+    );
+    if (override === undefined) return await this.#ordinary(seen, res);
+    override.left -= 1;
+    await override.handler(seen, res);
+  }
+
+  async #ordinary(seen: Seen, res: ServerResponse): Promise<void> {
+    if (seen.method === "POST" && seen.path === "/v1/runs") return this.#submit(seen, res);
+    const [, , , id = "", what, , stream] = seen.path.split("/");
+    const run = this.runs.get(id);
+    if (!seen.path.startsWith("/v1/runs/") || run === undefined) return problem(res, 404, "unknown_run");
+    if (what === undefined) return await this.#read(id, seen, res);
+    if (what === "why") {
+      return json(res, 200, { ...this.why, next: { action: "asks for one", at: null }, chain: [] });
+    }
+    if (what === "abort") {
+      this.end({ state: "aborted", abort: { reason: "", by: "test" } }, id);
+      this.endLogs();
+      return json(res, 200, this.runs.get(id));
+    }
+    if (what === "logs" && (stream === "stdout" || stream === "stderr"))
+      return await this.#log(stream, seen, res);
+    problem(res, 404, "not_found");
+  }
+
+  #submit({ body }: Seen, res: ServerResponse): void {
+    const id = isNamed(body) ? body.id : "r-minted";
+    const before = this.runs.get(id);
+    const status = before ?? statusOf(id, { ...this.ends });
+    this.runs.set(id, status);
+    const replayed = { "idempotency-replayed": String(before !== undefined) };
+    json(res, before === undefined ? 201 : 200, status, replayed);
+  }
+
+  async #read(id: string, { query }: Seen, res: ServerResponse): Promise<void> {
+    const waits = () => ["pending", "running"].includes(this.runs.get(id)?.state ?? "");
+    while (query.has("wait") && waits() && !res.destroyed) await once(this.#changes, "change");
+    json(res, 200, this.runs.get(id));
+  }
+
+  async #log(stream: "stdout" | "stderr", { query, headers }: Seen, res: ServerResponse): Promise<void> {
+    const range = /^bytes=(\d+)-$/.exec(headers.range ?? "");
+    let at = Number(range?.[1] ?? 0);
+    if (query.has("tail")) at = Math.max(0, this.logs[stream].length - Number(query.get("tail")));
+    const type = { "content-type": "application/octet-stream" };
+    const size = this.logs[stream].length;
+    const part = { ...type, "content-range": `bytes ${at}-${Math.max(at, size) - 1}/*` };
+    if (at > 0) res.writeHead(206, part);
+    else res.writeHead(200, type);
+    res.flushHeaders();
+    for (;;) {
+      const bytes = this.logs[stream].subarray(at);
+      at += bytes.length;
+      if (bytes.length > 0 && !res.write(bytes)) await Promise.race([once(res, "drain"), once(res, "close")]);
+      if (this.logs[stream].length > at) continue;
+      if (this.logsEnded || !query.has("follow") || res.destroyed) break;
+      await once(this.#changes, "change");
+    }
+    res.end();
+  }
+}
+
+function isNamed(body: unknown): body is { id: string } {
+  return typeof body === "object" && body !== null && "id" in body && typeof body.id === "string";
+}

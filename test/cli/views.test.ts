@@ -1,0 +1,205 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { WorkerStatus } from "../../src/schema/pool.ts";
+import { type Bench, openBench } from "./support/command.ts";
+import { json, problem, type Seen, statusOf, summaryOf } from "./support/control-plane.ts";
+
+let bench: Bench;
+beforeEach(async () => {
+  bench = await openBench();
+});
+afterEach(() => bench.close());
+
+const RUNS = /^\/v1\/runs$/;
+
+const worker: WorkerStatus = {
+  id: "w-1",
+  pool: "default",
+  state: "running",
+  idleBehavior: "drain",
+  instanceType: "local",
+  instance: "i-1",
+  address: null,
+  price: 0,
+  resources: { vcpus: 4, memoryBytes: 2 ** 31, diskBytes: 0, gpus: 0 },
+  runs: ["r1", "r2"],
+  askedAt: "2026-11-21T08:00:00.000Z",
+  readyAt: "2026-11-21T08:00:02.500Z",
+  reason: "it has 2 runs",
+  version: 3,
+  bootProbe: { ok: true, output: "" },
+  createdAt: null,
+  joinedAt: null,
+  lastReportAt: null,
+  leaseUntil: null,
+  incarnation: 1,
+  ordersRevision: 2,
+  orders: [],
+  events: [{ at: "2026-11-21T08:00:02.500Z", type: "Ready", message: "the boot probe succeeded" }],
+};
+
+/** Serves lists of runs by the states that are asked for. */
+function serveRuns(lists: Record<string, ReturnType<typeof summaryOf>[]>) {
+  bench.plane.on("GET", RUNS, ({ query }: Seen, res) => {
+    const items = lists[query.getAll("state").join()] ?? [];
+    const from = Number(query.get("cursor") ?? 0);
+    const to = from + Number(query.get("limit"));
+    const next = to < items.length ? String(to) : null;
+    json(res, 200, { items: items.slice(from, to), next, service: [] });
+  });
+}
+
+const at = (minute: number) => `2026-11-21T08:${String(minute).padStart(2, "0")}:00.000Z`;
+
+test("ps shows what goes on and what was latest, each once, newest first, as it is now", async () => {
+  serveRuns({
+    "pending,running": [
+      summaryOf("old", { submittedAt: at(1) }),
+      summaryOf("new", { submittedAt: at(9), version: 1 }),
+    ],
+    all: [
+      summaryOf("new", { submittedAt: at(9), version: 2, state: "complete", exitCode: 3 }),
+      summaryOf("mid", { submittedAt: at(5), state: "failed", worker: null, command: "sh -c 'x\ny'" }),
+    ],
+  });
+  const ended = await bench.run(["ps"]);
+  const lines = ended.stdout.toString().trimEnd().split("\n");
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
+  expect(lines.map((line) => line.split(/\s+/).slice(0, 2))).toEqual([
+    ["RUN", "STATE"],
+    ["new", "complete"],
+    ["mid", "failed"],
+    ["old", "running"],
+  ]);
+  expect(lines[1]).toMatch(/^new {2}complete {2}3 {5}/);
+  expect(lines[2]).toMatch(/sh -c 'x y'$/);
+  expect(new Set(lines.map((line) => line.search(/COMMAND|make|sh -c/))).size).toBe(1);
+});
+
+test("ps reads page after page up to its limit, and says when there is more", async () => {
+  const all = Array.from({ length: 2_500 }, (_, index) => summaryOf(`r${index}`));
+  serveRuns({ all });
+  const some = await bench.run(["ps", "--all", "--limit", "2100", "--json"]);
+  expect(JSON.parse(some.stdout.toString()).length).toBe(2_100);
+  expect(some.stderr).toMatch(/There are more runs/);
+  const whole = await bench.run(["ps", "--all", "--limit", "2500", "--json"]);
+  expect(JSON.parse(whole.stdout.toString())).toEqual(all);
+  expect(whole.stderr).toBe("");
+});
+
+test("ps asks for the states, labels and pool that it was told", async () => {
+  serveRuns({});
+  await bench.run([
+    "ps",
+    "--state",
+    "failed",
+    "--state",
+    "unknown",
+    "--label",
+    "a=b",
+    "-l",
+    "c=d",
+    "--pool",
+    "gpu",
+  ]);
+  const query = bench.plane.seen[0]?.query;
+  expect(query?.getAll("state")).toEqual(["failed", "unknown"]);
+  expect(query?.getAll("label")).toEqual(["a:b", "c:d"]);
+  expect(query?.get("pool")).toBe("gpu");
+});
+
+test("status shows a run to a person, and all of it to a program", async () => {
+  const status = statusOf("r1", {
+    state: "failed",
+    failure: { class: "infrastructure", code: "queue_timeout", text: "no machine within 5m" },
+    spec: { argv: ["sh", "-c", "echo it's"], dir: "/src" },
+    labels: { team: "web" },
+    placements: [{ epoch: 1, worker: "w-1", from: at(1), to: null, outcome: "open" }],
+    placedAt: "2026-11-21T08:00:01.500Z",
+  });
+  bench.plane.runs.set("r1", status);
+  const shown = (await bench.run(["status", "r1"])).stdout.toString();
+  for (const line of [
+    /^Run +r1$/m,
+    /^State +failed$/m,
+    /^Why +no machine within 5m \(queue_timeout\)$/m,
+    /^Command +sh -c 'echo it'\\''s'$/m,
+    /^Directory +\/src$/m,
+    /^Labels +team=web$/m,
+    /^Worker +w-1$/m,
+    /^Placed .*\(after 1\.5s\)$/m,
+  ]) {
+    expect(shown).toMatch(line);
+  }
+  expect(shown).not.toMatch(/null|undefined|Finished/);
+  expect(JSON.parse((await bench.run(["status", "--json", "r1"])).stdout.toString())).toEqual(status);
+});
+
+test("status of a run that is not there is 125 with the server's words", async () => {
+  const ended = await bench.run(["status", "nobody"]);
+  expect(ended).toMatchObject({ code: 125, stderr: "drover: it is unknown_run\n" });
+});
+
+test("why answers for a run, else for a worker, else says that there is neither", async () => {
+  bench.plane.runs.set("r1", statusOf("r1"));
+  bench.plane.why.reason.text = "no machine is ready";
+  expect((await bench.run(["why", "r1"])).stdout.toString()).toMatch(
+    /^Why +no machine is ready \(no_workers\)$/m,
+  );
+  bench.plane.on("GET", /^\/v1\/workers\/w-1\/why$/, (_seen, res) =>
+    json(res, 200, {
+      state: "booting",
+      reason: { code: "boot", text: "it boots", tries: 2 },
+      next: { action: "gives up", at: new Date(Date.now() + 3_600_000).toISOString() },
+      chain: [{ what: "pool default", state: "ok", text: "may grow" }],
+    }),
+  );
+  const shown = (await bench.run(["why", "w-1"])).stdout.toString();
+  expect(shown).toMatch(/^Why +it boots \(boot\)$/m);
+  expect(shown).toMatch(/tries 2/);
+  expect(shown).toMatch(/^Next +gives up in (59m59s|1h) \(/m);
+  expect(shown).toMatch(/^pool default +ok: may grow$/m);
+  bench.plane.on("GET", /^\/v1\/workers\/x\/why$/, (_seen, res) => problem(res, 404, "unknown_worker"));
+  const neither = await bench.run(["why", "x"]);
+  expect(neither.code).toBe(125);
+  expect(neither.stderr).toContain("There is no run and no worker with the id x.");
+});
+
+test("workers lists them, and shows one whole", async () => {
+  bench.plane.on("GET", /^\/v1\/workers$/, (_seen, res) =>
+    json(res, 200, { items: [worker], next: null, service: [] }),
+  );
+  bench.plane.on("GET", /^\/v1\/workers\/w-1$/, (_seen, res) => json(res, 200, worker));
+  const list = await bench.run(["workers", "--pool", "default", "--state", "running"]);
+  expect(list.stdout.toString()).toMatch(
+    /^w-1 +default +running \(drain\) +local +2 .* 2\.5s +it has 2 runs$/m,
+  );
+  expect(bench.plane.seen[0]?.query.toString()).toBe("pool=default&state=running");
+  const one = (await bench.run(["workers", "w-1"])).stdout.toString();
+  expect(one).toMatch(/^Resources +4 CPUs, 2GiB memory, 0B disk, 0 GPUs$/m);
+  expect(one).toMatch(/Ready: the boot probe succeeded$/m);
+  expect(JSON.parse((await bench.run(["workers", "w-1", "--json"])).stdout.toString())).toEqual(worker);
+});
+
+test("abort waits for the end of each run, and fails if one is not there", async () => {
+  const { plane } = bench;
+  plane.runs.set("r1", statusOf("r1", { state: "running" }));
+  plane.runs.set("r2", statusOf("r2", { state: "complete", exitCode: 0 }));
+  const ended = await bench.run(["abort", "--reason", "wrong branch", "r1", "r2", "nobody", "r1"]);
+  expect(ended.code).toBe(125);
+  expect(ended.stdout.toString().split("\n").sort()).toEqual([
+    "",
+    "r1 ended: aborted",
+    "r2 had ended: complete",
+  ]);
+  expect(ended.stderr).toBe("drover: nobody: it is unknown_run\n");
+  const aborts = plane.seen.filter(({ method }) => method === "POST");
+  expect(aborts).toMatchObject([{ path: "/v1/runs/r1/abort", body: { reason: "wrong branch" } }]);
+});
+
+test("abort --no-wait only asks for it", async () => {
+  const { plane } = bench;
+  plane.runs.set("r1", statusOf("r1", { state: "running" }));
+  plane.on("POST", /\/abort$/, (_seen, res) => json(res, 200, plane.runs.get("r1")));
+  const ended = await bench.run(["abort", "--no-wait", "r1"]);
+  expect([ended.code, ended.stdout.toString()]).toEqual([0, "r1 is being aborted\n"]);
+});

@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import { createApp } from "../../../src/routes/app.ts";
+import type { EdgeApp } from "../../../src/routes/edge.ts";
+import { createWorld, type FakeWorld } from "./fake-objects.ts";
+
+/** Sends one request to whatever is tested: an app in this process, or a server. It adds nothing to it. */
+export type Send = (
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>,
+) => Promise<Response>;
+
+export const TOKEN = "drv_token_of_these_tests";
+
+const source = "// the agent\n";
+export const AGENT = {
+  version: "1.2.3",
+  source,
+  sha256: createHash("sha256").update(source).digest("hex"),
+};
+
+/** The edge over objects in memory. */
+export interface Edge extends FakeWorld {
+  app: EdgeApp;
+  send: Send;
+  /** Sends with the token, and JSON if there is a body. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** The same, for the JSON of an answer that must have this status. */
+  json(
+    status: number,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Json>;
+}
+
+/** The JSON of an answer. Tests look at what they know to be there. */
+// biome-ignore lint/suspicious/noExplicitAny: a test asserts on the value itself; types would only repeat it
+export type Json = any;
+
+/** Makes an edge with the pools named, `default` if none is. */
+export function createEdge(...pools: string[]): Edge {
+  const world = createWorld(...(pools.length === 0 ? ["default"] : pools));
+  const app = createApp(AGENT);
+  const send: Send = async (method, path, headers, body) => {
+    const init = {
+      method,
+      headers,
+      body,
+      ...(body instanceof ReadableStream ? { duplex: "half" as const } : {}),
+    };
+    return app.request(path, init, { adminToken: TOKEN, objects: world.objects });
+  };
+  const call: Edge["call"] = (method, path, body, headers = {}) => {
+    const auth = { authorization: `Bearer ${TOKEN}` };
+    if (body === undefined) return send(method, path, { ...auth, ...headers });
+    const type = { "content-type": "application/json" };
+    return send(method, path, { ...auth, ...type, ...headers }, JSON.stringify(body));
+  };
+  const json: Edge["json"] = async (status, method, path, body, headers) => {
+    const answer = await call(method, path, body, headers);
+    const text = await answer.text();
+    if (answer.status !== status) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
+    return JSON.parse(text);
+  };
+  return Object.assign(world, { app, send, call, json });
+}

@@ -1,0 +1,283 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { DroverError } from "../../../src/core/errors.ts";
+import type {
+  AllocationApi,
+  CloudWorkerApi,
+  LogChunk,
+  LogRequest,
+  Objects,
+  PoolApi,
+  RegistryApi,
+  RunFilter,
+  SignedCall,
+} from "../../../src/objects/rpc.ts";
+import type { EnrollRequest } from "../../../src/schema/host.ts";
+import type { PoolConfig } from "../../../src/schema/pool.ts";
+import { isTerminal, type RunEvent, type RunState, type RunStatus } from "../../../src/schema/run.ts";
+import { eventOf, poolViewOf, setupOf, statusOf, summaryOf, workerOf } from "./samples.ts";
+
+/** A run as the fake keeps it. `row` is what its pool knows, which may lag or be absent. */
+export interface FakeRun {
+  status: RunStatus;
+  hash: string;
+  row: RunStatus | undefined;
+  events: RunEvent[];
+  log: Uint8Array;
+  logEnded: boolean;
+  logDropped: number;
+}
+
+/** Objects in memory that keep the promises of `objects/rpc.ts`, and faults that a test can put in. */
+export interface FakeWorld {
+  objects: Objects;
+  runs: Map<string, FakeRun>;
+  pools: Map<string, PoolConfig | undefined>;
+  /** Every call, as `kind name method`, in order. */
+  calls: string[];
+  signedCalls: SignedCall[];
+  enrolled: EnrollRequest[];
+  /** Before each call; what it throws is what the call throws. */
+  fault: (call: string) => void;
+  /** The longest `waitMs` of the calls so far. */
+  longestWaitMs: number;
+  /** Adds a run that is stored, in the pool too. */
+  addRun(id: string, over?: Partial<RunStatus>): FakeRun;
+  /** Changes the state of a run, and wakes what waits. */
+  setState(id: string, state: RunState): void;
+  /** Wakes what waits, after a test has changed something by hand. */
+  wake(): void;
+}
+
+/** Makes an empty world with the pools named. */
+export function createWorld(...pools: string[]): FakeWorld {
+  let woken = Promise.withResolvers<void>();
+  const world: FakeWorld = {
+    objects: {
+      allocation: (id) => guarded(world, `allocation ${id}`, allocationOf(world, id, until)),
+      worker: (id) => guarded(world, `worker ${id}`, cloudWorkerOf(world, id)),
+      pool: (name) => guarded(world, `pool ${name}`, poolOf(world, name, until)),
+      registry: () => guarded(world, "registry", registryOf(world)),
+    },
+    runs: new Map(),
+    pools: new Map(pools.map((name) => [name, undefined])),
+    calls: [],
+    signedCalls: [],
+    enrolled: [],
+    fault: () => undefined,
+    longestWaitMs: 0,
+    addRun(id, over = {}) {
+      const status = { ...statusOf(id), ...over };
+      const run: FakeRun = {
+        status,
+        hash: "",
+        row: status,
+        events: [],
+        log: new Uint8Array(),
+        logEnded: false,
+        logDropped: 0,
+      };
+      world.runs.set(id, run);
+      return run;
+    },
+    setState(id, state) {
+      const run = world.runs.get(id);
+      if (run === undefined) throw new Error(`no run ${id} in this world`);
+      run.status = { ...run.status, state, version: run.status.version + 1 };
+      run.row = run.status;
+      world.wake();
+    },
+    wake() {
+      woken.resolve();
+      woken = Promise.withResolvers<void>();
+    },
+  };
+
+  /** Looks again at every change until there is a value or the time is over. */
+  async function until<Value>(waitMs: number, look: () => Value | undefined): Promise<Value | undefined> {
+    world.longestWaitMs = Math.max(world.longestWaitMs, waitMs);
+    const end = new AbortController();
+    const over = delay(waitMs, "over", { signal: end.signal }).catch(() => "over");
+    try {
+      for (;;) {
+        const value = look();
+        if (value !== undefined) return value;
+        if ((await Promise.race([woken.promise, over])) === "over") return undefined;
+      }
+    } finally {
+      end.abort();
+    }
+  }
+  return world;
+}
+
+type Until = <Value>(waitMs: number, look: () => Value | undefined) => Promise<Value | undefined>;
+
+/** Notes each call and lets the test's fault come first. */
+function guarded<Api extends object>(world: FakeWorld, name: string, api: Api): Api {
+  return new Proxy(api, {
+    get(target, method) {
+      const call: unknown = Reflect.get(target, method);
+      if (typeof call !== "function") return call;
+      return async (...args: unknown[]) => {
+        const text = `${name} ${String(method)}`;
+        world.calls.push(text);
+        world.fault(text);
+        return call.apply(target, args);
+      };
+    },
+  });
+}
+
+function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi {
+  const run = (): FakeRun => {
+    const found = world.runs.get(id);
+    if (found === undefined) throw new DroverError("unknown_run", `There is no run "${id}".`);
+    return found;
+  };
+  return {
+    async submit({ spec, hash }) {
+      const existing = world.runs.get(id);
+      if (existing !== undefined) {
+        if (existing.hash !== hash) throw new DroverError("run_exists", `Run "${id}" exists already.`);
+        return { created: false, status: existing.status };
+      }
+      if (!world.pools.has(spec.pool))
+        throw new DroverError("unknown_pool", `There is no pool "${spec.pool}".`);
+      const { status } = Object.assign(world.addRun(id, { spec, pool: spec.pool, labels: spec.labels }), {
+        hash,
+      });
+      return { created: true, status };
+    },
+    read: async () => run().status,
+    async wait(states, waitMs) {
+      const look = () => {
+        const { status } = run();
+        return states.includes(status.state) || isTerminal(status.state) ? status : undefined;
+      };
+      return (await until(waitMs, look)) ?? run().status;
+    },
+    async abort({ reason, by, waitMs }) {
+      const found = run();
+      found.status = { ...found.status, abort: { reason, by } };
+      const look = () => (isTerminal(run().status.state) ? run().status : undefined);
+      return (await until(waitMs, look)) ?? run().status;
+    },
+    async events(after, waitMs) {
+      const ended = () => isTerminal(run().status.state);
+      const newer = () => run().events.filter((event) => event.seq > after);
+      await until(waitMs, () => newer().length > 0 || ended() || undefined);
+      const first = run().events[0]?.seq ?? 1;
+      return { items: newer(), dropped: first - 1, ended: ended() };
+    },
+    why: async () => ({
+      state: run().status.state,
+      reason: { code: "queued", text: "it waits" },
+      next: { action: "none", at: null },
+      chain: [],
+    }),
+    log: (request) => readLog(run, request, until),
+  };
+}
+
+async function readLog(run: () => FakeRun, request: LogRequest, until: Until): Promise<LogChunk> {
+  if (request.task !== "main") throw new DroverError("unknown_task", `There is no task "${request.task}".`);
+  const from = request.from < 0 ? Math.max(0, run().log.length + request.from) : request.from;
+  await until(request.waitMs, () => run().log.length > from || run().logEnded || undefined);
+  const { log, logEnded, logDropped } = run();
+  const data = log.slice(from, from + request.maxBytes);
+  return { data, from, size: log.length, ended: logEnded, dropped: logDropped };
+}
+
+function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
+  const rows = ({ ids, states, labels }: RunFilter) => {
+    if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+    return [...world.runs.values()]
+      .flatMap(({ row }) => row ?? [])
+      .filter((row) => row.pool === name && states.includes(row.state))
+      .filter((row) => ids === undefined || ids.includes(row.id))
+      .filter((row) => Object.entries(labels).every(([key, value]) => row.labels[key] === value))
+      .map(summaryOf)
+      .sort((a, b) => (`${a.submittedAt} ${a.id}` < `${b.submittedAt} ${b.id}` ? 1 : -1));
+  };
+  return {
+    view: async () => {
+      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+      return poolViewOf(name);
+    },
+    async list(filter, { limit, cursor }) {
+      const behind = rows(filter).filter(
+        (row) => cursor === undefined || `${row.submittedAt} ${row.id}` < cursor,
+      );
+      const items = behind.slice(0, limit);
+      const last = items.at(-1);
+      const more = behind.length > limit && last !== undefined;
+      return { items, next: more ? `${last.submittedAt} ${last.id}` : null };
+    },
+    async wait(filter, waitMs) {
+      const look = () => {
+        const found = rows(filter);
+        return found.length > 0 ? found : undefined;
+      };
+      return (await until(waitMs, look)) ?? [];
+    },
+    workers: async (states) =>
+      [workerOf(`${name}-w1`, name)].filter((worker) => states.includes(worker.state)),
+  };
+}
+
+function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
+  const known = async () => {
+    if (id === "nobody") throw new DroverError("unknown_worker", `There is no worker "${id}".`);
+    return workerOf(id, "default");
+  };
+  return {
+    async enroll(request) {
+      world.enrolled.push(request);
+      return setupOf(id);
+    },
+    async join(call) {
+      world.signedCalls.push(call);
+      return setupOf(id);
+    },
+    async report(call, waitMs) {
+      world.signedCalls.push(call);
+      world.longestWaitMs = Math.max(world.longestWaitMs, waitMs);
+      return {
+        incarnation: 1,
+        revision: 1,
+        answers: 1,
+        leaseMs: 0,
+        reportWithinMs: 10_000,
+        attempts: [],
+        logs: {},
+        powerOff: false,
+      };
+    },
+    read: known,
+    why: async () => ({
+      state: (await known()).state,
+      reason: { code: "idle", text: "it is idle" },
+      next: { action: "stop", at: null },
+      chain: [],
+    }),
+    drain: known,
+    kill: known,
+  };
+}
+
+function registryOf(world: FakeWorld): RegistryApi {
+  return {
+    async putPool(name, config) {
+      const created = !world.pools.has(name);
+      world.pools.set(name, config);
+      return { created, view: poolViewOf(name) };
+    },
+    pools: async () => [...world.pools.keys()].sort(),
+    poke: async () => undefined,
+  };
+}
+
+/** Gives a run `count` events, numbered from `first`. */
+export function addEvents(run: FakeRun, count: number, first = 1): void {
+  for (let seq = first; seq < first + count; seq += 1) run.events.push(eventOf(seq));
+}

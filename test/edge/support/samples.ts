@@ -1,0 +1,108 @@
+import type { HostSetup } from "../../../src/schema/host.ts";
+import type { PoolView, WorkerStatus } from "../../../src/schema/pool.ts";
+import type { RunEvent, RunStatus, RunSummary } from "../../../src/schema/run.ts";
+
+const AT = "2026-11-21T08:30:00.000Z";
+
+/** A run that was just submitted to the pool `default`. */
+export function statusOf(id: string): RunStatus {
+  return {
+    id,
+    state: "pending",
+    allocStatus: "pending",
+    specIndex: 1,
+    version: 1,
+    spec: { argv: ["true"], priority: 50 },
+    pool: "default",
+    labels: {},
+    exitCode: null,
+    signal: null,
+    failure: null,
+    abort: null,
+    description: "",
+    stdoutRef: null,
+    stderrRef: null,
+    submittedAt: AT,
+    placedAt: null,
+    startedAt: null,
+    finishedAt: null,
+    placements: [],
+    tasks: [],
+  };
+}
+
+/** A run as a pool's list shows it. */
+export function summaryOf(status: RunStatus): RunSummary {
+  const { id, state, version, pool, labels, exitCode, submittedAt, startedAt, finishedAt } = status;
+  const rest = { priority: 50, command: "true", worker: null };
+  return { id, state, version, pool, labels, exitCode, submittedAt, startedAt, finishedAt, ...rest };
+}
+
+export function eventOf(seq: number): RunEvent {
+  return { seq, type: "Received", at: AT, task: "main", message: `event ${seq}`, details: {} };
+}
+
+export function poolViewOf(name: string): PoolView {
+  return {
+    name,
+    config: {},
+    queue: { depth: 0, oldestAgeMs: null },
+    runs: { pending: 0, running: 0 },
+    workers: {},
+    holdOffs: [],
+  };
+}
+
+export function workerOf(id: string, pool: string): WorkerStatus {
+  return {
+    id,
+    pool,
+    state: "idle",
+    idleBehavior: "run",
+    instanceType: "small",
+    instance: "i-1",
+    address: null,
+    price: 0,
+    resources: { vcpus: 4, memoryBytes: 1, diskBytes: 1, gpus: 0 },
+    runs: [],
+    askedAt: AT,
+    readyAt: AT,
+    reason: "it has nothing to do",
+    version: 1,
+    bootProbe: null,
+    createdAt: AT,
+    joinedAt: AT,
+    lastReportAt: AT,
+    leaseUntil: AT,
+    incarnation: 1,
+    ordersRevision: 1,
+    orders: [],
+    events: [],
+  };
+}
+
+export function setupOf(worker: string): HostSetup {
+  return {
+    worker,
+    incarnation: 1,
+    reportUrl: `http://127.0.0.1:1/v1/hosts/${worker}/reports`,
+    probe: { intervalMs: 10_000, boot: "true" },
+    leaseMs: 1_800_000,
+    agent: { version: "1", sha256: "" },
+  };
+}
+
+/** The smallest configuration that a pool can be put with. */
+export const POOL_CONFIG = {
+  provider: { kind: "http", url: "http://127.0.0.1:1", secret: "shh" },
+  instanceTypes: { small: { vcpus: 2, memory: "2GiB" } },
+};
+
+/** What a host sends to become one. */
+export const ENROLL_REQUEST = {
+  code: "drvc_default-w1.1800000000.c2lnbmF0dXJl",
+  secret: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
+  agent: { version: "1", os: "linux", arch: "x64" },
+  bootId: "boot-1",
+  resources: { vcpus: 4, memoryBytes: 1, diskBytes: 1, gpus: 0 },
+};

@@ -1,0 +1,76 @@
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { endTree, findTree, selectFamily } from "../../local/end-processes.ts";
+import type { ProcessInfo } from "../../local/processes.ts";
+import { scratchDir, until } from "./support/scratch.ts";
+
+const process_ = (pid: number, parent: number, session: number): ProcessInfo => ({
+  pid,
+  parent,
+  session,
+  zombie: false,
+  startTicks: pid * 10,
+});
+
+/** 1 is init, 10 a terminal's shell with a child 11; 20 leads the session of an instance. */
+const MACHINE = [process_(1, 0, 1), process_(10, 1, 10), process_(11, 10, 10), process_(20, 11, 20)];
+
+describe("which processes are a family", () => {
+  const cases: [string, ProcessInfo[], number[], number | undefined, number[]][] = [
+    ["nobody without a mark or a root", [], [], undefined, []],
+    ["the root", [], [], 20, [20]],
+    [
+      "the children of the root, and theirs",
+      [process_(21, 20, 20), process_(22, 21, 20)],
+      [],
+      20,
+      [20, 21, 22],
+    ],
+    ["a child in a session of its own", [process_(30, 20, 30), process_(31, 30, 30)], [], 20, [20, 30, 31]],
+    ["an orphan that stayed in the session", [process_(21, 1, 20)], [], 20, [20, 21]],
+    ["an orphan in a session of its own that carries the mark", [process_(31, 1, 30)], [31], 20, [20, 31]],
+    [
+      "who shares the session of such an orphan",
+      [process_(31, 1, 30), process_(32, 1, 30)],
+      [31],
+      20,
+      [20, 31, 32],
+    ],
+    ["not the terminal of somebody marked in it", [process_(12, 10, 10)], [12], undefined, [12]],
+    [
+      "not session 0, which strangers share in a container",
+      [process_(40, 1, 0), process_(41, 1, 0)],
+      [40],
+      undefined,
+      [40],
+    ],
+  ];
+  it.each(cases)("%s", (_, more, marked, root, expected) => {
+    const identity = root === undefined ? undefined : { pid: root, startTicks: root * 10 };
+    const found = selectFamily([...MACHINE, ...more], ({ pid }) => marked.includes(pid), identity);
+    expect(found.map(({ pid }) => pid).sort((a, b) => a - b)).toEqual(expected);
+  });
+
+  it("does not take a process for the root that only has its pid", () => {
+    expect(selectFamily(MACHINE, () => false, { pid: 20, startTicks: 1 })).toEqual([]);
+  });
+});
+
+describe("ending a tree", () => {
+  it("finds a daemon by its mark alone, and a whole crowd that keeps forking", async () => {
+    const dir = scratchDir();
+    const mark = `DROVER_TEST_TREE=${dir}`;
+    const breed =
+      "breed() { sleep 1000 & [ $1 -gt 0 ] && (breed $(($1 - 1)) & breed $(($1 - 1)) &); }; breed 4";
+    const script = `setsid sh -c '${breed}; sleep 1000 & echo $! >"${join(dir, "daemon")}"'\nexit 0\n`;
+    spawn("/bin/sh", ["-c", script], { detached: true, stdio: "ignore", env: { DROVER_TEST_TREE: dir } });
+    const tree = { isMark: (entry: string) => entry === mark, family: true };
+    await until("the crowd is there", () => existsSync(join(dir, "daemon")) && findTree(tree).length > 10);
+    const daemon = Number(readFileSync(join(dir, "daemon"), "utf8"));
+    expect(findTree(tree).map(({ pid }) => pid)).toContain(daemon);
+    await endTree(tree);
+    expect(findTree(tree)).toEqual([]);
+  });
+});

@@ -1,0 +1,28 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { onTestFinished } from "vitest";
+
+/** How long a thing may take to come true on a busy machine before the test fails. */
+const WITHIN_MS = 20_000;
+const LOOK_EVERY_MS = 20;
+
+/** A directory of its own for one test, inside the checkout, removed when the test is over. */
+export function scratchDir(): string {
+  const cache = join(import.meta.dirname, "../../../.cache");
+  mkdirSync(cache, { recursive: true });
+  const dir = mkdtempSync(join(cache, "local-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** Waits until `look` gives something, and returns that; fails with `what` if it does not in time. */
+export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+  const deadline = performance.now() + WITHIN_MS;
+  for (;;) {
+    const seen = await look();
+    if (seen !== undefined && seen !== false) return seen;
+    if (performance.now() > deadline) throw new Error(`Waited in vain until ${what}.`);
+    await sleep(LOOK_EVERY_MS);
+  }
+}

@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished } from "vitest";
+import { environmentOf, listProcesses } from "../../../local/processes.ts";
+import { until } from "./scratch.ts";
+
+/** A `drover up` in a process group of its own, as a terminal would have it. */
+export interface UpProcess {
+  pid: number;
+  /** What it has said so far, on both streams. */
+  said(): string;
+  /** Its exit code, or the signal that ended it. */
+  ended: Promise<number | string | null>;
+  /** To the whole group, as Ctrl-C is. */
+  interrupt(): void;
+}
+
+/** Starts `drover up` with the tiny Worker. Whatever is left of it when the test is over is killed. */
+export function startUp(stateDir: string, ...flags: string[]): UpProcess {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "run-up.ts"), stateDir, ...flags], {
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const pid = pidOf(child);
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => {
+      said += text;
+    });
+  }
+  const ended = new Promise<number | string | null>((resolve) => {
+    child.once("close", (code, signal) => resolve(code ?? signal));
+  });
+  onTestFinished(async () => {
+    if (child.exitCode === null && child.signalCode === null) process.kill(-pid, "SIGKILL");
+    await ended;
+    for (const left of leftOf(stateDir)) process.kill(left, "SIGKILL");
+  });
+  return { pid, said: () => said, ended, interrupt: () => process.kill(-pid, "SIGINT") };
+}
+
+function pidOf(child: ChildProcess): number {
+  if (child.pid === undefined) throw new Error("The process could not be started.");
+  return child.pid;
+}
+
+export interface Context {
+  url: string;
+  token: string;
+}
+
+/** Waits until `drover up` has said where it is, and returns what commands would find. */
+export async function whenUp(running: UpProcess, stateDir: string): Promise<Context> {
+  const path = join(stateDir, "context.json");
+  const failed = running.ended.then((code) => {
+    throw new Error(`drover up ended with ${code}: ${running.said()}`);
+  });
+  const found = until("drover up is up", () => (running.said().includes("is up at") ? true : undefined));
+  await Promise.race([found, failed]);
+  expect(existsSync(path)).toBe(true);
+  return JSON.parse(readFileSync(path, "utf8"));
+}
+
+/** Asks the tiny Worker. */
+export async function ask({ url, token }: Context, method: string, path: string): Promise<unknown> {
+  const response = await fetch(url + path, { method, headers: { authorization: `Bearer ${token}` } });
+  return response.json();
+}
+
+/** Processes of the runtime and of machines of a state directory that still run. */
+export function leftOf(stateDir: string): number[] {
+  const marks = [`DROVER_RUNTIME=${stateDir}`, `DROVER_INSTANCE=${join(stateDir, "instances")}/`];
+  return listProcesses()
+    .filter(
+      ({ pid, zombie }) =>
+        !zombie && environmentOf(pid).some((entry) => marks.some((m) => entry.startsWith(m))),
+    )
+    .map(({ pid }) => pid);
+}

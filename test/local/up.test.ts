@@ -1,0 +1,156 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { portProblem } from "../../local/ports.ts";
+import { PoolConfig } from "../../src/schema/pool.ts";
+import { creation } from "./support/cloud.ts";
+import { scratchDir, until } from "./support/scratch.ts";
+import { ask, leftOf, startUp, whenUp } from "./support/up-process.ts";
+
+const modeOf = (path: string) => statSync(path).mode & 0o777;
+const kept = (stateDir: string) => JSON.parse(readFileSync(join(stateDir, "up.json"), "utf8"));
+
+/** Boots a machine as the control plane would. */
+async function bootMachine(stateDir: string, token: string) {
+  const { cloudPort, providerSecret } = kept(stateDir);
+  const response = await fetch(`http://127.0.0.1:${cloudPort}/instances`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${providerSecret}` },
+    body: JSON.stringify(creation(token, "setsid sleep 1000 & sleep 1000\n")),
+  });
+  expect(response.status).toBe(200);
+}
+
+describe("drover up", () => {
+  it("starts the Worker with its secrets, puts the pool, ticks the cron, and tells commands where it is", async () => {
+    const stateDir = join(scratchDir(), "state");
+    const running = startUp(stateDir);
+    const context = await whenUp(running, stateDir);
+    expect(modeOf(stateDir)).toBe(0o700);
+    expect(readFileSync(join(stateDir, ".gitignore"), "utf8")).toBe("*\n");
+    expect([modeOf(join(stateDir, "context.json")), modeOf(join(stateDir, "up.json"))]).toEqual([
+      0o600, 0o600,
+    ]);
+    expect(context.token).toMatch(/^drv_[\w-]{43}$/);
+    const { signingKey, cloudPort, providerSecret } = kept(stateDir);
+    expect(await ask(context, "GET", "/env")).toEqual({ url: context.url, key: signingKey });
+    const pool = PoolConfig.parse(await ask(context, "GET", "/v1/pools/default"));
+    expect(pool).toMatchObject({
+      provider: { kind: "http", url: `http://127.0.0.1:${cloudPort}`, secret: providerSecret },
+      instanceTypes: { local: { vcpus: 4 } },
+      allowHostPaths: true,
+      probe: { interval: "1s", boot: "true" },
+      timeouts: { idle: "1m" },
+    });
+    await until("a cron has ticked", async () =>
+      (await ask(context, "GET", "/ticks")) === 1 ? true : undefined,
+    );
+    running.interrupt();
+    expect(await running.ended).toBe(0);
+  });
+
+  it("stops everything on Ctrl-C: the runtime, the machines, the lock and the context", async () => {
+    const stateDir = join(scratchDir(), "state");
+    const running = startUp(stateDir);
+    const { url } = await whenUp(running, stateDir);
+    await bootMachine(stateDir, "w1");
+    await bootMachine(stateDir, "w2");
+    // The runtime and the watcher beside it, and three processes of each machine.
+    await until("all of it runs", () => leftOf(stateDir).length >= 8);
+    running.interrupt();
+    expect(await running.ended).toBe(0);
+    expect(running.said()).toMatch(/Stopping the control plane and 2 machines[\s\S]*Nothing is left running/);
+    expect(leftOf(stateDir)).toEqual([]);
+    expect(["lock", "context.json"].filter((name) => existsSync(join(stateDir, name)))).toEqual([]);
+    expect(await portProblem(Number(new URL(url).port))).toBeUndefined();
+    expect(await portProblem(kept(stateDir).cloudPort)).toBeUndefined();
+  });
+
+  it("keeps its URL, token and state over a restart, and forgets them with --fresh", async () => {
+    const stateDir = join(scratchDir(), "state");
+    const first = startUp(stateDir);
+    const context = await whenUp(first, stateDir);
+    expect(await ask(context, "POST", "/count")).toBe(1);
+    first.interrupt();
+    await first.ended;
+
+    const second = startUp(stateDir);
+    expect(await whenUp(second, stateDir)).toEqual(context);
+    expect(await ask(context, "POST", "/count")).toBe(2);
+    second.interrupt();
+    await second.ended;
+
+    const third = startUp(stateDir, "--fresh");
+    const anew = await whenUp(third, stateDir);
+    expect(anew.token).not.toBe(context.token);
+    expect(await ask(anew, "POST", "/count")).toBe(1);
+  });
+
+  it("refuses to run twice on one state directory, and says who holds it", async () => {
+    const stateDir = join(scratchDir(), "state");
+    const first = startUp(stateDir);
+    const context = await whenUp(first, stateDir);
+    const second = startUp(stateDir, "--fresh");
+    expect(await second.ended).toBe(125);
+    expect(second.said()).toContain(`process ${first.pid} holds`);
+    expect(await ask(context, "POST", "/count")).toBe(1);
+  });
+
+  it("says which port is taken, and by which flag another is chosen", async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    const stateDir = join(scratchDir(), "state");
+    const running = startUp(stateDir, `--port=${port}`);
+    expect(await running.ended).toBe(125);
+    expect(running.said()).toMatch(new RegExp(`Port ${port} .* is taken .*--port`));
+    expect(existsSync(join(stateDir, "lock"))).toBe(false);
+  });
+
+  it("refuses a directory with other people's files in it, and touches none of them", async () => {
+    const dir = scratchDir();
+    writeFileSync(join(dir, "thesis.tex"), "years of work");
+    const running = startUp(dir, "--fresh");
+    expect(await running.ended).toBe(125);
+    expect(running.said()).toContain("thesis.tex");
+    expect(existsSync(join(dir, ".gitignore"))).toBe(false);
+  });
+
+  it("after a SIGKILL leaves no runtime, and the next one takes over and ends the machines", async () => {
+    const stateDir = join(scratchDir(), "state");
+    const killed = startUp(stateDir);
+    const context = await whenUp(killed, stateDir);
+    await bootMachine(stateDir, "w1");
+    expect(await ask(context, "POST", "/count")).toBe(1);
+    process.kill(killed.pid, "SIGKILL");
+    expect(await killed.ended).toBe("SIGKILL");
+    const port = Number(new URL(context.url).port);
+    await until("the runtime has gone with it", async () =>
+      (await portProblem(port)) === undefined ? true : undefined,
+    );
+    const machine = leftOf(stateDir);
+    expect(machine).not.toEqual([]);
+
+    const next = startUp(stateDir);
+    expect(await whenUp(next, stateDir)).toEqual(context);
+    expect(leftOf(stateDir).filter((pid) => machine.includes(pid))).toEqual([]);
+    expect(await ask(context, "POST", "/count")).toBe(2);
+  });
+
+  it("ends at once at the second Ctrl-C, and leaves no runtime", async () => {
+    const stateDir = join(scratchDir(), "state");
+    const running = startUp(stateDir);
+    // While it starts it cannot stop, so the second signal is sure to find it.
+    await until("it has begun", () => existsSync(join(stateDir, "workerd-guard")));
+    running.interrupt();
+    running.interrupt();
+    // Two signals of a kind that are pending at once are one to the kernel.
+    const again = setInterval(() => running.interrupt(), 50);
+    const code = await running.ended.finally(() => clearInterval(again));
+    expect(code).toBe(130);
+    await until("nothing is left", () => leftOf(stateDir).length === 0);
+  });
+});

@@ -1,0 +1,79 @@
+import type { ImportOf, SourceFile } from "./source.ts";
+
+/** Modules of core that import nothing but each other: the vocabulary that everybody may use. */
+const LEAVES = ["duration", "errors", "limits", "machine", "size"].map((name) => `src/core/${name}.ts`);
+
+/** What the files below a path may import. */
+interface Zone {
+  /** A folder, ending with a slash, or a file. The longest one that fits counts. */
+  of: string;
+  /** Our own files, as folders or files. A zone may always import itself. */
+  values: string[];
+  /** The same, where only types may be taken. */
+  types: string[];
+  /** Packages; what ends with a colon or a slash means all that begin so. Absent: any. */
+  packages?: string[];
+}
+
+/**
+ * The import matrix (`architecture.md` §6). Imports point downwards only, so that each part can be read,
+ * tested and simulated without the parts above it.
+ */
+export const MATRIX: Zone[] = [
+  { of: "src/schema/", values: LEAVES, types: [], packages: ["zod", "@hono/zod-openapi"] },
+  { of: "src/core/", values: [], types: ["src/schema/"], packages: [] },
+  { of: "src/probes/", values: [...LEAVES, "src/schema/"], types: ["src/core/"], packages: [] },
+  { of: "src/providers/", values: [...LEAVES, "src/schema/"], types: ["src/core/"] },
+  {
+    of: "src/objects/",
+    // The Worker carries the agent: machines are told where to find it, and its digest.
+    values: ["src/core/", "src/probes/", "src/providers/", "src/schema/", "src/generated/"],
+    types: [],
+  },
+  { of: "src/routes/", values: [...LEAVES, "src/schema/", "src/generated/"], types: ["src/objects/rpc.ts"] },
+  { of: "src/worker.ts", values: ["src/"], types: [] },
+  { of: "agent/core/", values: LEAVES, types: ["src/schema/"], packages: [] },
+  { of: "agent/", values: LEAVES, types: ["src/schema/"] },
+  { of: "client/", values: [...LEAVES, "src/schema/"], types: [] },
+  // `drover up` is the one verb that is more than a client.
+  { of: "cli/", values: [...LEAVES, "src/schema/", "client/", "local/up-command.ts"], types: [] },
+  { of: "local/", values: [...LEAVES, "src/schema/", "src/providers/provider.ts"], types: [] },
+  { of: "scripts/", values: [], types: [] },
+  { of: "bin/", values: ["dist/"], types: [] },
+  { of: "demo/", values: [], types: [] },
+  { of: "vitest.config.ts", values: ["scripts/"], types: [] },
+  { of: "test/", values: [""], types: [] },
+];
+
+/** The zone of a file: the one with the longest path that fits. */
+export function zoneOf(path: string): Zone | undefined {
+  const fitting = MATRIX.filter((zone) => isBelow(path, [zone.of]));
+  return fitting.sort((a, b) => b.of.length - a.of.length)[0];
+}
+
+function isBelow(path: string, places: string[]): boolean {
+  return places.some((place) => path === place || (path.startsWith(place) && /^$|\/$/.test(place)));
+}
+
+/** What is wrong with this import by the matrix, and what would be right; undefined if it is allowed. */
+export function importFault(file: SourceFile, found: ImportOf): string | undefined {
+  const zone = zoneOf(file.path);
+  if (zone === undefined) return `${file.path} belongs to no part that the matrix knows`;
+  if (found.target === undefined) {
+    const allowed =
+      zone.packages?.some((name) => found.specifier === name || found.specifier.startsWith(`${name}/`)) ??
+      true;
+    return allowed
+      ? undefined
+      : `${zone.of} takes ${list(zone.packages ?? [])} from outside, not ${found.specifier}`;
+  }
+  if (isBelow(found.target, [zone.of, ...zone.values])) return undefined;
+  if (!isBelow(found.target, zone.types)) return `${zone.of} may not import ${found.target}`;
+  return found.typeOnly
+    ? undefined
+    : `${zone.of} may import only types of ${found.target}: say \`import type\``;
+}
+
+function list(names: string[]): string {
+  return names.length === 0 ? "nothing" : names.join(", ");
+}

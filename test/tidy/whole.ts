@@ -1,0 +1,118 @@
+import { posix } from "node:path";
+import { importFault } from "./matrix.ts";
+import { below, eachFile, type Offence, type Rule, sources, specimens, tests } from "./rule.ts";
+import { isCode, type SourceFile } from "./source.ts";
+
+/** Where everything that is used is reached from: what people and tools call by its name. */
+const roots = below("package.json", "wrangler.toml", "vitest.config.ts", ".ci/run");
+
+/** The files of the repository that this one imports, or names in a string by a path. */
+function named(file: SourceFile, known: Set<string>): string[] {
+  const folder = posix.dirname(file.path);
+  const texts = isCode(file.path)
+    ? [...file.text.matchAll(/["'`]([\w./-]+\.(?:ts|mjs))["'`]/g)].map((match) => match[1] ?? "")
+    : [...file.text.matchAll(/[\w./-]+\.(?:ts|mjs)\b/g)].map((match) => match[0]);
+  const paths = texts.flatMap((text) => [posix.join(folder, text), posix.normalize(text)]);
+  return paths.filter((path) => known.has(path));
+}
+
+function reachedFrom(files: SourceFile[], isStart: (path: string) => boolean): Set<string> {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const known = new Set(byPath.keys());
+  const reached = new Set<string>();
+  const open = files.filter(({ path }) => isStart(path));
+  for (let file = open.pop(); file !== undefined; file = open.pop()) {
+    if (reached.has(file.path)) continue;
+    reached.add(file.path);
+    for (const path of named(file, known)) {
+      const next = byPath.get(path);
+      if (next !== undefined) open.push(next);
+    }
+  }
+  return reached;
+}
+
+/** Sources that only tests use are dead, too. */
+function deadFiles(files: SourceFile[]): Offence[] {
+  const inUse = reachedFrom(files, roots);
+  const inTests = reachedFrom(files, (path) => roots(path) || /\.test\.ts$/.test(path));
+  return files
+    .filter(({ path }) => isCode(path) && !specimens(path) && !(tests(path) ? inTests : inUse).has(path))
+    .map(({ path }) => ({ path, line: 1, text: "nothing that is used imports it" }));
+}
+
+const ACTOR = "src/objects/actor.ts";
+
+/** What the shell pulls in at run time, step by step, that Node does not have. */
+function platformBehindTheShell(files: SourceFile[]): Offence[] {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const seen = new Set<string>();
+  const open = [ACTOR];
+  const offences: Offence[] = [];
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    if (seen.has(path)) continue;
+    seen.add(path);
+    for (const { specifier, target, typeOnly, line } of byPath.get(path)?.imports ?? []) {
+      if (typeOnly) continue;
+      if (target !== undefined) open.push(target);
+      else if (/^(?:cloudflare|node):/.test(specifier)) offences.push({ path, line, text: specifier });
+    }
+  }
+  return offences;
+}
+
+function unstableNames(files: SourceFile[]): Offence[] {
+  return files
+    .filter(({ path }) => sources(path) && path !== "local/runtime.ts")
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter(({ specifier }) => /^(?:miniflare|wrangler)$/.test(specifier))
+        .map(({ line, specifier }) => ({ path, line, text: specifier })),
+    );
+}
+
+function loosePins(file: SourceFile): Offence[] {
+  const { dependencies = {}, devDependencies = {}, optionalDependencies = {} } = JSON.parse(file.text);
+  const pins: Record<string, string> = { ...dependencies, ...devDependencies, ...optionalDependencies };
+  return Object.entries(pins)
+    .filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))
+    .map(([name, version]) => ({
+      path: file.path,
+      line: file.lines.findIndex((line) => line.includes(`"${name}"`)) + 1,
+      text: `${name} ${version}`,
+    }));
+}
+
+/** What only the repository as a whole can show. */
+export const WHOLE_RULES: Rule[] = [
+  {
+    name: "import-matrix",
+    mend: "imports point downwards only (`architecture.md` §6): move what is shared down, or pass it in",
+    find: eachFile(isCode, (file) =>
+      file.imports.flatMap((found) => {
+        const fault = importFault(file, found);
+        return fault === undefined ? [] : [{ path: file.path, line: found.line, text: fault }];
+      }),
+    ),
+  },
+  {
+    name: "portable-shell",
+    mend: `${ACTOR} runs in the simulator, too: take what the platform does as an interface`,
+    find: platformBehindTheShell,
+  },
+  {
+    name: "one-runtime",
+    mend: "the unstable names of miniflare and wrangler are wrapped in local/runtime.ts: use that",
+    find: unstableNames,
+  },
+  {
+    name: "no-dead-files",
+    mend: "use it or remove it",
+    find: deadFiles,
+  },
+  {
+    name: "exact-pins",
+    mend: "name one version: ranges pull in packages that do not work together (`architecture.md` §10)",
+    find: eachFile(below("package.json"), loosePins),
+  },
+];

@@ -1,0 +1,55 @@
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+import { checkoutEnv } from "./scripts/env.mjs";
+
+// What test workers inherit, so that `npx vitest` leaves nothing outside the checkout either. The secrets are
+// named here as well because wrangler warns of required ones that it finds in no environment.
+const secrets = {
+  DROVER_ADMIN_TOKEN: "drv_admin_token_of_the_object_tests",
+  DROVER_SIGNING_KEY: "signing key of the object tests, long enough",
+};
+Object.assign(process.env, checkoutEnv(), secrets);
+
+// Tests wait for things and not for time: this is how long a thing may take on a busy machine of two cores.
+const patience = { testTimeout: 60_000, hookTimeout: 60_000 };
+
+export default defineConfig({
+  test: {
+    // Groups run one after the other: suites that load the machine would take each other's deadlines away.
+    projects: [
+      {
+        test: {
+          ...patience,
+          name: "node",
+          include: ["test/*.test.ts", "test/{core,probes,cli,sim}/**/*.test.ts"],
+          sequence: { groupOrder: 0 },
+          maxWorkers: 2,
+        },
+      },
+      {
+        plugins: [
+          cloudflareTest({
+            wrangler: { configPath: "./wrangler.toml" },
+            miniflare: { bindings: secrets },
+          }),
+        ],
+        test: {
+          ...patience,
+          name: "objects",
+          include: ["test/objects/**/*.test.ts"],
+          sequence: { groupOrder: 1 },
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          ...patience,
+          name: "processes",
+          include: ["test/{edge,agent,local,crash}/**/*.test.ts"],
+          sequence: { groupOrder: 2 },
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
