@@ -18,6 +18,9 @@ const LONGEST_TIMER_MS: Millis = 2 ** 31 - 1;
 /** A decision whose time has come is not waited for in a tight loop if what it needs is still under way. */
 const SHORTEST_TIMER_MS: Millis = 5;
 
+/** How long a held report that a newer one has taken the place of may take to be answered. */
+const SUPERSEDED_MS: Millis = 1_000;
+
 export interface HostAgentOptions {
   now: () => Instant;
   stateDir: string;
@@ -120,12 +123,14 @@ export class HostAgent {
   #send(message: ReportMessage, at: Instant): void {
     const [plane, supervisor] = [this.#plane, this.#supervisor];
     if (plane === undefined || supervisor === undefined) return;
-    this.#report?.abort();
+    const older = this.#report;
+    if (older !== undefined) setTimeout(() => older.abort(), SUPERSEDED_MS).unref();
     const report = new AbortController();
     this.#report = report;
     this.#state = hostMachine.apply(this.#state, { type: "report_sent", seq: message.seq }, at);
     const readLog: ReadLog = (...args) => supervisor.readLog(...args);
     void exchangeReport(plane, message, readLog, report.signal).then(({ event, failure }) => {
+      if (this.#report === report) this.#report = undefined;
       if (event === undefined) return;
       this.#noteContact(failure);
       this.tell(event);

@@ -22,8 +22,8 @@ export function connect(io: Io): { client: Client; context: Context } {
 }
 
 /**
- * Finds the Drover that is meant: `DROVER_URL` with `DROVER_TOKEN`, else `.drover/context.json` in this directory or
- * the nearest one above, as Git finds `.git`. `DROVER_TOKEN` alone replaces the file's token.
+ * Finds the Drover that is meant: `DROVER_URL` with `DROVER_TOKEN`, else `.drover/context.json` in this
+ * directory or the nearest one above, as Git finds `.git`. `DROVER_TOKEN` alone replaces the file's token.
  *
  * `DROVER_URL` alone is an error: the token in the file belongs to another Drover and must not be sent to it.
  */

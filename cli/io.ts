@@ -1,5 +1,5 @@
 import { createColors } from "picocolors";
-import { type Sink, sinkOf } from "./sink.ts";
+import { OutputClosed, type Sink, sinkOf } from "./sink.ts";
 
 /** What a verb knows of the process that it runs in. */
 export interface Io {
@@ -24,7 +24,14 @@ export function ioOfProcess(): Io {
     stdout,
     stderr,
     interactive: stderr.isTerminal && (env.CI ?? "") === "",
-    say: (line) => stderr.write(`drover: ${line}\n`),
+    say: async (line) => {
+      try {
+        await stderr.write(`drover: ${line}\n`);
+      } catch (error) {
+        // What nobody is there to read need not be said, and must not change what else is done.
+        if (!(error instanceof OutputClosed)) throw error;
+      }
+    },
   };
 }
 

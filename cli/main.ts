@@ -79,6 +79,6 @@ async function sayAll(io: Io, lines: readonly string[]): Promise<void> {
   }
 }
 
-// Everything has been written when `main` is over; what is still open (a connection, a signal handler) must not hold
-// the command up.
+// Everything has been written when `main` is over; what is still open (a connection, a signal handler) must
+// not hold the command up.
 process.exit(await main(ioOfProcess(), process.argv.slice(2)));

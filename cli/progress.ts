@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../client/client.ts";
-import { UnreachableError } from "../client/errors.ts";
+import { ApiError, UnreachableError } from "../client/errors.ts";
 import type { Why } from "../src/schema/run.ts";
 import { colorsFor, type Io } from "./io.ts";
-import { briefDuration, printable } from "./text.ts";
+import { briefDuration, cut, printable } from "./text.ts";
 
 /** Says what a run waits for, until its output speaks for itself. */
 export interface Progress {
@@ -21,7 +21,10 @@ const LONG_WAIT_MS = 5_000;
 
 const ERASE_LINE = "\r\x1b[K";
 
-/** Starts to watch a run. On a terminal one line is kept up to date; elsewhere one line is printed if it takes long. */
+/**
+ * Starts to watch a run. On a terminal one line is kept up to date; elsewhere one line is printed if it takes
+ * long.
+ */
 export function watchProgress(io: Io, client: Client, run: string): Progress {
   const over = new AbortController();
   const watching = (io.interactive ? drawLine : sayOnce)(io, client, run, over.signal).catch((error) => {
@@ -75,14 +78,12 @@ async function look(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof UnreachableError) return { text: `${error.message}; trying again`, waits: true };
-    return { text: "waiting", waits: false };
+    // There is no such run while its submission is still being tried again.
+    const early = error instanceof ApiError && error.status === 404;
+    return early ? { text: "it is not accepted yet", waits: true } : { text: "waiting", waits: false };
   }
 }
 
 function reasonLine(why: Why): string {
   return why.reason.text === "" ? why.state : why.reason.text;
-}
-
-function cut(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }

@@ -36,7 +36,8 @@ export function sinkOf(
   return {
     isTerminal,
     color: isTerminal && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
-    columns: () => stream.columns ?? DEFAULT_COLUMNS,
+    // A terminal that does not know its size says 0.
+    columns: () => stream.columns || DEFAULT_COLUMNS,
     write: (bytes) =>
       new Promise((resolve, reject) => {
         if (failure !== undefined) return reject(failure);
@@ -45,7 +46,10 @@ export function sinkOf(
   };
 }
 
+/** A pipe without a reader, a stream that is over, and a terminal that has gone away. */
+const CLOSED_CODES: readonly string[] = ["EPIPE", "ERR_STREAM_DESTROYED", "EIO"];
+
 function outputError(error: NodeJS.ErrnoException): Error {
-  const closed = error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED";
+  const closed = CLOSED_CODES.includes(error.code ?? "");
   return closed ? new OutputClosed("nobody reads the output any more", { cause: error }) : error;
 }

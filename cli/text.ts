@@ -1,9 +1,15 @@
 import { formatDuration } from "../src/core/duration.ts";
 
-/** Characters that act on a terminal instead of being seen: C0, DEL and C1, and the marks that turn text round. */
+/**
+ * Characters that act on a terminal instead of being seen: C0, DEL and C1, and the marks that turn text
+ * round.
+ */
 const UNSEEN = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-/** Text from elsewhere, safe to show on a terminal, on one line: nothing in it can move the cursor or set a title. */
+/**
+ * Text from elsewhere, safe to show on a terminal, on one line: nothing in it can move the cursor or set a
+ * title.
+ */
 export function printable(text: string): string {
   return text.replace(UNSEEN, (char) =>
     char === "\n" || char === "\t" ? " " : `\\x${(char.codePointAt(0) ?? 0).toString(16).padStart(2, "0")}`,
@@ -33,11 +39,16 @@ export function elapsed(from: string | null, to: string | null): string {
   return briefDuration(end - Date.parse(from));
 }
 
+/** Text that fits into so many columns; what is left out is marked. */
+export function cut(text: string, columns: number): string {
+  return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`;
+}
+
 const GAP = "  ";
 
 /**
- * Rows under their headings, in columns as wide as their widest cell. The last column is free: it is cut at `columns`,
- * which only a terminal has, so that what a program reads is whole.
+ * Rows under their headings, in columns as wide as their widest cell. The last column is free: it is cut at
+ * `columns`, which only a terminal has, so that what a program reads is whole.
  */
 export function table(
   headings: readonly string[],
@@ -52,7 +63,7 @@ export function table(
       .join(GAP)
       .trimEnd(),
   );
-  return `${lines.map((line) => (line.length > columns ? `${line.slice(0, columns - 1)}…` : line)).join("\n")}\n`;
+  return lines.map((line) => `${cut(line, columns)}\n`).join("");
 }
 
 /** Names and values below each other; what has no value is left out. */

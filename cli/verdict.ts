@@ -18,8 +18,8 @@ const EXIT_OF_FAILURE: Record<string, number> = {
 };
 
 /**
- * The exit code of `drover run` for a run that has ended: the command's own, or one of `EXIT` (`api.md`, One run).
- * `interruptedAs` is the code for a run that this very command has aborted.
+ * The exit code of `drover run` for a run that has ended: the command's own, or one of `EXIT` (`api.md`, One
+ * run). `interruptedAs` is the code for a run that this very command has aborted.
  */
 export function verdictOf(run: RunStatus, interruptedAs?: number): Verdict {
   switch (run.state) {
@@ -35,7 +35,7 @@ export function verdictOf(run: RunStatus, interruptedAs?: number): Verdict {
     case "unknown":
       return {
         exitCode: EXIT_OF_FAILURE[run.failure?.code ?? ""] ?? EXIT.drover,
-        message: `${failed(run)} (See \`drover status ${run.id}\`.)`,
+        message: `${failed(run)}\n  See \`drover status ${run.id}\`.`,
       };
     case "pending":
     case "running":

@@ -16,8 +16,8 @@ export interface ClientOptions {
 /**
  * A typed client for Node 20 and later.
  *
- * What can be repeated safely is repeated: reads, and submissions with an id or a key. Everything else is sent once,
- * because after a lost answer nobody knows whether it was done.
+ * What can be repeated safely is repeated: reads, and submissions with an id or a key. Everything else is
+ * sent once, because after a lost answer nobody knows whether it was done.
  */
 export function createClient(options: ClientOptions) {
   const target: Target = {

@@ -48,8 +48,8 @@ export class UnreachableError extends Error {
 const TEMPORARY_STATUSES: readonly number[] = [429, 502, 503, 504];
 
 /**
- * Reads an answer that is not a success. What is no problem document comes from something that is not Drover, or
- * stands before it; the error then says what was met instead.
+ * Reads an answer that is not a success. What is no problem document comes from something that is not Drover,
+ * or stands before it; the error then says what was met instead.
  */
 export async function errorOf(response: Response): Promise<ApiError> {
   const { status } = response;

@@ -11,7 +11,9 @@ import { type CallOptions, callValue, type Target } from "./http.ts";
 
 const reading = { method: "GET", repeatable: true } as const;
 
-/** The routes of pools (`api.md`, Pools and workers). Each call rejects with `ApiError` or `UnreachableError`. */
+/**
+ * The routes of pools (`api.md`, Pools and workers). Each call rejects with `ApiError` or `UnreachableError`.
+ */
 export function poolsOf(target: Target) {
   const path = (name: string) => `/v1/pools/${encodeURIComponent(name)}`;
   return {

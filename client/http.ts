@@ -57,7 +57,9 @@ export async function callValue<T>(target: Target, call: Call): Promise<T> {
   return (await callJson<T>(target, call)).value;
 }
 
-/** Sends a call once and returns the answer with its body unread. Rejects on any status that is no success. */
+/**
+ * Sends a call once and returns the answer with its body unread. Rejects on any status that is no success.
+ */
 export async function callStream(target: Target, call: Call): Promise<Response> {
   return await exchange(target, call, call.signal);
 }

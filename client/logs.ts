@@ -21,16 +21,20 @@ const DEFAULT_UNREACHABLE_MS = 120_000;
 const STEADY_MS = 5_000;
 
 interface Position {
-  /** The offset of the next byte wanted; `tail`: wherever the tail begins; `unknown`: in a tail that did not say. */
+  /**
+   * The offset of the next byte wanted; `tail`: wherever the tail begins; `unknown`: in a tail that did not
+   * say.
+   */
   next: number | "tail" | "unknown";
 }
 
 /**
- * The bytes of one stream of one task, as they come. A broken connection is made again, and continued at the very
- * byte at which it broke (`Range`), so that what comes out is what was written: nothing twice, nothing missing.
+ * The bytes of one stream of one task, as they come. A broken connection is made again, and continued at the
+ * very byte at which it broke (`Range`), so that what comes out is what was written: nothing twice, nothing
+ * missing.
  *
- * Only a body that ends in order ends the stream. The reader sets the pace. Throws `ApiError` for what cannot get
- * better, and `UnreachableError` when there has been no good connection for `unreachableMs`.
+ * Only a body that ends in order ends the stream. The reader sets the pace. Throws `ApiError` for what cannot
+ * get better, and `UnreachableError` when there has been no good connection for `unreachableMs`.
  */
 export async function* readLog(target: Target, run: string, wish: LogWish): AsyncGenerator<Uint8Array> {
   const unreachableMs = wish.unreachableMs ?? DEFAULT_UNREACHABLE_MS;
@@ -91,7 +95,9 @@ async function open(
   }
 }
 
-/** Yields the body from the wanted position on, and keeps the position in step with what has been handed out. */
+/**
+ * Yields the body from the wanted position on, and keeps the position in step with what has been handed out.
+ */
 async function* bodyOf(
   target: Target,
   wish: LogWish,
@@ -112,7 +118,8 @@ async function* bodyOf(
       yield value.subarray(skipped);
     }
   } finally {
-    // A reader that has gone, or a body that has ended, needs no connection. Nothing is left to report an error to.
+    // A reader that has gone, or a body that has ended, needs no connection. Nothing is left to report an
+    // error to.
     reader.cancel().catch(() => {});
   }
 }

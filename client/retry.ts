@@ -15,8 +15,8 @@ const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 5_000;
 
 /**
- * Back-off that doubles, with full jitter over its upper half, so that many clients that were cut off together do not
- * come back together. `tries` is the number of tries that have failed.
+ * Back-off that doubles, with full jitter over its upper half, so that many clients that were cut off
+ * together do not come back together. `tries` is the number of tries that have failed.
  */
 export function backOffMs(tries: number, random = Math.random()): number {
   const most = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(tries - 1, 16));
@@ -24,8 +24,8 @@ export function backOffMs(tries: number, random = Math.random()): number {
 }
 
 /**
- * How long to wait before the same request is sent again; undefined if that is of no use, or the patience is over.
- * The server's `Retry-After` is a lower bound.
+ * How long to wait before the same request is sent again; undefined if that is of no use, or the patience is
+ * over. The server's `Retry-After` is a lower bound.
  */
 export function retryDelayMs(
   error: unknown,

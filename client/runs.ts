@@ -46,7 +46,9 @@ export function submissionsOf(target: Target) {
       return { run: answer.value, replayed: found && answer.tries === 1 };
     },
 
-    /** Submits up to a thousand runs, all or none. Tried again only if there is a key, or each run has an id. */
+    /**
+     * Submits up to a thousand runs, all or none. Tried again only if there is a key, or each run has an id.
+     */
     async submitBatch(specs: readonly RunSpecInput[], options: SubmitOptions = {}): Promise<RunStatus[]> {
       const named = specs.every((spec) => spec.id !== undefined);
       return (await post<RunBatch>({ runs: specs }, named, options)).value.items;

@@ -4,7 +4,10 @@ import type { PoolConfigInput } from "../src/schema/pool.ts";
 import { UpError } from "./up-error.ts";
 
 const MIB = 2 ** 20;
-/** The Worker answers as soon as it listens; this is for one that does not, and for a machine that is very busy. */
+/**
+ * The Worker answers as soon as it listens; this is for one that does not, and for a machine that is very
+ * busy.
+ */
 const ANSWER_WITHIN_MS = 30_000;
 const RETRY_MS = 200;
 
@@ -15,8 +18,9 @@ export interface PoolChoices {
 }
 
 /**
- * The pool `default` of a laptop: machines of 4 vCPUs (declared, not dedicated) and half of this machine's memory,
- * short intervals because nothing is far away, and absolute directories because the files are the user's own.
+ * The pool `default` of a laptop: machines of 4 vCPUs (declared, not dedicated) and half of this machine's
+ * memory, short intervals because nothing is far away, and absolute directories because the files are the
+ * user's own.
  */
 export function defaultPool(cloud: { url: string; secret: string }, choices: PoolChoices): PoolConfigInput {
   const memoryMiB = Math.floor(Math.min(totalmem(), process.constrainedMemory() || totalmem()) / 2 / MIB);
@@ -32,8 +36,8 @@ export function defaultPool(cloud: { url: string; secret: string }, choices: Poo
 }
 
 /**
- * Puts the pool, as any client would. Doing it again with the same configuration changes nothing. Temporary refusals
- * are tried again; any other is an `UpError` with the control plane's own words.
+ * Puts the pool, as any client would. Doing it again with the same configuration changes nothing. Temporary
+ * refusals are tried again; any other is an `UpError` with the control plane's own words.
  */
 export async function putDefaultPool(url: string, token: string, config: PoolConfigInput): Promise<void> {
   const deadline = performance.now() + ANSWER_WITHIN_MS;

@@ -16,9 +16,9 @@ export interface Tree {
 }
 
 /**
- * Which of these processes are a family: those that carry the mark, the root, all descendants, and everybody in their
- * sessions. A child that forks twice, begins a session of its own and drops its environment is still found as long as
- * its parent lived when we looked; only a cgroup finds it for certain (`cgroup.ts`).
+ * Which of these processes are a family: those that carry the mark, the root, all descendants, and everybody
+ * in their sessions. A child that forks twice, begins a session of its own and drops its environment is still
+ * found as long as its parent lived when we looked; only a cgroup finds it for certain (`cgroup.ts`).
  */
 export function selectFamily(
   processes: ProcessInfo[],
@@ -34,8 +34,8 @@ export function selectFamily(
   };
   for (let before = -1; before < members.size; ) {
     before = members.size;
-    // A session cannot be joined from outside, so one that was begun by a member has members only. Without this look
-    // at its leader, a marked process in somebody's terminal would take the whole terminal with it.
+    // A session cannot be joined from outside, so one that was begun by a member has members only. Without
+    // this look at its leader, a marked process in somebody's terminal would take the whole terminal with it.
     const sessions = new Set([...members].map((member) => member.session));
     // Session 0 is one from outside a container, shared by strangers.
     const ours = new Set(
@@ -57,8 +57,8 @@ export function findTree(tree: Tree): ProcessInfo[] {
 }
 
 /**
- * Sends SIGKILL to a whole tree until a look finds nobody, which is the proof. One round is not enough: a process may
- * fork between the look and the signal. Throws if somebody is still there after ten seconds.
+ * Sends SIGKILL to a whole tree until a look finds nobody, which is the proof. One round is not enough: a
+ * process may fork between the look and the signal. Throws if somebody is still there after ten seconds.
  */
 export async function endTree(tree: Tree): Promise<void> {
   const deadline = performance.now() + END_WITHIN_MS;
@@ -76,8 +76,8 @@ export class UnendedError extends Error {
   override readonly name = "UnendedError";
   constructor(pids: number[]) {
     super(
-      `Processes ${pids.join(", ")} did not end ${END_WITHIN_MS / 1_000} s after SIGKILL. The kernel holds them, ` +
-        "usually in a read or write that hangs: look at the file systems they use.",
+      `Processes ${pids.join(", ")} did not end ${END_WITHIN_MS / 1_000} s after SIGKILL. ` +
+        "The kernel holds them, usually in a read or write that hangs: look at the file systems they use.",
     );
   }
 }

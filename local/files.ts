@@ -1,7 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 
-/** Writes a file of our own (mode 0600) so that a reader, or a crash, sees the old text or the new, never a part. */
+/**
+ * Writes a file of our own (mode 0600) so that a reader, or a crash, sees the old text or the new, never a
+ * part.
+ */
 export function writeWhole(path: string, text: string): void {
   const draft = `${path}.${randomBytes(4).toString("hex")}.tmp`;
   try {

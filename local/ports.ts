@@ -3,14 +3,16 @@ import { createServer } from "node:net";
 import { errnoOf } from "./files.ts";
 
 /**
- * Where ports are chosen from: below what Linux gives to outgoing connections (32768 and up), so that a port which is
- * kept over restarts is not taken meanwhile by somebody's connection.
+ * Where ports are chosen from: below what Linux gives to outgoing connections (32768 and up), so that a port
+ * which is kept over restarts is not taken meanwhile by somebody's connection.
  */
 const FIRST_PORT = 20_000;
 const LAST_PORT = 29_999;
 const TRIES = 200;
 
-/** Why a port on 127.0.0.1 cannot be listened on (`EADDRINUSE`, `EACCES` …); undefined if it can, right now. */
+/**
+ * Why a port on 127.0.0.1 cannot be listened on (`EADDRINUSE`, `EACCES` …); undefined if it can, right now.
+ */
 export function portProblem(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const probe = createServer();

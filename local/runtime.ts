@@ -30,8 +30,9 @@ export interface Runtime {
 /**
  * Runs the built Worker and its objects on this machine; resolves once it answers.
  *
- * This file alone knows what of Miniflare and wrangler is called `unstable` or differs between their prereleases
- * (`architecture.md` §10, `cloudflare.md` §5.3). `wrangler dev` is not used: it costs most of the throughput.
+ * This file alone knows what of Miniflare and wrangler is called `unstable` or differs between their
+ * prereleases (`architecture.md` §10, `cloudflare.md` §5.3). `wrangler dev` is not used: it costs most of the
+ * throughput.
  */
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { stateDir, onLog } = options;
@@ -72,8 +73,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 }
 
 /**
- * Runs `make` and takes away the signal listeners that it adds: Miniflare's end the process at once, machines or not.
- * Whoever starts the runtime decides what a signal means; Miniflare's listener for the exit of the process stays.
+ * Runs `make` and takes away the signal listeners that it adds: Miniflare's end the process at once, machines
+ * or not. Whoever starts the runtime decides what a signal means; Miniflare's listener for the exit of the
+ * process stays.
  */
 function keepingSignals<T>(make: () => T): T {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -88,14 +90,16 @@ function keepingSignals<T>(make: () => T): T {
 }
 
 /**
- * Ends what is left of a runtime on this state directory; to be called before another is started. After a SIGKILL of
- * `drover up` the guard needs a moment, and two runtimes would be two live copies of each object.
+ * Ends what is left of a runtime on this state directory; to be called before another is started. After a
+ * SIGKILL of `drover up` the guard needs a moment, and two runtimes would be two live copies of each object.
  */
 export async function endFormerRuntime(stateDir: string): Promise<void> {
   await endTree({ isMark: (entry) => entry === `${MARK}=${stateDir}`, family: false });
 }
 
-/** The Worker as `wrangler.toml` describes it, with our bundle for a source and our values for its variables. */
+/**
+ * The Worker as `wrangler.toml` describes it, with our bundle for a source and our values for its variables.
+ */
 async function readConfig({ config: path, script, vars }: RuntimeOptions) {
   const { unstable_getMiniflareWorkerOptions, unstable_readConfig } = await import("wrangler");
   const config = unstable_readConfig({ config: path });
@@ -113,8 +117,9 @@ async function readConfig({ config: path, script, vars }: RuntimeOptions) {
 }
 
 /**
- * wrangler, Miniflare and workerd know these as environment variables only, so they are set for this process: where
- * temporary files, logs and caches go, that nothing is reported to anybody, and the guard in workerd's place.
+ * wrangler, Miniflare and workerd know these as environment variables only, so they are set for this process:
+ * where temporary files, logs and caches go, that nothing is reported to anybody, and the guard in workerd's
+ * place.
  */
 function setToolEnvironment(stateDir: string): void {
   const require = createRequire(import.meta.url);

@@ -15,6 +15,9 @@ import { errnoOf, writeWhole } from "./files.ts";
 import { choosePort } from "./ports.ts";
 import { UpError } from "./up-error.ts";
 
+/** Where commands look for a context, upwards from where they are started. */
+export const DEFAULT_STATE_DIR = ".drover";
+
 /** What is ours in a state directory besides the lock. `--fresh` removes these names and no others. */
 const OURS = [
   ".gitignore",
@@ -46,8 +49,8 @@ const Identity = z.object({
 export type Identity = z.infer<typeof Identity>;
 
 /**
- * Makes a state directory (mode 0700, ignored by git), or takes an existing one; returns its real path. A directory
- * with anything else in it is refused: `--fresh`, or our `.gitignore`, would not be harmless there.
+ * Makes a state directory (mode 0700, ignored by git), or takes an existing one; returns its real path. A
+ * directory with anything else in it is refused: `--fresh`, or our `.gitignore`, would not be harmless there.
  */
 export function openStateDir(path: string): string {
   try {
@@ -56,7 +59,8 @@ export function openStateDir(path: string): string {
     const strange = readdirSync(dir).find((name) => !OURS.includes(name) && name.split(".")[0] !== LOCK);
     if (strange !== undefined) {
       throw new UpError(
-        `${dir} is no state directory of Drover: it has ${strange} in it. Name an empty or a new one with --state.`,
+        `${dir} is no state directory of Drover: it has ${strange} in it. ` +
+          "Name an empty or a new one with --state.",
       );
     }
     chmodSync(dir, 0o700);
@@ -68,11 +72,15 @@ export function openStateDir(path: string): string {
   }
 }
 
+/** Where the lock of a state directory lies (`lock.ts`). */
 export function lockPath(dir: string): string {
   return join(dir, LOCK);
 }
 
-/** Removes all that is kept in a state directory. Only under its lock, and when no machine of it runs any more. */
+/**
+ * Removes all that is kept in a state directory. Only under its lock, and when no machine of it runs any
+ * more.
+ */
 export function wipe(dir: string): void {
   for (const name of OURS) {
     if (name !== ".gitignore") rmSync(join(dir, name), { recursive: true, force: true });
@@ -80,8 +88,8 @@ export function wipe(dir: string): void {
 }
 
 /**
- * Makes the folders that the tools write to. What a killed `drover up` left in the temporary one goes: nobody else
- * will remove it. A context that is still there leads to nothing until we are up.
+ * Makes the folders that the tools write to. What a killed `drover up` left in the temporary one goes: nobody
+ * else will remove it. A context that is still there leads to nothing until we are up.
  */
 export function prepareFolders(dir: string): void {
   rmSync(join(dir, "tmp"), { recursive: true, force: true });
@@ -89,7 +97,10 @@ export function prepareFolders(dir: string): void {
   removeContext(dir);
 }
 
-/** Reads the ports and secrets that are kept, or makes and keeps new ones. A `port` that is given replaces the kept. */
+/**
+ * Reads the ports and secrets that are kept, or makes and keeps new ones. A `port` that is given replaces the
+ * kept.
+ */
 export async function identityOf(dir: string, port: number | undefined): Promise<Identity> {
   const path = join(dir, "up.json");
   const kept = existsSync(path) ? readIdentity(path) : undefined;

@@ -2,9 +2,10 @@ const EVERY_N_MINUTES = /^\*\/([1-9]\d?) \* \* \* \*$/;
 const MINUTE_MS = 60_000;
 
 /**
- * Calls `fire` for each cron at its interval and once at the beginning, and returns what stops that. Cron triggers
- * never fire by themselves under Miniflare (`architecture.md` §10). Only crons that mean "every n minutes" are
- * understood, and any other throws: one that silently never fires would leave forgotten objects forgotten.
+ * Calls `fire` for each cron at its interval and once at the beginning, and returns what stops that. Cron
+ * triggers never fire by themselves under Miniflare (`architecture.md` §10). Only crons that mean "every n
+ * minutes" are understood, and any other throws: one that silently never fires would leave forgotten objects
+ * forgotten.
  */
 export function ticker(
   crons: string[],

@@ -3,7 +3,10 @@ type Step = () => unknown;
 /** What is to be taken back, in reverse order of how it was done. */
 export interface Undo {
   add(step: Step): void;
-  /** Takes everything back, each step even if another fails; then throws the first failure. A second call does nothing. */
+  /**
+   * Takes everything back, each step even if another fails; then throws the first failure. A second call does
+   * nothing.
+   */
   run(): Promise<void>;
 }
 

@@ -1,5 +1,7 @@
-import { writeSync } from "node:fs";
-import { removeContext } from "./state-dir.ts";
+import { existsSync, realpathSync, writeSync } from "node:fs";
+import { resolve } from "node:path";
+import { killInstancesBelow } from "./loopback/cloud.ts";
+import { DEFAULT_STATE_DIR, removeContext } from "./state-dir.ts";
 import { type Up, type UpOptions, up } from "./up.ts";
 import { UpError } from "./up-error.ts";
 
@@ -8,19 +10,27 @@ const EXIT_FAILURE = 125;
 /** A second Ctrl-C: 128 and the number of SIGINT. */
 const EXIT_HURRIED = 130;
 
+/** Below npx a single Ctrl-C arrives twice: from the terminal, and once more handed on by npm. */
+const ONE_PRESS_MS = 500;
+
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * `drover up`: starts, says where it listens, and stays until it is told to stop by Ctrl-C, SIGTERM or the end of its
- * terminal. Returns the exit code: 0 after everything was ended with proof, 125 if it could not start or end.
+ * `drover up`: starts, says where it listens, and stays until it is told to stop by Ctrl-C, SIGTERM or the
+ * end of its terminal. Returns the exit code: 0 after everything was ended with proof, 125 if it could not
+ * start or end.
  *
- * A second signal ends the process at once with 130. Nothing stays for long then either: the guard ends workerd, and
- * the next `drover up` on this state directory ends the machines.
+ * A second Ctrl-C ends it at once with 130: machines are killed without waiting for proof, the guard ends
+ * workerd, and the next `drover up` on this state directory looks for what may be left.
  */
 export async function upCommand(options: UpOptions): Promise<number> {
-  const stopAsked = firstSignal();
+  const stateDir = resolve(options.stateDir ?? DEFAULT_STATE_DIR);
+  const stopAsked = firstSignal(() => {
+    if (existsSync(stateDir)) killInstancesBelow(realpathSync(stateDir));
+  });
   try {
-    // A signal that comes while it starts waits until it has started: there is no half of it to be taken back.
+    // A signal that comes while it starts waits until it has started: there is no half of it to be taken
+    // back.
     const running = await up({ ...options, onProblem: (text) => say(2, `drover: ${text}`) });
     say(1, greeting(running));
     await stopAsked.signal;
@@ -52,17 +62,18 @@ async function stop(running: Up): Promise<number> {
   return 0;
 }
 
-/** Resolves with the first signal; the second ends the process. */
-function firstSignal(): { signal: Promise<void>; forget(): void } {
+/** Resolves with the first signal. One that comes well after it hurries, and ends the process. */
+function firstSignal(hurry: () => void): { signal: Promise<void>; forget(): void } {
   let heard = () => {};
   const signal = new Promise<void>((resolve) => {
     heard = resolve;
   });
-  let count = 0;
+  let first: number | undefined;
   const onSignal = () => {
-    count += 1;
-    if (count > 1) process.exit(EXIT_HURRIED);
-    heard();
+    first ??= performance.now();
+    if (performance.now() - first < ONE_PRESS_MS) return heard();
+    hurry();
+    process.exit(EXIT_HURRIED);
   };
   for (const name of SIGNALS) process.on(name, onSignal);
   return {

@@ -8,6 +8,7 @@ import { serveCloud } from "./loopback/server.ts";
 import { portProblem } from "./ports.ts";
 import { endFormerRuntime, startRuntime } from "./runtime.ts";
 import {
+  DEFAULT_STATE_DIR,
   type Identity,
   identityOf,
   lockPath,
@@ -52,9 +53,9 @@ export interface Up {
 }
 
 /**
- * Starts Drover on this machine: the loopback cloud, the Worker with its objects in workerd, the pool `default`, and
- * `context.json` by which commands find it. Throws an `UpError` in plain words if that cannot be; then nothing of it
- * is left running.
+ * Starts Drover on this machine: the loopback cloud, the Worker with its objects in workerd, the pool
+ * `default`, and `context.json` by which commands find it. Throws an `UpError` in plain words if that cannot
+ * be; then nothing of it is left running.
  */
 export async function up(options: UpOptions = {}): Promise<Up> {
   const node = process.versions.node;
@@ -64,7 +65,7 @@ export async function up(options: UpOptions = {}): Promise<Up> {
     );
   }
   const worker = options.worker ?? builtWorker();
-  const stateDir = openStateDir(resolve(options.stateDir ?? ".drover"));
+  const stateDir = openStateDir(resolve(options.stateDir ?? DEFAULT_STATE_DIR));
   const undo = makeUndo();
   try {
     undo.add(takeLock(lockPath(stateDir)));
@@ -129,7 +130,8 @@ async function portsAreFree({ port, cloudPort }: Identity): Promise<void> {
   const problem = await portProblem(port);
   if (problem === "EADDRINUSE") {
     throw new UpError(
-      `Port ${port} of 127.0.0.1 is taken by another program. Stop that program, or choose another port with --port.`,
+      `Port ${port} of 127.0.0.1 is taken by another program. ` +
+        "Stop that program, or choose another port with --port.",
     );
   }
   if (problem !== undefined) {
@@ -138,7 +140,7 @@ async function portsAreFree({ port, cloudPort }: Identity): Promise<void> {
   const cloudProblem = await portProblem(cloudPort);
   if (cloudProblem === undefined) return;
   throw new UpError(
-    `Port ${cloudPort} of 127.0.0.1, where the loopback cloud was before, cannot be used (${cloudProblem}). ` +
+    `Port ${cloudPort} of 127.0.0.1, where the cloud was before, cannot be used (${cloudProblem}). ` +
       "Stop the program that has it, or start anew with --fresh.",
   );
 }

@@ -60,8 +60,12 @@ await build({
 
 await build({
   ...common,
-  entryPoints: ["cli/main.ts"],
-  outfile: "dist/cli.mjs",
+  // Split, so that verbs which do not start a control plane do not load what only `up` needs.
+  entryPoints: { cli: "cli/main.ts" },
+  splitting: true,
+  outdir: "dist",
+  outExtension: { ".js": ".mjs" },
+  chunkNames: "cli-[name]",
   platform: "node",
   target: "node20",
   banner: requireBanner,

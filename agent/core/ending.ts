@@ -37,8 +37,7 @@ export function dueExit({ ending, setup, attempts, exchange }: HostState, now: I
   if (ending === undefined) return [];
   const nobodyToTell = ending.silent || setup === undefined;
   const told = nobodyToTell || (exchange.newsBy === undefined && exchange.sent === undefined);
-  // What was ordered after the end had begun is never started, and needs no stop.
-  const left = Object.values(attempts).filter(({ treeGone, stop }) => !treeGone && stop !== undefined);
+  const left = Object.values(attempts).filter(({ treeGone }) => !treeGone);
   if (!(told && left.length === 0) && now < ending.by) return [];
   const leaving = left.length === 0 ? "" : `; could not end ${left.map(({ id }) => id).join(", ")}`;
   const code = left.length === 0 ? ending.code : Math.max(1, ending.code);

@@ -6,11 +6,11 @@ export function unackedBytes({ size, acked }: StreamState): number {
   return Math.max(0, Math.min(size, MAX_LOG_BYTES) - acked);
 }
 
-/** The same over all streams of all attempts. */
+/** The same over all streams of all attempts that the orders still name. */
 export function allUnackedBytes(state: HostState): number {
   let bytes = 0;
-  for (const { logs } of Object.values(state.attempts)) {
-    bytes += unackedBytes(logs.stdout) + unackedBytes(logs.stderr);
+  for (const { wanted, logs } of Object.values(state.attempts)) {
+    if (wanted !== "nothing") bytes += unackedBytes(logs.stdout) + unackedBytes(logs.stderr);
   }
   return bytes;
 }
@@ -20,14 +20,16 @@ export function allUnackedBytes(state: HostState): number {
  * part of what is left, so that one that floods cannot silence the others.
  */
 export function shareLogBudget(attempts: AttemptState[], budget: number): LogPiecePlan[] {
-  const wanting = attempts.flatMap(({ id, logs }) =>
-    (["stdout", "stderr"] as const).map((stream) => ({
-      id,
-      stream,
-      from: logs[stream].acked,
-      bytes: unackedBytes(logs[stream]),
-    })),
-  );
+  const wanting = attempts
+    .filter(({ wanted }) => wanted !== "nothing")
+    .flatMap(({ id, logs }) =>
+      (["stdout", "stderr"] as const).map((stream) => ({
+        id,
+        stream,
+        from: logs[stream].acked,
+        bytes: unackedBytes(logs[stream]),
+      })),
+    );
   const hungry = wanting.filter(({ bytes }) => bytes > 0).sort((a, b) => a.bytes - b.bytes);
   let left = budget;
   return hungry

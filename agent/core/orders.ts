@@ -44,6 +44,8 @@ function attemptsOrdered(
   const attempts: Record<string, AttemptState> = {};
   for (const order of orders.attempts) {
     const known = state.attempts[order.id];
+    // An agent that ends takes nothing on; the absence of the attempt in its report says so.
+    if (known === undefined && state.ending !== undefined) continue;
     const task = order.want === "run" ? order.task : undefined;
     const attempt = known ?? newAttempt(order.id, order.want, task);
     attempts[order.id] = newer || known === undefined ? ordered(attempt, order, now) : attempt;

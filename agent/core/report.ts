@@ -15,7 +15,7 @@ type ReportMessage = Extract<HostMessage, { kind: "report" }>;
 export function makeReport(state: HostState, now: Instant): ReportMessage | undefined {
   const { setup, exchange, boot } = state;
   if (setup === undefined) return undefined;
-  const attempts = Object.values(state.attempts);
+  const attempts = Object.values(state.attempts).filter(isReported);
   const report: Report = {
     incarnation: setup.incarnation,
     seq: exchange.seq + 1,
@@ -29,6 +29,11 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
   const waitMs = pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
   const envelope = { to: setup.reportUrl, repeatedBy: "self" as const };
   return { ...envelope, kind: "report", seq: report.seq, waitMs, report, pieces };
+}
+
+/** What has ended is repeated until the orders no longer mention it (`host-protocol.md`, Report). */
+function isReported({ wanted, treeGone }: AttemptState): boolean {
+  return wanted !== "nothing" || !treeGone;
 }
 
 /** One attempt as the control plane is told of it, without log bytes. */

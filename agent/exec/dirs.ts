@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { errorCode, makePrivateDir } from "../files.ts";
 
@@ -6,6 +7,9 @@ import { errorCode, makePrivateDir } from "../files.ts";
  * How long a deleted attempt is remembered, so that it is never started again (`host-protocol.md`, Orders).
  */
 const REMEMBER_MS = 30 * 86_400_000;
+
+/** The name of an attempt's folder: anything else in there is none of ours. */
+const KEY = /^[a-z0-9-]+_[a-z0-9-]+_\d+\.\d+$/;
 
 /** Where the files of one attempt lie. */
 export interface AttemptDirs {
@@ -50,7 +54,9 @@ export class AttemptStore {
 
   /** Ids of which an earlier start of the agent has left data. */
   found(): string[] {
-    return readdirSync(this.#attempts).map(idOf);
+    return readdirSync(this.#attempts)
+      .filter((name) => KEY.test(name))
+      .map(idOf);
   }
 
   /**
@@ -80,9 +86,9 @@ export class AttemptStore {
    * Deletes the data and keeps the id. In this order: a crash in between must not forget that it was
    * started.
    */
-  forget(id: string): void {
+  async forget(id: string): Promise<void> {
     writeFileSync(join(this.#forgotten, keyOf(id)), "");
-    rmSync(this.dirsOf(id).root, { recursive: true, force: true, maxRetries: 3 });
+    await rm(this.dirsOf(id).root, { recursive: true, force: true, maxRetries: 3 });
   }
 
   /** Drops the memory of ids that were forgotten 30 days ago. */

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { uptime } from "node:os";
 
 /** One process as the system shows it. */
 export interface Proc {
@@ -20,21 +21,32 @@ export interface TreeQuery {
   shim?: Proc | undefined;
 }
 
+/** Units of `startTime` in a second: Linux shows it in hundredths on every machine. */
+const TICKS_PER_SECOND = 100;
+/** In less than this a machine cannot have given out all of its pids, of which there are 32,768 at least. */
+const NO_WRAP_SECONDS = 1;
+/** Up to so many pids it is cheaper to try each one than to list what there is. */
+const FEW_PIDS = 256;
+
 /** Scans in a row without a fork in between that are tried for before an answer is believed anyway. */
 const QUIET_SCANS = 8;
 
-/**
- * Reads one process; undefined if it is gone, or a zombie, which process 1 may reap late (`architecture.md`
- * §10). A process whose first thread has ended looks like a zombie too, but has other threads.
- */
-export function readProc(pid: number): Proc | undefined {
+/** Reads one process, as long as it has not been waited for; undefined if there is none. */
+export function readProc(pid: number): (Proc & { ended: boolean }) | undefined {
   const stat = readProcFile(pid, "stat");
   // The name of the program stands in parentheses and may contain any character, parentheses too.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, ppid, , session] = fields;
+  if (state === undefined || state === "") return undefined;
+  // One whose first thread has ended looks like a zombie, but has other threads.
   const ended = (state === "Z" || state === "X") && Number(fields[17]) <= 1;
-  if (state === undefined || state === "" || ended) return undefined;
-  return { pid, ppid: Number(ppid), session: Number(session), startTime: Number(fields[19]) };
+  return { pid, ppid: Number(ppid), session: Number(session), startTime: Number(fields[19]), ended };
+}
+
+/** Reads one process that lives: zombies do not, and process 1 may reap late (`architecture.md` §10). */
+function readLiving(pid: number): Proc[] {
+  const proc = readProc(pid);
+  return proc === undefined || proc.ended ? [] : [proc];
 }
 
 /**
@@ -47,15 +59,14 @@ export function findTree(query: TreeQuery): Proc[] {
   let found: Proc[] = [];
   for (let scan = 0; scan < QUIET_SCANS; scan += 1) {
     const before = lastPid();
-    found = scanTree(query);
+    found = treeAmong(candidates(query.shim, before).flatMap(readLiving), query);
     // A child forked meanwhile can be missed if its parent ended before it was looked at. No fork, no doubt.
     if (found.length > 0 || lastPid() === before) return found;
   }
   return found;
 }
 
-function scanTree({ markers, shim }: TreeQuery): Proc[] {
-  const all = listProcs();
+function treeAmong(all: Proc[], { markers, shim }: TreeQuery): Proc[] {
   const tree = new Map<number, Proc>();
   // As long as one process of a session lives, its number names no other: unless somebody else has it by now.
   const holder = shim === undefined ? undefined : all.find(({ pid }) => pid === shim.pid);
@@ -73,19 +84,29 @@ function scanTree({ markers, shim }: TreeQuery): Proc[] {
   return [...tree.values()];
 }
 
-/** The living children of a process. */
-export function childrenOf(pid: number): Proc[] {
-  return listProcs().filter((proc) => proc.ppid === pid);
+/**
+ * The pids that a process of this tree can have. Pids are given out in order, so just after its start these
+ * are the few from the shim's up to the last one: a look at a short command does not read the whole
+ * machine.
+ */
+function candidates(shim: Proc | undefined, last: number): number[] {
+  const ageSeconds = shim === undefined ? Infinity : uptime() - shim.startTime / TICKS_PER_SECOND;
+  const count = shim === undefined ? 0 : last - shim.pid + 1;
+  if (shim === undefined || ageSeconds > NO_WRAP_SECONDS || count < 1 || count > FEW_PIDS) return allPids();
+  return Array.from({ length: count }, (_, index) => shim.pid + index);
 }
 
-function listProcs(): Proc[] {
-  const procs: Proc[] = [];
-  for (const name of readdirSync("/proc")) {
-    const pid = Number(name);
-    const proc = Number.isInteger(pid) && pid !== process.pid ? readProc(pid) : undefined;
-    if (proc !== undefined) procs.push(proc);
-  }
-  return procs;
+function allPids(): number[] {
+  return readdirSync("/proc")
+    .map(Number)
+    .filter((pid) => Number.isInteger(pid) && pid !== process.pid);
+}
+
+/** The living children of a process. */
+export function childrenOf(pid: number): Proc[] {
+  return allPids()
+    .flatMap(readLiving)
+    .filter(({ ppid }) => ppid === pid);
 }
 
 function hasMarkers(pid: number, markers: string[]): boolean {
@@ -94,8 +115,8 @@ function hasMarkers(pid: number, markers: string[]): boolean {
 }
 
 /** The pid that was given out last: it changes with every fork. */
-function lastPid(): string {
-  return readFileSync("/proc/loadavg", "utf8").trim().split(" ").at(-1) ?? "";
+function lastPid(): number {
+  return Number(readFileSync("/proc/loadavg", "utf8").trim().split(" ").at(-1));
 }
 
 /** Empty if the process is gone, or is none of ours to look into. */

@@ -3,6 +3,7 @@ import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import type { StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run.ts";
+import { readIfThere } from "../files.ts";
 import type { AttemptDirs } from "./dirs.ts";
 
 /**
@@ -24,8 +25,8 @@ const SHIM = `trap : HUP INT QUIT USR1 USR2 PIPE ALRM TERM
 echo "$?" >&2
 `;
 
-/** A shell says nothing of a child that one of these has ended. */
-const SILENT_SIGNALS = new Set([130, 141, 143]);
+/** Even a shell that says what has ended a child is silent about SIGINT and SIGPIPE. */
+const SILENT_STATUSES = new Set([130, 141]);
 
 const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
@@ -65,12 +66,12 @@ export function spawnShim(
  * those of which shells are silent, or if this machine's shell never says anything (`shellTellsSignals`).
  */
 export function readShimEnd(files: ShimFiles, shellTells: boolean): ShimEnd {
-  const match = /^(.*?)(\d+)\n$/s.exec(readFileSync(files.exit, "utf8"));
+  const match = /^(.*?)(\d+)\n$/s.exec(readIfThere(files.exit) ?? "");
   if (match === null) return { lost: true };
   const [said, status] = [match[1] ?? "", Number(match[2])];
   if (said.includes("unstarted\n")) return { startError: unstarted(status) };
   const signal = SIGNAL_NAMES.get(status - 128);
-  const bySignal = signal !== undefined && (said !== "" || !shellTells || SILENT_SIGNALS.has(status));
+  const bySignal = signal !== undefined && (said !== "" || !shellTells || SILENT_STATUSES.has(status));
   const exit = { oomKilled: false, message: "" };
   return { exit: bySignal ? { ...exit, code: null, signal } : { ...exit, code: status, signal: null } };
 }

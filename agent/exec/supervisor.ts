@@ -75,7 +75,7 @@ export class Supervisor {
   /** Deletes the data of an attempt whose tree is gone: `forgotten`. */
   forget(id: string): Promise<HostEvent> {
     return this.#inOrder(id, async () => {
-      this.#options.store.forget(id);
+      await this.#options.store.forget(id);
       return { type: "forgotten", id };
     });
   }

@@ -30,10 +30,11 @@ const OUT_OF_SIGHT_MS = 120_000;
 const PATIENCE = { unreachableMs: OUT_OF_SIGHT_MS, busyMs: OUT_OF_SIGHT_MS };
 
 /**
- * Waits until a run is accepted, then copies its output as it comes, byte for byte, until the run has ended and its last byte is written.
+ * Waits until a run is accepted, then copies its output as it comes, byte for byte, until the run has ended
+ * and its last byte is written.
  *
- * The first interrupt aborts the run; its output and its end are still waited for. So does a reader that has gone
- * away: a local command would be ended by SIGPIPE then. Both are said in `abortedAs`.
+ * Two things abort the run: the first interrupt, and a reader that has gone away, for which a local command
+ * would be ended by SIGPIPE. Its output and its end are still waited for then, and `abortedAs` says so.
  */
 export async function attend(attendance: Attendance): Promise<Attended> {
   const { io, client, run, accepted, sinks, interrupts, leave } = attendance;
@@ -44,7 +45,7 @@ export async function attend(attendance: Attendance): Promise<Attended> {
     if (abortedAs !== undefined) return;
     abortedAs = exitCode;
     await progress.stop();
-    await quietly(io.say(line));
+    await io.say(line);
     await accepted;
     await client.runs.abort(run, { reason, signal: leave, patience: PATIENCE });
   };
@@ -80,9 +81,4 @@ export async function attend(attendance: Attendance): Promise<Attended> {
   } finally {
     await progress.stop();
   }
-}
-
-/** What cannot be said because stderr is gone does not matter. */
-async function quietly(work: Promise<void>): Promise<void> {
-  await work.catch(() => {});
 }

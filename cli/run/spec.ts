@@ -24,9 +24,9 @@ export type NamedSpec = RunSpecInput & { id: string };
 /**
  * Makes the submission. What is not said stays out of it, so that the server's defaults hold.
  *
- * There is always an id, chosen here: a lost answer then never makes a second run, and Ctrl-C can abort a run whose
- * submission has not been answered yet. Against a local Drover a directory is one of this machine, by default this
- * one; elsewhere it is sent as written, and there is no default.
+ * There is always an id, chosen here: a lost answer then never makes a second run, and Ctrl-C can abort a run
+ * whose submission has not been answered yet. Against a local Drover a directory is one of this machine, by
+ * default this one; elsewhere it is sent as written, and there is no default.
  */
 export function specOf(argv: string[], flags: SpecFlags, context: Context, cwd: string): NamedSpec {
   const local = context.file !== undefined;
@@ -71,6 +71,7 @@ const FLAG_OF_FIELD: [prefix: string, name: string][] = [
 
 /** Names a field as it is written on the command line: `/env/A B` → `--env A B`. */
 export function flagOfPointer(pointer: string): string {
+  if (pointer === "") return "the run";
   for (const [prefix, name] of FLAG_OF_FIELD) {
     if (pointer !== prefix && !pointer.startsWith(`${prefix}/`)) continue;
     const rest = pointer

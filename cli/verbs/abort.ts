@@ -15,7 +15,8 @@ interface AbortFlags {
 const ABORTS_AT_ONCE = 8;
 
 const HELP = `
-A run that has ended already is left as it is. The exit code is ${EXIT.drover} if any of the runs could not be aborted.
+A run that has ended already is left as it is. The exit code is ${EXIT.drover} if any of the
+runs could not be aborted.
 
 Examples:
   drover abort build-17

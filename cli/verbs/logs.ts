@@ -14,8 +14,8 @@ interface LogsFlags {
 }
 
 const HELP = `
-The bytes come as they were written: stdout to stdout, stderr to stderr. What both wrote is in the order of each, not
-in an order between them.
+The bytes come as they were written: stdout to stdout, stderr to stderr.
+Each is in its own order; there is no order between the two.
 
 Examples:
   drover logs build-17
@@ -41,8 +41,8 @@ export function addLogs(program: Command, io: Io): void {
 }
 
 async function copy(io: Io, client: Client, id: string, flags: LogsFlags): Promise<void> {
-  // A short question first: that nothing answers, or that there is no such run, is said at once and not after the
-  // patience that a long stream has.
+  // A short question first: that nothing answers, or that there is no such run, is said at once and not after
+  // the patience that a long stream has.
   await client.runs.get(id);
   const both = flags.stdout === flags.stderr;
   const streams = (["stdout", "stderr"] as const).filter((stream) => both || flags[stream]);

@@ -18,13 +18,16 @@ interface RunFlags extends SpecFlags {
 }
 
 const HELP = `
-Output is copied as it comes, byte for byte: stdout to stdout, stderr to stderr. The exit code is the command's own, or
+Output is copied as it comes, byte for byte: stdout to stdout, stderr to stderr.
+The exit code is the command's own, or
   124  it took longer than --timeout       126  it is not executable
   125  Drover failed, or it was aborted    127  it was not found
   128+n  signal n ended it
 
-Ctrl-C aborts the run and waits for its end; a second Ctrl-C leaves it alone. With --json stdout has the final status
-and nothing else, and the command's output goes to stderr.
+Ctrl-C aborts the run and waits for its end; a second Ctrl-C leaves it alone.
+If nobody reads the output any more (a closed pipe), the run is aborted, too.
+With --json stdout has the final status and nothing else, and the command's
+output goes to stderr.
 
 Examples:
   drover run -- make test

@@ -4,11 +4,12 @@ import { format } from "./src/board.mjs";
 import { makePuzzle } from "./src/make.mjs";
 import { solve } from "./src/solve.mjs";
 
-const PAGES = 12;
+const PAGES = 60;
 const book = [];
 for (let page = 1; page <= PAGES; page += 1) {
   const puzzle = makePuzzle(page);
   book.push({ page, puzzle: format(puzzle), solution: format(solve(puzzle)) });
+  if (page % 5 !== 0) continue;
   console.log(`page ${String(page).padStart(2)}  ${format(puzzle)}  ${puzzle.filter(Boolean).length} clues`);
 }
 mkdirSync("dist", { recursive: true });

@@ -8,9 +8,10 @@ const EMPTY_WITHIN_MS = 10_000;
 const LOOK_EVERY_MS = 10;
 
 /**
- * Makes a cgroup (version 2, also in the hybrid mount) for one instance below this process's own, so that the instance
- * stays within the limits that we have ourselves. Returns its directory, or undefined where the machine does not allow
- * it or the kernel cannot kill a whole group (before Linux 5.14): then processes are looked for instead.
+ * Makes a cgroup (version 2, also in the hybrid mount) for one instance below this process's own, so that the
+ * instance stays within the limits that we have ourselves. Returns its directory, or undefined where the
+ * machine does not allow it or the kernel cannot kill a whole group (before Linux 5.14): then processes are
+ * looked for instead.
  */
 export function makeCgroup(name: string): string | undefined {
   const own = ownCgroup();
@@ -27,8 +28,8 @@ export function makeCgroup(name: string): string | undefined {
 }
 
 /**
- * Ends every process in a cgroup and removes it. The removal is the proof: the kernel refuses it (`EBUSY`) as long as
- * anything lives in the group, or has just entered it. Throws if that lasts for ten seconds.
+ * Ends every process in a cgroup and removes it. The removal is the proof: the kernel refuses it (`EBUSY`) as
+ * long as anything lives in the group, or has just entered it. Throws if that lasts for ten seconds.
  */
 export async function endCgroup(path: string): Promise<void> {
   const deadline = performance.now() + EMPTY_WITHIN_MS;

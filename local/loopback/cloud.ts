@@ -1,17 +1,19 @@
-import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
-import { endTree } from "../end-processes.ts";
+import { endTree, findTree, killNow, type Tree } from "../end-processes.ts";
 import { readProcess } from "../processes.ts";
 import { endCgroup, makeCgroup } from "./cgroup.ts";
 import { launch, MARK } from "./launch.ts";
 import { type Entry, readLedger, writeLedger } from "./ledger.ts";
 import { ProviderError } from "./provider-error.ts";
 
-/** How long an ended instance is listed as `terminated` (as clouds do, so that its end is seen and not inferred). */
+/**
+ * How long an ended instance is listed as `terminated` (as clouds do, so that its end is seen and not
+ * inferred).
+ */
 const LIST_ENDED_MS = 3_600_000;
 /** How long its token finds it: no create may be repeated later (a worker's tombstone lives as long). */
 const REMEMBER_ENDED_MS = 24 * 3_600_000;
@@ -28,8 +30,8 @@ export interface CloudOptions {
 /**
  * A cloud on this machine: an instance is a subtree of processes that can be found and ended whole.
  *
- * An instance is `terminated` only after a look has found none of its processes: the control plane takes that word as
- * proof that nothing of it runs any more (`architecture.md` R5, invariant 3).
+ * An instance is `terminated` only after a look has found none of its processes: the control plane takes that
+ * word as proof that nothing of it runs any more (`architecture.md` R5, invariant 3).
  */
 export class LoopbackCloud {
   readonly #options: CloudOptions;
@@ -43,7 +45,7 @@ export class LoopbackCloud {
   }
 
   get #root(): string {
-    return join(this.#options.dir, "instances");
+    return rootBelow(this.#options.dir);
   }
 
   get #ledger(): string {
@@ -68,9 +70,14 @@ export class LoopbackCloud {
       state: "pending",
     };
     entry.cgroup = makeCgroup(`drover-${id}`);
-    // Written down before it exists: if we die in between, the next start still looks for it.
-    this.#put(entry);
-    this.#boot(entry, request);
+    try {
+      // Written down before it exists: if we die in between, the next start still looks for it.
+      this.#put(entry);
+      this.#boot(entry, request);
+    } catch (error) {
+      void this.#end(entry);
+      throw new ProviderError(503, "temporary", `The instance could not be started: ${String(error)}`);
+    }
     return shown(entry);
   }
 
@@ -88,7 +95,7 @@ export class LoopbackCloud {
   destroy(id: string): boolean {
     const entry = this.#entries.get(id);
     if (entry === undefined) return false;
-    void this.#end(entry).then(() => rmSync(this.#dirOf(id), { recursive: true, force: true }));
+    void this.#end(entry).then(() => this.#removeDir(id));
     return true;
   }
 
@@ -109,18 +116,11 @@ export class LoopbackCloud {
   /** Ends every instance, and whatever else carries a mark of this directory. Resolves when none is left. */
   async endAll(): Promise<void> {
     await Promise.all([...this.#entries.values()].map((entry) => this.#end(entry)));
-    const inOurDirectory = `${MARK}=${this.#root}/`;
-    await endTree({ isMark: (text) => text.startsWith(inOurDirectory), family: true });
+    await endTree(instancesBelow(this.#options.dir));
   }
 
   #boot(entry: Entry, request: CreateInstance): void {
-    let child: ChildProcess;
-    try {
-      child = launch(this.#dirOf(entry.id), request, entry.cgroup);
-    } catch (error) {
-      void this.#end(entry);
-      throw new ProviderError(503, "temporary", `The instance could not be started: ${String(error)}`);
-    }
+    const child = launch(this.#dirOf(entry.id), request, entry.cgroup);
     child.once("error", () => void this.#end(entry));
     child.once("exit", () => void this.#end(entry));
     child.unref();
@@ -130,7 +130,9 @@ export class LoopbackCloud {
     this.#put(entry);
   }
 
-  /** Ends an instance for certain, however long that takes. Whoever asks while it ends waits for the same end. */
+  /**
+   * Ends an instance for certain, however long that takes. Whoever asks while it ends waits for the same end.
+   */
   #end(entry: Entry): Promise<void> {
     if (entry.state === "terminated") return Promise.resolve();
     const ending = this.#ending.get(entry.id) ?? this.#endForCertain(entry);
@@ -139,20 +141,20 @@ export class LoopbackCloud {
   }
 
   async #endForCertain(entry: Entry): Promise<void> {
-    entry.state = "stopping";
-    this.#put(entry);
     for (;;) {
+      // Not written down: whoever finds it in the ledger, in whatever state but the last, ends it anyway.
+      entry.state = "stopping";
       try {
         await this.#killAll(entry);
+        entry.endedAtMs = Date.now();
+        entry.state = "terminated";
+        this.#put(entry);
         break;
       } catch (error) {
         this.#options.onProblem(`Machine ${entry.id} cannot be ended yet. ${String(error)}`);
         await sleep(RETRY_MS);
       }
     }
-    entry.state = "terminated";
-    entry.endedAtMs = Date.now();
-    this.#put(entry);
     this.#ending.delete(entry.id);
   }
 
@@ -167,7 +169,15 @@ export class LoopbackCloud {
     for (const { id, endedAtMs } of [...this.#entries.values()]) {
       if (endedAtMs === undefined || endedAtMs > before) continue;
       this.#entries.delete(id);
+      this.#removeDir(id);
+    }
+  }
+
+  #removeDir(id: string): void {
+    try {
       rmSync(this.#dirOf(id), { recursive: true, force: true });
+    } catch (error) {
+      this.#options.onProblem(`What machine ${id} left behind cannot be removed. ${String(error)}`);
     }
   }
 
@@ -179,6 +189,23 @@ export class LoopbackCloud {
     this.#entries.set(entry.id, entry);
     writeLedger(this.#ledger, this.#entries.values());
   }
+}
+
+/**
+ * Sends SIGKILL once to all that runs for the cloud of a directory, without proof: for who cannot wait for
+ * that.
+ */
+export function killInstancesBelow(dir: string): void {
+  for (const { pid } of findTree(instancesBelow(dir))) killNow(pid);
+}
+
+function instancesBelow(dir: string): Tree {
+  const mark = `${MARK}=${rootBelow(dir)}/`;
+  return { isMark: (entry) => entry.startsWith(mark), family: true };
+}
+
+function rootBelow(dir: string): string {
+  return join(dir, "instances");
 }
 
 /** What the contract shows of an instance. */

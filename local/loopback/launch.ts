@@ -8,14 +8,14 @@ import type { CreateInstance } from "../../src/schema/provider.ts";
 export const MARK = "DROVER_INSTANCE";
 
 /**
- * Enters the cgroup before anything of the user data runs, so that nothing can be born outside of it. Where that is
- * refused the instance runs all the same: it is ended by its mark.
+ * Enters the cgroup before anything of the user data runs, so that nothing can be born outside of it. Where
+ * that is refused the instance runs all the same: it is ended by its mark.
  */
 const ENTER_AND_RUN = '{ echo $$ >"$1"; } 2>/dev/null; exec /bin/sh "$2"';
 
 /**
- * Boots an instance: the user data, run by `sh` as the leader of a new session in a directory of its own, with nothing
- * of our environment but the PATH. What it prints is the console of the machine, `console.log`.
+ * Boots an instance: the user data, run by `sh` as the leader of a new session in a directory of its own,
+ * with nothing of our environment but the PATH. What it prints is the console of the machine, `console.log`.
  */
 export function launch(dir: string, request: CreateInstance, cgroup: string | undefined): ChildProcess {
   const temporary = join(dir, "tmp");

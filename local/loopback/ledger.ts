@@ -6,7 +6,9 @@ import { errnoOf, writeWhole } from "../files.ts";
 /** An instance as it is kept: what the contract shows, and how it is found again. */
 export const Entry = Instance.extend({
   token: z.string(),
-  /** The first process. Absent until it is started: then only the mark in the environment finds what there is. */
+  /**
+   * The first process. Absent until it is started: then only the mark in the environment finds what there is.
+   */
   root: z.object({ pid: z.int(), startTicks: z.number() }).optional(),
   cgroup: z.string().optional(),
   endedAtMs: z.number().optional(),
@@ -16,8 +18,9 @@ export type Entry = z.infer<typeof Entry>;
 const Ledger = z.object({ version: z.literal(1), instances: z.array(Entry) });
 
 /**
- * Reads what a former `drover up` has written down; nothing if there was none. A ledger that cannot be read is reported
- * and begun anew: machines carry the mark of the directory in their environment, so they are found all the same.
+ * Reads what a former `drover up` has written down; nothing if there was none. A ledger that cannot be read
+ * is reported and begun anew: machines carry the mark of the directory in their environment, so they are
+ * found all the same.
  */
 export function readLedger(path: string, onProblem: (text: string) => void): Entry[] {
   try {

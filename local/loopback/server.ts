@@ -17,7 +17,10 @@ export interface ServerOptions {
   secret: string;
 }
 
-/** Serves a loopback cloud by the provider contract (`host-protocol.md`) on 127.0.0.1. Resolves once it listens. */
+/**
+ * Serves a loopback cloud by the provider contract (`host-protocol.md`) on 127.0.0.1. Resolves once it
+ * listens.
+ */
 export async function serveCloud(options: ServerOptions): Promise<Server> {
   const server = createServer((request, response) => void answer(options, request, response));
   await new Promise<void>((resolve, reject) => {
@@ -47,8 +50,8 @@ async function answer(
 }
 
 /**
- * Lets in only who knows the secret and is no web page: this service runs what it is given. A page that has its own
- * name resolve to 127.0.0.1 shows itself by Host, and any other by Origin.
+ * Lets in only who knows the secret and is no web page: this service runs what it is given. A page that has
+ * its own name resolve to 127.0.0.1 shows itself by Host, and any other by Origin.
  */
 function admit({ secret }: ServerOptions, request: IncomingMessage): void {
   const port = request.socket.localPort;
@@ -86,8 +89,8 @@ async function route(cloud: LoopbackCloud, request: IncomingMessage): Promise<un
   const url = new URL(request.url ?? "/", "http://127.0.0.1");
   const [root, id, part, ...more] = url.pathname.split("/").slice(1);
   if (root === "instances" && more.length === 0) {
-    const call = `${request.method} ${id === undefined ? "" : "/{id}"}${part === undefined ? "" : `/${part}`}`;
-    switch (call) {
+    const path = (id === undefined ? "" : "/{id}") + (part === undefined ? "" : `/${part}`);
+    switch (`${request.method} ${path}`) {
       case "POST ":
         return cloud.create(await bodyOf(request, CreateInstance));
       case "GET ":

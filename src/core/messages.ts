@@ -156,6 +156,8 @@ export interface Sighting {
   beganAt: Instant;
   /** Absent: the listing omits it. */
   instance?: Instance;
+  /** When the first of the listings began that have omitted it since one last had it, as far as the pool knows. */
+  missingSince?: Instant;
 }
 
 /** Every call of the pool to a worker is answered with the worker's present view. */

@@ -40,7 +40,10 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   readonly #actor = new Actor<AllocationState, AllocationEvent, AllocationMessage>(allocationMachine, {
     now: () => Date.now(),
     load: () => loadedAllocation(this.#store.read()),
-    commit: (write) => this.ctx.storage.transactionSync(write),
+    commit: (write) => {
+      this.ctx.storage.transactionSync(write);
+      this.#store.sweep();
+    },
     save: (state) => this.#save(state),
     wake: (at) => this.#alarm.arm(at, Date.now()),
     send: (message) => this.#send(message),
@@ -62,7 +65,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
       this.#store.write(state.record);
       return;
     }
-    this.#store.empty();
+    this.#store.remove();
     this.#alarm.emptied();
   }
 
@@ -175,7 +178,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async poke(): Promise<PlaceAnswer> {
-    return this.#view(this.#enter());
+    return this.#view(this.#enter({ type: "poke" }));
   }
 
   #view(state: AllocationState): PlaceAnswer {

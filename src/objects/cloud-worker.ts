@@ -122,7 +122,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   }
 
   async poke(): Promise<WorkerAnswer> {
-    return this.#answer(this.#enter());
+    return this.#answer(this.#enter({ type: "poke" }));
   }
 
   #answer(state: WorkerState): WorkerAnswer {
@@ -153,7 +153,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   async join(call: SignedCall): Promise<HostSetup> {
     await this.#verified(call);
     const { bootId } = parseJoin(call.body);
-    this.#actor.apply({ type: "join", bootId });
+    this.#actor.apply({ type: "join", id: call.id, bootId });
     return hostSetup(this.#living(), this.env);
   }
 

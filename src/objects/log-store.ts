@@ -25,20 +25,27 @@ export class LogStore {
     }
   }
 
-  /** The bytes of a stream from `from` on, as far as one row or the tail has them, at most `maxBytes`. */
-  read(record: AllocationRecord, at: StreamPosition): Uint8Array {
-    const { stored, tail } = (record.logs[at.attempt] ?? NO_LOGS)[at.stream];
-    const tailFrom = stored - tail.length;
-    if (at.from >= tailFrom) return tail.subarray(at.from - tailFrom, at.from - tailFrom + at.maxBytes);
-    const before = {
-      prefix: `log/${at.attempt}/${at.stream}/`,
-      end: key(at.attempt, at.stream, at.from + 1),
+  /** The bytes of a stream from `from` on, at most `maxBytes`. */
+  read(record: AllocationRecord, { attempt, stream, from, maxBytes }: StreamPosition): Uint8Array {
+    const { stored, tail } = (record.logs[attempt] ?? NO_LOGS)[stream];
+    const bytes = new Uint8Array(Math.min(maxBytes, Math.max(0, stored - from)));
+    const copy = (at: number, data: Uint8Array) => {
+      const skipped = Math.max(0, from - at);
+      bytes.set(data.subarray(skipped, from + bytes.length - at), at + skipped - from);
     };
-    for (const [name, data] of this.#kv.list<Uint8Array>({ ...before, reverse: true, limit: 1 })) {
-      const start = at.from - Number(name.slice(-OFFSET_DIGITS));
-      return data.subarray(start, start + at.maxBytes);
-    }
-    return new Uint8Array();
+    for (const [at, data] of this.#rows(attempt, stream, from, from + bytes.length)) copy(at, data);
+    const tailFrom = stored - tail.length;
+    if (from + bytes.length > tailFrom) copy(tailFrom, tail);
+    return bytes;
+  }
+
+  /** The rows that hold bytes of [from, to), each with its offset. */
+  *#rows(attempt: string, stream: StreamName, from: number, to: number): Generator<[number, Uint8Array]> {
+    const prefix = `log/${attempt}/${stream}/`;
+    const [first] = this.#kv.list({ prefix, end: key(attempt, stream, from + 1), reverse: true, limit: 1 });
+    if (first === undefined || to <= from) return;
+    const rows = this.#kv.list<Uint8Array>({ prefix, start: first[0], end: key(attempt, stream, to) });
+    for (const [name, data] of rows) yield [Number(name.slice(-OFFSET_DIGITS)), data];
   }
 }
 

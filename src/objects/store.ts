@@ -12,6 +12,7 @@ const STATE_KEY = "state";
 export class ValueStore<Value> {
   readonly #storage: DurableObjectStorage;
   #stored: Value | null = null;
+  #emptied = false;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
@@ -29,12 +30,20 @@ export class ValueStore<Value> {
     meter.rowsWritten += 1;
   }
 
-  /** Removes everything of the object. Without storage it costs nothing any more. */
-  empty(): void {
+  /** Forgets the value. What is left of the object's storage goes with `sweep`, after the commit. */
+  remove(): void {
     if (this.#stored === null) return;
+    this.#storage.kv.delete(STATE_KEY);
     this.#stored = null;
-    void this.#storage.deleteAll(); // not awaited: it belongs to the commit around it
+    this.#emptied = true;
     meter.rowsWritten += 1;
+  }
+
+  /** After a commit in which the value was removed: empties the storage, so that the object costs nothing any more. */
+  sweep(): void {
+    if (!this.#emptied) return;
+    this.#emptied = false;
+    void this.#storage.deleteAll(); // not awaited: no answer leaves before it is done
   }
 }
 

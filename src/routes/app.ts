@@ -22,6 +22,9 @@ import { runRoutes } from "./runs.ts";
 import { useOurWording } from "./wording.ts";
 import { workerRoutes } from "./workers.ts";
 
+/** How much of a body that is too large is still read, so that the client can read why it is refused. */
+const MAX_READ_AWAY_BYTES = 64 * 1024 * 1024;
+
 const HOSTS = "/v1/hosts/*";
 
 /**
@@ -74,8 +77,19 @@ function answerMistakes(app: EdgeApp): void {
 function limitBody(maxBytes: number) {
   return bodyLimit({
     maxSize: maxBytes,
-    onError: () => {
+    onError: async (c) => {
+      await readAway(c.req.raw);
       throw new DroverError("body_too_large", `the body must have at most ${formatSize(maxBytes)}`);
     },
   });
+}
+
+/**
+ * Reads what a client is still sending. One that is cut off while it sends sees a broken connection, and
+ * never the answer; but what has no length, or a huge one, is not waited for.
+ */
+async function readAway({ headers, body }: Request): Promise<void> {
+  const announced = Number(headers.get("content-length") ?? Number.POSITIVE_INFINITY);
+  if (body === null || body.locked || announced > MAX_READ_AWAY_BYTES) return;
+  await body.pipeTo(new WritableStream()).catch(() => undefined);
 }

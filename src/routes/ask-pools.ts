@@ -9,8 +9,8 @@ export interface PoolAnswers<Answer> {
 }
 
 /**
- * Asks several pools the same thing. One that fails leaves its part out and says so in `service`, so that one broken
- * pool hides no other. Fails, with the first pool's error, only if all of them do.
+ * Asks several pools the same thing. One that fails leaves its part out and says so in `service`, so that one
+ * broken pool hides no other. Fails, with the first pool's error, only if all of them do.
  */
 export async function askPools<Answer>(
   names: readonly string[],
@@ -31,7 +31,10 @@ export async function askPools<Answer>(
   return { answers, service };
 }
 
-/** A pool that the Registry names but that has no configuration yet is not initialized; any other fault is its health. */
+/**
+ * A pool that the Registry names but that has no configuration yet is not initialized; any other fault is its
+ * health.
+ */
 function health(error: unknown): Omit<ServiceStatus, "pool"> {
   if (error === undefined) return { initialized: true, healthy: true };
   const { code, message } = asDroverError(error);

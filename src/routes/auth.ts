@@ -8,8 +8,8 @@ const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 const ADMIN = "admin";
 
 /**
- * Lets a request pass that carries the admin token (`api.md`, Auth). 401 `unauthorized` otherwise, with the same text
- * for every wrong token.
+ * Lets a request pass that carries the admin token (`api.md`, Auth). 401 `unauthorized` otherwise, with the
+ * same text for every wrong token.
  */
 export const requireToken = createMiddleware<EdgeTypes>(async (c, next) => {
   const header = c.req.header("authorization");
@@ -31,8 +31,8 @@ export const requireToken = createMiddleware<EdgeTypes>(async (c, next) => {
 });
 
 /**
- * Compares in a time that depends on neither text: digests have one length, and all of their bytes are looked at.
- * An empty secret matches nothing, so that a Worker without its secret is closed and not open.
+ * Compares in a time that depends on neither text: digests have one length, and all of their bytes are looked
+ * at. An empty secret matches nothing, so that a Worker without its secret is closed and not open.
  */
 async function sameSecret(given: string, secret: string | undefined): Promise<boolean> {
   if (secret === undefined || secret === "") return false;

@@ -50,7 +50,9 @@ export function newestFirst(a: Place, b: Place): number {
   return a.id < b.id ? 1 : -1;
 }
 
-/** Whether a place comes after the position at which the last page ended. Everything does, if there was none. */
+/**
+ * Whether a place comes after the position at which the last page ended. Everything does, if there was none.
+ */
 export function isAfter(place: Place, position: Place | undefined): boolean {
   return position === undefined || newestFirst(position, place) < 0;
 }

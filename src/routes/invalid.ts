@@ -12,8 +12,8 @@ type Outcome = { target: Target } & ({ success: true } | { success: false; error
 export type Refuse = (outcome: Outcome) => undefined;
 
 /**
- * Makes the hook for a route. Fields in `later` belong to the agreed API but not to this version: the refusal says
- * that, where it says of other unknown fields which ones there are.
+ * Makes the hook for a route. Fields in `later` belong to the agreed API but not to this version: the refusal
+ * says that, where it says of other unknown fields which ones there are.
  */
 export function refuse(later: readonly string[] = []): Refuse {
   return (outcome) => {
@@ -24,16 +24,20 @@ export function refuse(later: readonly string[] = []): Refuse {
 
 /** The error that names what is wrong, field by field. */
 export function invalid(fields: FieldError[]): DroverError {
-  const [first] = fields;
-  const more = fields.length > 1 ? `; \`errors\` names all ${fields.length} fields` : "";
-  const where = first === undefined || first.pointer === "" ? "the body" : first.pointer;
   const shown = fields.slice(0, MAX_FIELD_ERRORS);
+  const [first] = shown;
+  const where = first === undefined || first.pointer === "" ? "the body" : first.pointer;
+  const named = shown.length < fields.length ? `the first ${shown.length} are` : "all are";
+  const more = fields.length > 1 ? `; of ${fields.length} errors ${named} named in \`errors\`` : "";
   return new DroverError("invalid_request", `${where} ${first?.detail ?? "is not valid"}${more}`, {
     fields: shown,
   });
 }
 
-/** Lists what a schema found, in the order of the fields, each at its own place (`schema/problem.ts`, `pointer`). */
+/**
+ * Lists what a schema found, in the order of the fields, each at its own place (`schema/problem.ts`,
+ * `pointer`).
+ */
 export function fieldErrors(
   issues: readonly Issue[],
   target: Target,
@@ -59,8 +63,9 @@ export function fieldErrors(
 }
 
 /**
- * Of several forms that a value may have, the one that its author probably meant: the one with the fewest fields at
- * the top that are missing, unknown or of a wrong type; of equals the last. None, if all say the same by one message.
+ * Of several forms that a value may have, the one that its author probably meant: the one with the fewest
+ * fields at the top that are missing, unknown or of a wrong type; of equals the last. None, if all say the
+ * same by one message.
  */
 function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
   let best: { issues: readonly Issue[]; misfits: number } | undefined;

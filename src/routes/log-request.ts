@@ -43,8 +43,8 @@ export interface LogSpan {
 }
 
 /**
- * Reads which bytes are meant. A `Range` in another unit than bytes is ignored (RFC 9110 §14.2); one that is ill-formed
- * or has several parts is a 400, and so is one beside `tail`. A suffix of no bytes is 416.
+ * Reads which bytes are meant. A `Range` in another unit than bytes is ignored (RFC 9110 §14.2); one that is
+ * ill-formed or has several parts is a 400, and so is one beside `tail`. A suffix of no bytes is 416.
  */
 export function spanOf(range: string | undefined, tail: string | undefined): LogSpan {
   if (range === undefined || !range.startsWith("bytes=")) {
@@ -55,8 +55,7 @@ export function spanOf(range: string | undefined, tail: string | undefined): Log
   }
   const [, first, last, suffix] = RANGE.exec(range) ?? [];
   if (suffix !== undefined) {
-    if (Number(suffix) === 0)
-      throw new DroverError("range_not_satisfiable", "the last 0 bytes are no range");
+    if (Number(suffix) === 0) throw new DroverError("range_not_satisfiable", "the last 0 bytes are no range");
     return { from: -Number(suffix), ranged: true };
   }
   const from = Number(first);

@@ -17,8 +17,9 @@ export interface LogSource {
 }
 
 /**
- * The bytes of a log as a stream: the next are read only when the client has taken the last, and a client that goes
- * away ends the reading. A read that fails for good breaks the stream off, so that a part never looks like the whole.
+ * The bytes of a log as a stream: the next are read only when the client has taken the last, and a client
+ * that goes away ends the reading. A read that fails for good breaks the stream off, so that a part never
+ * looks like the whole.
  */
 export function logStream({ first, from, to, follow, read }: LogSource): ReadableStream<Uint8Array> {
   let offset = from;

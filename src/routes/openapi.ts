@@ -23,7 +23,10 @@ const route = createRoute({
   },
 });
 
-/** Adds the document that the declared routes make. It is made at the first request and kept: it cannot change. */
+/**
+ * Adds the document that the declared routes make. It is made at the first request and kept: it cannot
+ * change.
+ */
 export function openApiRoute(app: EdgeApp, version: string): void {
   app.openAPIRegistry.registerComponent("securitySchemes", "bearer", { type: "http", scheme: "bearer" });
   let document: Document | undefined;

@@ -2,8 +2,8 @@
 export const PARALLEL_CALLS = 32;
 
 /**
- * Applies `call` to every item, at most `PARALLEL_CALLS` at a time, and keeps the order. The first failure ends it
- * with that error: calls under way are left to finish, no new one begins.
+ * Applies `call` to every item, at most `PARALLEL_CALLS` at a time, and keeps the order. The first failure
+ * ends it with that error: calls under way are left to finish, no new one begins.
  */
 export async function inParallel<Item, Result>(
   items: readonly Item[],

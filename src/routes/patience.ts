@@ -1,12 +1,16 @@
 import { asDroverError } from "./problem.ts";
 
-/** Tries of one read of a stream, and the wait after the first failure: it doubles with each. In all about 4 s. */
+/**
+ * Tries of one read of a stream, and the wait after the first failure: it doubles with each. In all about 4
+ * s.
+ */
 const TRIES = 5;
 const FIRST_DELAY_MS = 250;
 
 /**
- * Repeats a read that failed for a while only: a stream that has begun outlives the restart of an object (a few a
- * week, `cloudflare.md` §1.6). Throws the last error when the tries are over, and any other error at once.
+ * Repeats a read that failed for a while only: a stream that has begun outlives the restart of an object (a
+ * few a week, `cloudflare.md` §1.6). Throws the last error when the tries are over, and any other error at
+ * once.
  */
 export async function patiently<Result>(read: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {

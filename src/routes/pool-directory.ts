@@ -3,7 +3,10 @@ import type { RegistryApi } from "../objects/rpc.ts";
 /** How old the list of pools may be that a query is answered from (`architecture.md` §2, edge cache). */
 const POOL_NAMES_KEPT_MS = 3_000;
 
-/** The names of all pools, remembered for a few seconds, so that a query does not cost a call to the one Registry. */
+/**
+ * The names of all pools, remembered for a few seconds, so that a query does not cost a call to the one
+ * Registry.
+ */
 export interface PoolDirectory {
   /** The names, at most a few seconds old. Fails as the Registry does. */
   names(registry: RegistryApi): Promise<string[]>;
@@ -17,7 +20,8 @@ export function createPoolDirectory(): PoolDirectory {
   return {
     async names(registry) {
       if (known !== undefined && Date.now() < known.until) return known.names;
-      // The value is shared and not the promise: a promise of one request cannot be awaited safely in another.
+      // The value is shared and not the promise: a promise of one request cannot be awaited safely in
+      // another.
       const names = await registry.pools();
       known = { names, until: Date.now() + POOL_NAMES_KEPT_MS };
       return names;

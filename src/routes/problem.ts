@@ -7,13 +7,15 @@ import type { Problem } from "../schema/problem.ts";
 /** What a client is told to wait when nobody knows better. */
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
-/** What a DroverError still is after it has crossed an object's boundary: its properties, without its class. */
+/**
+ * What a DroverError still is after it has crossed an object's boundary: its properties, without its class.
+ */
 type PlainError = Omit<DroverError, "stack" | "cause">;
 
 /**
  * Renders any error as `application/problem+json` (RFC 9457). This is the only place that does: what is no
- * `DroverError` is either the platform's (503, safe to repeat) or a fault of ours (500, told to the log alone).
- * `more` are headers that belong to this very answer.
+ * `DroverError` is either the platform's (503, safe to repeat) or a fault of ours (500, told to the log
+ * alone). `more` are headers that belong to this very answer.
  */
 export function renderError(error: unknown, c: Context, more: Record<string, string> = {}): Response {
   const known = classify(error, c);
@@ -53,7 +55,10 @@ export function hasCode(error: unknown, code: ErrorCode): boolean {
   return isDroverError(error) && error.code === code;
 }
 
-/** Any error as one that a client can be told. What the request or the code did wrong stays apart from an outage. */
+/**
+ * Any error as one that a client can be told. What the request or the code did wrong stays apart from an
+ * outage.
+ */
 export function asDroverError(error: unknown): PlainError {
   if (isDroverError(error)) return error;
   if (isPlatformFault(error)) {
@@ -79,23 +84,19 @@ function classify(error: unknown, c: Context): PlainError {
     );
   }
   // The only other one comes from Hono's JSON validator.
-  return new DroverError(
-    "malformed_json",
-    "the body is not JSON; look for a missing quote, comma or brace",
-  );
+  return new DroverError("malformed_json", "the body is not JSON; look for a missing quote, comma or brace");
 }
 
 /**
- * Faults of the platform, by its flags and by the texts of those that carry none (`cloudflare.md` §1.3, §2): an object
- * was reset, overloaded, or the way to it broke. Every call of ours may be repeated, so all of them are temporary.
+ * Faults of the platform, by its flags and by the texts of those that carry none (`cloudflare.md` §1.3, §2):
+ * an object was reset, overloaded, or the way to it broke. Every call of ours may be repeated, so all of them
+ * are temporary.
  */
 function isPlatformFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const flags = ["retryable", "overloaded", "durableObjectReset"];
   if (flags.some((flag) => Object.hasOwn(error, flag) && Reflect.get(error, flag) === true)) return true;
-  return /network connection lost|too much load|object has been reset|object exceeded|subrequest/i.test(
-    error.message,
-  );
+  return /network connection lost|too much load|object has been reset|object exceeded/i.test(error.message);
 }
 
 function logFault(error: unknown, c: Context, instance: string): void {

@@ -18,8 +18,9 @@ const events = createRoute({
   path: "/v1/runs/{id}/events",
   summary: "What happened to a run: a list, or a stream",
   description:
-    "With `Accept: text/event-stream` the events come as they happen, until `event: end`. Their `id` is the event's " +
-    "number: `Last-Event-ID` (or `after`) resumes behind it. `event: dropped` tells that older ones are not kept.",
+    "With `Accept: text/event-stream` the events come as they happen, until `event: end`. Their `id` is " +
+    "the event's number: `Last-Event-ID` (or `after`) resumes behind it. `event: dropped` tells that older " +
+    "ones are not kept.",
   security: withToken,
   request: {
     params: RunParams,

@@ -14,8 +14,9 @@ interface Source {
 }
 
 /**
- * One page of the runs of several pools, newest first by (submittedAt, id). A cursor keeps the position of the last
- * run given and where in each pool that was, so that pages neither repeat nor skip a run while others come in.
+ * One page of the runs of several pools, newest first by (submittedAt, id). A cursor keeps the position of
+ * the last run given and where in each pool that was, so that pages neither repeat nor skip a run while
+ * others come in.
  */
 export async function listRuns(
   objects: Objects,

@@ -30,8 +30,8 @@ const list = createRoute({
   path: "/v1/runs",
   summary: "The runs that match, newest first, or in the order of the ids",
   description:
-    "Without `id` all runs are asked. With ids the answer has no pages, and 404 `unknown_run` names those that do " +
-    "not exist. With `wait` it is held until something matches.",
+    "Without `id` all runs are asked. With ids the answer has no pages, and 404 `unknown_run` names those " +
+    "that do not exist. With `wait` it is held until something matches.",
   security: withToken,
   request: {
     query: z.strictObject({

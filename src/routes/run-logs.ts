@@ -56,7 +56,9 @@ export function runLogRoutes(app: EdgeApp): void {
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
         ...(first.dropped > 0 ? { "drover-dropped-bytes": String(first.dropped) } : {}),
-        ...(span.ranged || tail !== undefined ? { "content-range": contentRange(first, from, to) } : {}),
+        ...(from < to && (span.ranged || tail !== undefined)
+          ? { "content-range": contentRange(first, from, to) }
+          : {}),
       };
       const whole = !growing && to - from <= first.data.length;
       const body = whole
@@ -74,8 +76,8 @@ function lengthOf({ from, to }: LogSpan): number {
 }
 
 /**
- * A tail says by this where it begins, though only a range has to. While a log may grow its length is `*`, and a range without an end reaches
- * as far as a log can.
+ * A tail says by this where it begins, though only a range has to. While a log may grow its length is `*`,
+ * and a range without an end reaches as far as a log can.
  */
 function contentRange({ ended, size }: LogChunk, from: number, to: number): string {
   const last = Number.isFinite(to) ? to - 1 : Math.max(MAX_LOG_BYTES - 1, from);

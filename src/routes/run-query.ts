@@ -34,7 +34,9 @@ export interface RunQuestion {
   position?: Position;
 }
 
-/** Answers a query at once if something matches, else as soon as something does, else with nothing in time. */
+/**
+ * Answers a query at once if something matches, else as soon as something does, else with nothing in time.
+ */
 export async function answerQuery(objects: Objects, question: RunQuestion): Promise<RunList> {
   const { ids } = question;
   if (ids === undefined) return queryAll(objects, question);
@@ -77,9 +79,9 @@ async function queryIds(objects: Objects, question: RunQuestion, ids: string[]):
 }
 
 /**
- * The runs with these ids as they are now: from the pools, and from their allocations where a pool lacks one or has
- * it in a state that does not match. A pool may lag; only an allocation says that an id does not exist, and then the
- * whole query is 404 `unknown_run` with all such ids.
+ * The runs with these ids as they are now: from the pools, and from their allocations where a pool lacks one
+ * or has it in a state that does not match. A pool may lag; only an allocation says that an id does not
+ * exist, and then the whole query is 404 `unknown_run` with all such ids.
  */
 async function lookUp(objects: Objects, question: RunQuestion, ids: string[]) {
   const all: RunFilter = { states: [...RUN_STATES], labels: {} };
@@ -136,7 +138,9 @@ function canStillMatch(run: RunSummary | undefined, question: RunQuestion): bool
   return question.states.some((state) => state === "running" || isTerminal(state));
 }
 
-/** The first answer that has something in it; nothing if none of them has; their error if all of them failed. */
+/**
+ * The first answer that has something in it; nothing if none of them has; their error if all of them failed.
+ */
 async function firstMatch(waits: Promise<RunSummary[]>[]): Promise<RunSummary[]> {
   let timedOut = waits.length === 0;
   const matching = waits.map(async (wait) => {

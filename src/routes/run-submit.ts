@@ -17,8 +17,8 @@ const submit = createRoute({
   path: "/v1/runs",
   summary: "Submit one run, or up to 1,000",
   description:
-    "A run is durable and queued when this answers. A batch is validated all or none; if only a part could be " +
-    "stored, the answer is 503 and the same request with the same key completes it.",
+    "A run is durable and queued when this answers. A batch is validated all or none; if only a part could " +
+    "be stored, the answer is 503 and the same request with the same key completes it.",
   security: withToken,
   request: {
     query: z.strictObject({}),
@@ -69,15 +69,18 @@ export function submitRoutes(app: EdgeApp): void {
   );
 }
 
-/** Stores all runs, or fails with an error that says which are stored and which are not. */
+/**
+ * Stores all runs, or fails with an error that says which are stored and which are not. The first goes ahead
+ * alone: it carries the hash of the whole body under a key, so another body under the same key stores
+ * nothing; and what it is refused for, others mostly would be too.
+ */
 async function store(
   objects: Objects,
   wanted: readonly Candidate[],
   how: { keyed: boolean; batch: boolean },
 ): Promise<Stored[]> {
   let refused = false;
-  const outcomes = await inParallel(wanted, async ({ id, spec, hash }): Promise<Outcome> => {
-    // What one run is refused for, others would be too: a batch of a thousand is not stored around a mistake.
+  const submit = async ({ id, spec, hash }: Candidate): Promise<Outcome> => {
     if (refused) return undefined;
     try {
       return await objects.allocation(id).submit({ spec, hash });
@@ -87,11 +90,18 @@ async function store(
       if (!error.temporary || error.code === "busy") refused = true;
       return { error };
     }
-  });
-  const stored = outcomes.filter((one): one is Stored => one !== undefined && "status" in one);
+  };
+  const first = await inParallel(wanted.slice(0, 1), submit);
+  refused ||= !isStored(first[0]);
+  const outcomes = [...first, ...(await inParallel(wanted.slice(1), submit))];
+  const stored = outcomes.filter(isStored);
   if (stored.length === wanted.length) return stored;
   const repeatable = how.keyed || wanted.every(({ spec }) => spec.id !== undefined);
   throw how.batch ? partly(outcomes, stored, repeatable) : onlyError(outcomes);
+}
+
+function isStored(outcome: Outcome): outcome is Stored {
+  return outcome !== undefined && "status" in outcome;
 }
 
 /** With a key the id is ours, so a clash of ids is a clash of what was sent under the key. */
@@ -109,8 +119,8 @@ function onlyError(outcomes: readonly Outcome[]): unknown {
 }
 
 /**
- * The error for a batch of which not all is stored. What no repetition can cure keeps its code; else it is the error
- * of the first if nothing is stored, and 503 if a part is. `stored` names the runs that exist.
+ * The error for a batch of which not all is stored. What no repetition can cure keeps its code; else it is
+ * the error of the first if nothing is stored, and 503 if a part is. `stored` names the runs that exist.
  */
 function partly(outcomes: readonly Outcome[], stored: readonly Stored[], repeatable: boolean): DroverError {
   const fields: FieldError[] = [];

@@ -3,8 +3,9 @@ import { z } from "zod";
 type RawIssue = z.core.$ZodRawIssue;
 
 /**
- * Says in plain words what a schema allows, wherever the schema has no words of its own. It replaces zod's English
- * texts for the whole Worker: "must be a string, not a number" instead of "Invalid input: expected string, …".
+ * Says in plain words what a schema allows, wherever the schema has no words of its own. It replaces zod's
+ * English texts for the whole Worker: "must be a string, not a number" instead of "Invalid input: expected
+ * string, …".
  */
 export function useOurWording(): void {
   z.config({ localeError: wording });

@@ -35,7 +35,9 @@ export const Size = z
   })
   .meta({ example: "512MiB" });
 
-/** Any JSON value. The type is named because the OpenAPI document cannot say a schema that contains itself. */
+/**
+ * Any JSON value. The type is named because the OpenAPI document cannot say a schema that contains itself.
+ */
 export const Json = z.json().meta({ type: ["string", "number", "boolean", "object", "array", "null"] });
 
 /** RFC 3339, UTC. */

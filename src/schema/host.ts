@@ -2,7 +2,9 @@ import { z } from "zod";
 import { MAX_TEXT_CHARS } from "../core/limits.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run.ts";
 
-/** `<run>/<task>/<epoch>.<n>`: one start of one task, numbered, never reused (`decisions.md`, new attempt id). */
+/**
+ * `<run>/<task>/<epoch>.<n>`: one start of one task, numbered, never reused (`decisions.md`, new attempt id).
+ */
 export const ATTEMPT_ID_PATTERN =
   /^([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9-]{1,63})\/([1-9]\d{0,8})\.([1-9]\d{0,8})$/;
 export const AttemptId = z.string().regex(ATTEMPT_ID_PATTERN, "must be <run>/<task>/<epoch>.<n>");
@@ -26,8 +28,8 @@ export function parseAttemptId(id: string): AttemptParts | undefined {
 const CODE_PATTERN = /^drvc_([a-z0-9][a-z0-9-]{0,62})\.\d{1,12}\.[A-Za-z0-9_-]{1,128}$/;
 
 /**
- * The worker that an enrollment code names; undefined if it is no such code. Nothing is verified here: only that
- * worker's object can tell a true code from a forged one.
+ * The worker that an enrollment code names; undefined if it is no such code. Nothing is verified here: only
+ * that worker's object can tell a true code from a forged one.
  */
 export function workerOfCode(code: string): string | undefined {
   return CODE_PATTERN.exec(code)?.[1];
@@ -75,8 +77,8 @@ export const JoinRequest = z.strictObject({
 export type JoinRequest = z.infer<typeof JoinRequest>;
 
 /**
- * Why a command could not be started. It stands beside `exit`, because there is no exit of a process that never was.
- * The codes are those of `failure.code` with class `task`, and `start_failed`.
+ * Why a command could not be started. It stands beside `exit`, because there is no exit of a process that
+ * never was. The codes are those of `failure.code` with class `task`, and `start_failed`.
  */
 export const StartError = z.object({
   code: z.enum([
@@ -98,8 +100,8 @@ export const STREAMS = ["stdout", "stderr"] as const;
 export type StreamName = (typeof STREAMS)[number];
 
 /**
- * One attempt as the host sees it.
- * `exited`: the status is known and the tree is empty. `gone`: the tree is empty and the status will never be known.
+ * One attempt as the host sees it. `exited`: the status is known and the tree is empty. `gone`: the tree is
+ * empty and the status will never be known.
  */
 export const AttemptReport = z.object({
   id: AttemptId,

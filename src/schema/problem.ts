@@ -17,8 +17,8 @@ export const Problem = z
         z.object({
           pointer: z.string().meta({
             description:
-              "where it is wrong: a JSON pointer into the body (`/runs/3/argv`), a query parameter (`?wait`), " +
-              "a part of the path (`{id}`), or a header (`Range:`)",
+              "where it is wrong: a JSON pointer into the body (`/runs/3/argv`), a query parameter " +
+              "(`?wait`), a part of the path (`{id}`), or a header (`Range:`)",
           }),
           detail: z.string(),
         }),

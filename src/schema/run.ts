@@ -55,7 +55,9 @@ export const ResourcesWanted = z.strictObject({
   gpus: z.int().min(0).max(64).default(0),
 });
 
-/** Directories are relative to the task's own, or absolute where the pool allows it; they cannot climb out. */
+/**
+ * Directories are relative to the task's own, or absolute where the pool allows it; they cannot climb out.
+ */
 const Directory = ProcessText.min(1)
   .max(4_096)
   .refine((dir) => dir.startsWith("/") || !climbsOut(dir), {
@@ -141,7 +143,9 @@ export interface TaskSpec {
   killSignal: SignalName;
 }
 
-/** The tasks of a run. The long form will bring more than one; nothing but this function knows the short form. */
+/**
+ * The tasks of a run. The long form will bring more than one; nothing but this function knows the short form.
+ */
 export function tasksOf(spec: RunSpec): TaskSpec[] {
   const { argv, env, meta, dir, killSignal } = spec;
   const killTimeoutMs = durationMs(spec.killTimeout);
@@ -316,7 +320,10 @@ export const RunQuery = z.strictObject({
   wait: Duration.optional(),
 });
 
-/** Everything that the state filter of a query may say, as the set of states that it selects (`api.md`, States). */
+/**
+ * Everything that the state filter of a query may say, as the set of states that it selects (`api.md`,
+ * States).
+ */
 export function statesSelected(filter: (string | number)[]): Set<RunState> {
   const selected = new Set<RunState>();
   for (const item of filter) {

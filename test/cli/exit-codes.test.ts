@@ -42,7 +42,8 @@ const killed = (oomKilled: boolean): Partial<RunStatus> => ({
   ],
 });
 
-// Issue 2, item 6: the command's own exit code; 124 time-out; 125 Drover's own failure; 126 and 127 as a shell; 128+n.
+// Issue 2, item 6: the command's own exit code; 124 time-out; 125 Drover's own failure; 126 and 127 as a
+// shell; 128+n.
 const table: [name: string, end: Partial<RunStatus>, code: number, stderr: RegExp][] = [
   ["complete with 0", { state: "complete", exitCode: 0 }, 0, /^$/],
   ["complete with 3", { state: "complete", exitCode: 3 }, 3, /^$/],

@@ -122,6 +122,7 @@ test("what only the server can judge is said by the name of the flag", async () 
     { pointer: "/env/A B", detail: "must be letters" },
     { pointer: "/resources/memory", detail: "is too much" },
     { pointer: "/argv/0", detail: "must name a command" },
+    { pointer: "", detail: "must have at most 256KiB" },
   ];
   const refuse = (_seen: unknown, res: Parameters<typeof problem>[0]) =>
     problem(res, 400, "invalid_request", { detail: "the run is not valid", errors });
@@ -135,6 +136,7 @@ test("what only the server can judge is said by the name of the flag", async () 
       "  --env A B: must be letters",
       "  --memory: is too much",
       "  the command: must name a command",
+      "  the run: must have at most 256KiB",
       "",
     ].join("\n"),
   );

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Bench, environmentFor, openBench } from "./support/command.ts";
-import { json, problem, TOKEN } from "./support/control-plane.ts";
+import { json, problem, statusOf, TOKEN } from "./support/control-plane.ts";
 
 let bench: Bench;
 beforeEach(async () => {
@@ -127,6 +127,7 @@ test.each([
 
 test("a submission whose answer is lost finds its run again", async () => {
   const { plane } = bench;
+  const stored = (id: unknown) => statusOf(String(id), { state: "complete", exitCode: 9 });
   plane.on(
     "POST",
     RUNS,
@@ -138,8 +139,6 @@ test("a submission whose answer is lost finds its run again", async () => {
     },
     1,
   );
-  const { statusOf } = await import("./support/control-plane.ts");
-  const stored = (id: unknown) => statusOf(String(id), { state: "complete", exitCode: 9 });
   const ended = await bench.run(["run", "--", "x"]);
   expect(ended.code).toBe(9);
   expect(plane.runs.size).toBe(1);

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { endCgroup, makeCgroup } from "../../local/loopback/cgroup.ts";
+import { killInstancesBelow, LoopbackCloud } from "../../local/loopback/cloud.ts";
 import { creation, runs, startCloud } from "./support/cloud.ts";
 import { until } from "./support/scratch.ts";
 
@@ -53,7 +54,7 @@ describe("the loopback cloud keeps the provider contract (host-protocol.md)", ()
     expect((await list("new:2"))[0]).toMatchObject({ id, tags: { new: "2" }, state: "running" });
   });
 
-  it("lists an instance as terminated only when none of its processes runs, and removes its directory", async () => {
+  it("says terminated only when no process of it runs, and removes its directory", async () => {
     const { create, written, call, state, dir } = await startCloud();
     // A session of its own, its parent gone: what a daemon does.
     const { id } = await create("w1", "setsid sh -c 'sleep 1000 & echo $! >orphan.pid'\nsleep 1000\n");
@@ -99,6 +100,48 @@ describe("the loopback cloud keeps the provider contract (host-protocol.md)", ()
     await call("DELETE", `/instances/${id}`);
     await until("it is terminated", async () => (await state(id)) === "terminated");
     expect(await create("w1", FOREVER)).toMatchObject({ id, state: "terminated" });
+  });
+
+  it("lists an end for an hour, and remembers its token for a day", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { create, list, dir } = await startCloud();
+    const { id } = await create("w1", "exit 0\n");
+    await until("it is terminated", async () => (await list()).some(({ state }) => state === "terminated"));
+    const ended = Date.now();
+    vi.setSystemTime(ended + 3_600_000 - 60_000);
+    expect(await list()).toHaveLength(1);
+    vi.setSystemTime(ended + 3_600_000 + 60_000);
+    expect(await list()).toEqual([]);
+    vi.setSystemTime(ended + 24 * 3_600_000 - 60_000);
+    await list();
+    expect(existsSync(join(dir, "instances", id, "console.log"))).toBe(true);
+    expect((await create("w1", FOREVER)).id).toBe(id);
+    vi.setSystemTime(ended + 24 * 3_600_000 + 60_000);
+    await list();
+    expect(existsSync(join(dir, "instances", id))).toBe(false);
+    expect((await create("w1", FOREVER)).id).not.toBe(id);
+  });
+
+  it("kills everything at a stroke for who cannot wait", async () => {
+    const { create, written, dir } = await startCloud();
+    const { id } = await create("w1", "setsid sh -c 'sleep 1000 & echo $! >orphan.pid'\nsleep 1000\n");
+    const orphan = Number(await written(id, "orphan.pid"));
+    killInstancesBelow(dir);
+    await until("it is gone", () => !runs(orphan));
+  });
+
+  it("begins its list anew if that cannot be read, and still finds the machines", async () => {
+    const first = await startCloud();
+    const { id } = await first.create("w1", "sleep 1000 & echo $! >left.pid; wait\n");
+    const left = Number(await first.written(id, "left.pid"));
+    const copy = join(first.dir, "instances.json");
+    writeFileSync(copy, "{");
+    const problems: string[] = [];
+    const next = new LoopbackCloud({ dir: first.dir, onProblem: (text) => problems.push(text) });
+    await next.endAll();
+    expect(problems).toEqual([expect.stringContaining(copy)]);
+    expect(runs(left)).toBe(false);
   });
 
   it("ends, at its next start, what a killed one left behind", async () => {

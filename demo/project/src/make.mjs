@@ -1,7 +1,9 @@
 import { CELLS } from "./board.mjs";
 import { isPuzzle, solve } from "./solve.mjs";
 
-/** A puzzle from which no digit can be taken without a second solution. The same seed gives the same puzzle. */
+/**
+ * A puzzle from which no digit can be taken without a second solution. The same seed gives the same puzzle.
+ */
 export function makePuzzle(seed) {
   const random = generator(seed);
   const empty = new Array(CELLS).fill(0);

@@ -20,6 +20,8 @@ import { upsertOf } from "./summary.ts";
 
 export type AllocationEvent =
   | { type: "tick" }
+  /** Nothing has been heard of us for long: say everything again that others may have missed. */
+  | { type: "poke" }
   | { type: "submitted"; id: string; spec: RunSpec; hash: string }
   | { type: "abort"; reason: string; by: string }
   | { type: "place"; place: Place }
@@ -74,6 +76,8 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
   switch (event.type) {
     case "tick":
       return state;
+    case "poke":
+      return { ...state, memo: { ...state.memo, workerHas: "" } };
     case "abort":
       return {
         ...state,
@@ -153,7 +157,7 @@ function foldPoolAnswer(
   const known = confirmed(state, version);
   if (answer.kind === "placed") return placed(known, answer.worker, answer.epoch, now);
   const noPlace = answer.kind === "none" && answer.version >= record.version && openPlacement(state) === null;
-  if (!noPlace || record.wish === null) return known;
+  if (!noPlace || record.wish === null || record.ended) return known;
   return { ...known, record: finish(record, outcomeOfWish(record.wish, now), now) };
 }
 

@@ -46,8 +46,8 @@ export interface PoolMemo {
   sweepError: string | null;
   /** What listings say that workers must still hear. */
   sightings: Record<string, Sighting>;
-  /** Workers that a listing has missed: they must hear of it, too, when one has them again. */
-  omitted: ReadonlySet<string>;
+  /** By worker: since which listing its instance has been missing in all of them. */
+  missingSince: Record<string, Instant>;
   /** When the owner of a row was last asked how it is, by the row's key. */
   pokedAt: Record<string, Instant>;
   /** Why the latest configuration was refused. */
@@ -75,7 +75,7 @@ export function loadedPool(
     sweptAt: null,
     sweepError: null,
     sightings: {},
-    omitted: new Set(),
+    missingSince: {},
     pokedAt: {},
     refusedRevision: 0,
   };

@@ -137,15 +137,20 @@ export function foldListing(state: Configured, answer: ListAnswer, now: Instant)
     answer.items.map((instance) => [instance.tags[WORKER_TAG] ?? instance.name, instance]),
   );
   const sightings: Record<string, Sighting> = {};
-  const omitted = new Set<string>();
+  const missingSince: Record<string, Instant> = {};
   for (const row of state.workers.live()) {
     if (row.phase === "asked") continue;
-    const instance = byWorker.get(row.worker);
-    if (instance === undefined) omitted.add(row.worker);
-    const same = instance !== undefined && instance.id === row.instance && instance.state !== "terminated";
-    if (same && !state.memo.omitted.has(row.worker)) continue;
-    const seen = instance === undefined ? {} : { instance };
-    sightings[row.worker] = { worker: row.worker, beganAt: answer.beganAt, ...seen };
+    const { worker } = row;
+    const instance = byWorker.get(worker);
+    const known = instance !== undefined && instance.id === row.instance && instance.state !== "terminated";
+    if (known && row.phase !== "shutdown") continue;
+    if (instance !== undefined) {
+      sightings[worker] = { worker, beganAt: answer.beganAt, instance };
+      continue;
+    }
+    const since = state.memo.missingSince[worker] ?? answer.beganAt;
+    missingSince[worker] = since;
+    sightings[worker] = { worker, beganAt: answer.beganAt, missingSince: since };
   }
-  return { ...state, memo: { ...memo, sweepError: null, sightings, omitted } };
+  return { ...state, memo: { ...memo, sweepError: null, sightings, missingSince } };
 }

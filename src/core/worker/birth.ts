@@ -1,6 +1,6 @@
-import type { Instant } from "../machine.ts";
+import type { Instant, Millis } from "../machine.ts";
 import type { CreateAnswer, CreateWorker, DestroyAnswer } from "../messages.ts";
-import { goneNow, shutDown } from "./life.ts";
+import { shutDown } from "./life.ts";
 import { loseAll } from "./placements.ts";
 import { type Living, note, type WorkerRecord, type WorkerState } from "./state.ts";
 
@@ -25,6 +25,7 @@ export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instan
     secret: null,
     bootId: null,
     incarnation: 0,
+    joins: [],
     joinedAt: null,
     lastSeq: 0,
     lastReportAt: null,
@@ -42,9 +43,12 @@ export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instan
   };
 }
 
+/** For so long a call that had no answer may still take effect: no listing proves anything before. */
+const STRAGGLER_MS: Millis = 60_000;
+
 /** The provider's answer to a create call, by class (`host-protocol.md`, errors are classified). */
 export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Instant): WorkerState {
-  const { record, memo } = state;
+  const { record } = state;
   if (answer.kind === "created") {
     const { id, address } = answer.instance;
     const created = { ...record, instance: { id, address }, createdAt: now, calledAt: now };
@@ -56,18 +60,20 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   }
   const { failure } = answer;
   const text = `the provider did not make the machine (${failure.class}): ${failure.text}`;
-  const called = { ...record, calledAt: now };
   if (failure.class === "temporary" || failure.class === "rate_limit") {
-    // It may have been made all the same. The same token is tried again until `notAfter`.
-    const sure = memo.createSure && failure.class === "rate_limit";
-    return { ...state, record: { ...called, reason: text }, memo: { ...memo, createSure: sure } };
+    // It may have been made all the same, or be made yet. The same token is tried again, until `notAfter`.
+    const calledAt = failure.class === "temporary" ? now + STRAGGLER_MS : now;
+    return {
+      ...state,
+      record: { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), reason: text },
+    };
   }
-  const refused: Living = { ...state, record: note(called, "Create Failed", text, now) };
-  if (record.phase !== "booting") return refused;
-  return memo.createSure ? goneNow(refused, text, now) : shutDown(refused, text, now);
+  // Even a plain refusal may follow a call that had no answer: only listings prove that nothing was made.
+  const called = { ...record, calledAt: Math.max(record.calledAt ?? 0, now) };
+  return shutDown({ ...state, record: note(called, "Create Failed", text, now) }, text, now);
 }
 
-/** Whatever the answer to a destroy is, only an observation is proof (invariant 3). It is asked again until then. */
+/** Whatever the answer to a destroy is, only an observation is proof (invariant 3). While it is listed, it is asked again. */
 export function foldDestroyAnswer(state: Living, answer: DestroyAnswer, now: Instant): WorkerState {
   const record = { ...state.record, calledAt: now };
   const memo = { ...state.memo, destroyAskedAt: now };
@@ -84,13 +90,20 @@ export function foldEnroll(state: Living, secret: string, bootId: string, now: I
   return { ...state, record: note(joined, "Enrolled", "the host has joined", now) };
 }
 
-/** Another start of the agent: a new incarnation. A new boot has ended whatever the host may have held (rule R2). */
-export function foldJoin(state: Living, bootId: string, now: Instant): WorkerState {
+/** Joins that are remembered, so that a doubled or late one does not end the agent that came after it. */
+const REMEMBERED_JOINS = 20;
+
+/**
+ * Another start of the agent: a new incarnation. A new boot has ended whatever the host may have held (rule R2). `id`
+ * is that of the signed call: the same call, however often it arrives, is one join.
+ */
+export function foldJoin(state: Living, id: string, bootId: string, now: Instant): WorkerState {
   const { record, memo } = state;
-  if (record.secret === null) return state;
+  if (record.secret === null || record.joins.includes(id)) return state;
   const rebooted = record.bootId !== bootId;
   if (rebooted) loseAll(state, "held", now);
   const text = rebooted ? "the machine was rebooted" : "the agent was started again";
-  const joined = { ...record, bootId, incarnation: record.incarnation + 1, joinedAt: now, lastSeq: 0 };
+  const joins = [...record.joins, id].slice(-REMEMBERED_JOINS);
+  const joined = { ...record, bootId, joins, incarnation: record.incarnation + 1, joinedAt: now, lastSeq: 0 };
   return { ...state, record: note(joined, "Joined", text, now), memo: { ...memo, lastSeq: 0, reported: {} } };
 }

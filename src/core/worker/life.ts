@@ -1,3 +1,4 @@
+import type { Instance } from "../../schema/provider.ts";
 import { LEASE_MARGIN_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import type { Sighting } from "../messages.ts";
@@ -49,16 +50,12 @@ function probeDeadline(state: Living): Instant | undefined {
 
 /** When time alone changes something. */
 export function lifeWakesAt(state: Living): Instant | undefined {
-  const { record, memo } = state;
+  const { record } = state;
   const live = livePlacements(state).length > 0;
-  const destroyAgain =
-    record.phase === "shutdown" && memo.destroyAskedAt !== null
-      ? memo.destroyAskedAt + record.intent.settings.shutdownMs
-      : undefined;
   const notAfter =
     record.phase === "booting" && record.instance === null ? record.intent.notAfter : undefined;
   const lost = live ? lostAt(state) : undefined;
-  return earliest(bootDeadline(state), probeDeadline(state), proposalAt(state), lost, destroyAgain, notAfter);
+  return earliest(bootDeadline(state), probeDeadline(state), proposalAt(state), lost, notAfter);
 }
 
 /** What time brings about: deadlines that have passed, and a drain that has nothing left to wait for. */
@@ -116,22 +113,28 @@ export function foldSighting(
 ): WorkerState {
   const { record } = state;
   if (record.phase === "gone") return state;
-  const { instance, beganAt } = sighting;
+  const { instance, beganAt, missingSince = beganAt } = sighting;
   if (instance?.state === "terminated") return goneNow(state, "the provider says that it is terminated", now);
-  if (instance !== undefined) {
-    const known = { id: instance.id, address: instance.address };
-    const same = record.instance?.id === known.id && record.instance.address === known.address;
-    if (same && record.omittedAt === null) return state;
-    return {
-      ...state,
-      record: { ...record, instance: known, omittedAt: null, createdAt: record.createdAt ?? now },
-    };
-  }
-  const leased = Math.max(record.leaseUntil, 0) + LEASE_MARGIN_MS > beganAt && record.leaseUntil > 0;
+  if (instance !== undefined) return foldListed(state, instance, beganAt, now);
+  const leased = record.leaseUntil > 0 && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
   const tooSoon = record.calledAt === null || beganAt < record.calledAt + consistencyMs;
   const mayYetCreate = record.phase === "booting" && record.instance === null;
   if (leased || tooSoon || mayYetCreate) return state;
-  if (record.omittedAt === null) return { ...state, record: { ...record, omittedAt: beganAt } };
-  if (beganAt < record.omittedAt + Math.max(consistencyMs, 1)) return state;
+  // A listing in between had it, or the pool cannot say that none did: this is the first one again.
+  const first = record.omittedAt === null || missingSince > record.omittedAt ? beganAt : record.omittedAt;
+  if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
+  if (beganAt < first + consistencyMs) return state;
   return goneNow(state, "two listings omit it, and its host's lease is over", now);
+}
+
+/** It exists. If it was to be destroyed long enough before the listing began, it is asked for again (T19). */
+function foldListed(state: Living, instance: Instance, beganAt: Instant, now: Instant): WorkerState {
+  const { record, memo } = state;
+  const { id, address } = instance;
+  const asked = memo.destroyAskedAt;
+  const again = asked !== null && beganAt >= asked + record.intent.settings.shutdownMs;
+  const next = again ? { ...state, memo: { ...memo, destroyAskedAt: null } } : state;
+  if (record.instance?.id === id && record.instance.address === address) return next;
+  const createdAt = record.createdAt ?? now;
+  return { ...next, record: { ...record, instance: { id, address }, createdAt } };
 }

@@ -30,9 +30,11 @@ import { poolKnows, upsertOf } from "./summary.ts";
 
 export type WorkerEventIn =
   | { type: "tick" }
+  /** Nothing has been heard of us for long: say everything again that others may have missed. */
+  | { type: "poke" }
   | { type: "create"; intent: CreateWorker }
   | { type: "enroll"; secret: string; bootId: string }
-  | { type: "join"; bootId: string }
+  | { type: "join"; id: string; bootId: string }
   | { type: "report"; report: Report }
   /** Orders are leaving for the host: whatever is in them, it may hold from now on. */
   | { type: "told" }
@@ -82,9 +84,7 @@ function cloudCallsDue(state: Living, now: Instant): WorkerMessage[] {
   if (record.phase === "booting" && record.instance === null && now < record.intent.notAfter) {
     return [{ to: "provider", kind: "create", repeatedBy: "self", body: record.intent }];
   }
-  if (record.phase !== "shutdown" || record.instance === null) return [];
-  const asked = memo.destroyAskedAt;
-  if (asked !== null && now < asked + record.intent.settings.shutdownMs) return [];
+  if (record.phase !== "shutdown" || record.instance === null || memo.destroyAskedAt !== null) return [];
   const body = { worker: record.intent.worker, instance: record.instance.id };
   return [{ to: "provider", kind: "destroy", repeatedBy: "self", body }];
 }
@@ -115,10 +115,12 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
   switch (event.type) {
     case "tick":
       return state;
+    case "poke":
+      return { ...state, memo: { ...state.memo, poolHas: "", heard: {} } };
     case "enroll":
       return foldEnroll(living, event.secret, event.bootId, now);
     case "join":
-      return foldJoin(living, event.bootId, now);
+      return foldJoin(living, event.id, event.bootId, now);
     case "report":
       return foldReport(living, event.report, now);
     case "told":
@@ -194,13 +196,10 @@ const ASK_AGAIN_MS = 10_000;
 function numbered(before: WorkerState, after: WorkerState): WorkerState {
   const { record } = after;
   if (record === null || before.record === null || record === before.record) return after;
-  const visible = (one: WorkerRecord) => [
-    one.phase,
-    one.idleBehavior,
-    one.reason,
-    one.instance?.id,
-    one.readyAt,
-  ];
+  const visible = (one: WorkerRecord) => {
+    const { phase, idleBehavior, reason, readyAt } = one;
+    return [phase, idleBehavior, reason, readyAt, one.instance?.id];
+  };
   const old = visible(before.record);
   if (visible(record).every((value, i) => value === old[i])) return after;
   return { ...after, record: { ...record, version: before.record.version + 1 } };

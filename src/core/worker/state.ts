@@ -36,6 +36,8 @@ export interface WorkerRecord {
   secret: string | null;
   bootId: string | null;
   incarnation: number;
+  /** The ids of the latest join calls. */
+  joins: string[];
   joinedAt: Instant | null;
   lastSeq: number;
   lastReportAt: Instant | null;
@@ -76,8 +78,6 @@ export interface WorkerMemo {
   /** The pool did not consent to our stopping: ask again then. */
   proposeAt: Instant;
   destroyAskedAt: Instant | null;
-  /** No create call of unknown outcome can have been made: a refusal proves that there is no machine. */
-  createSure: boolean;
 }
 
 export interface WorkerState {
@@ -103,7 +103,6 @@ export function loadedWorker(
     poolHas: "",
     proposeAt: 0,
     destroyAskedAt: null,
-    createSure: record === null,
   };
   return { record, placements, memo };
 }

@@ -32,7 +32,9 @@ export interface Bench {
   close(): Promise<void>;
 }
 
-/** The environment of a command that is pointed to a control plane, and knows nothing else of this machine. */
+/**
+ * The environment of a command that is pointed to a control plane, and knows nothing else of this machine.
+ */
 export function environmentFor(plane: ControlPlane): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, DROVER_URL: plane.url, DROVER_TOKEN: TOKEN };
 }

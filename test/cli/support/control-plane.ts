@@ -101,8 +101,8 @@ export function problem(
 /**
  * A control plane that follows a script, behind real HTTP.
  *
- * Runs are accepted and stay as they are until the test says `end`. Logs are what the test puts into `logs`. Any route
- * can be taken over with `on`, for all requests or for the next few.
+ * Runs are accepted and stay as they are until the test says `end`. Logs are what the test puts into `logs`.
+ * Any route can be taken over with `on`, for all requests or for the next few.
  */
 export class ControlPlane {
   readonly seen: Seen[] = [];

@@ -16,7 +16,10 @@ export interface Answer {
   body: unknown;
 }
 
-/** A loopback cloud of its own for one test, with a client that can also send what no browser or `fetch` would. */
+/**
+ * A loopback cloud of its own for one test, with a client that can also send what no browser or `fetch`
+ * would.
+ */
 export interface TestCloud {
   cloud: LoopbackCloud;
   dir: string;

@@ -1,5 +1,5 @@
-// Stands in for the Worker in tests of what runs it: the same four classes, the one route that `drover up` calls, and
-// routes that show what the Worker was given.
+// Stands in for the Worker in tests of what runs it: the same four classes, the one route that `drover up`
+// calls, and routes that show what the Worker was given.
 import { DurableObject } from "cloudflare:workers";
 
 class Counter extends DurableObject {

@@ -1,0 +1,129 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { hostMachine, initialHost } from "../../../agent/core/host.ts";
+import type { HostEvent, HostState } from "../../../agent/core/types.ts";
+import type { AttemptOrder } from "../../../src/schema/host.ts";
+import { EXIT, LEASE_MS, run, SETUP, stop } from "./drive.ts";
+
+const IDS = ["a/main/1.1", "b/main/1.1", "c/main/2.1"];
+const id = fc.constantFrom(...IDS);
+const startError = { code: "start_failed", text: "no" } as const;
+
+const order: fc.Arbitrary<AttemptOrder> = fc.oneof(
+  fc.record({ id, timeoutMs: fc.option(fc.nat(100_000), { nil: undefined }) }).map((o) => run(o.id, o)),
+  id.map((which): AttemptOrder => ({ id: which, want: "run" })),
+  fc.tuple(id, fc.nat(20_000)).map(([which, timeoutMs]) => stop(which, timeoutMs)),
+);
+
+const orders = fc.record({
+  incarnation: fc.constantFrom(2, 3, 3, 3, 3),
+  revision: fc.nat(20),
+  answers: fc.nat(30),
+  leaseMs: fc.constantFrom(0, 60_000, LEASE_MS),
+  reportWithinMs: fc.constant(10_000),
+  attempts: fc.uniqueArray(order, { selector: (o) => o.id, maxLength: 3 }),
+  logs: fc.dictionary(id, fc.record({ stdout: fc.nat(2_000_000) })),
+  powerOff: fc.integer({ min: 0, max: 30 }).map((n) => n === 0),
+});
+
+const event: fc.Arbitrary<HostEvent> = fc.oneof(
+  fc.constant<HostEvent>({ type: "joined", setup: SETUP }),
+  { weight: 8, arbitrary: fc.record({ type: fc.constant("orders" as const), seq: fc.nat(30), orders }) },
+  fc.record({ type: fc.constant("report_sent" as const), seq: fc.nat(30) }),
+  fc.record({ type: fc.constant("report_failed" as const), seq: fc.nat(30), random: fc.constant(0.5) }),
+  { weight: 3, arbitrary: fc.record({ type: fc.constant("launched" as const), id }) },
+  fc.record({ type: fc.constant("launch_failed" as const), id, startError: fc.constant(startError) }),
+  fc.record({ type: fc.constantFrom("refused", "signaled", "forgotten"), id }),
+  fc.record({ type: fc.constant("exited" as const), id, exit: fc.constantFrom(EXIT, null) }),
+  fc.record({ type: fc.constant("tree_gone" as const), id, killed: fc.boolean() }),
+  fc.record({ type: fc.constant("kill_failed" as const), id, error: fc.constant("lives") }),
+  fc.record({
+    type: fc.constant("output" as const),
+    id,
+    stream: fc.constantFrom("stdout", "stderr"),
+    size: fc.nat(2_000_000),
+  }),
+  fc.record({ type: fc.constant("probed" as const), ok: fc.boolean(), output: fc.constant("") }),
+  fc.constant<HostEvent>({ type: "tick" }),
+);
+
+const story = fc.array(fc.tuple(event, fc.nat(30_000)), { maxLength: 60 });
+
+/**
+ * Plays a story as a shell does: whatever report is due is sent, and the answers name the report in flight.
+ */
+function play(events: [HostEvent, number][], look: (state: HostState, now: number) => void): void {
+  let state = initialHost(["left/main/1.1"]);
+  let now = 0;
+  for (const [told, ms] of events) {
+    now += ms;
+    const { seq } = state.exchange;
+    const mine = told.type === "orders" || told.type === "report_failed" ? { ...told, seq } : told;
+    if (mine.type === "orders" && mine.orders.answers % 2 === 0)
+      mine.orders = { ...mine.orders, answers: seq };
+    state = hostMachine.apply(state, mine, now);
+    const due = hostMachine.due(state, now).find(({ kind }) => kind === "report");
+    if (due?.kind === "report") state = hostMachine.apply(state, { type: "report_sent", seq: due.seq }, now);
+    look(state, now);
+  }
+}
+
+test("time is asked for only where it will change something: a shell never spins", () => {
+  fc.assert(
+    fc.property(story, (events) => {
+      play(events, (state, now) => {
+        const ended = state.ending !== undefined && state.ending.by <= now;
+        if (!ended) expect(hostMachine.wakeAt(state) ?? Number.POSITIVE_INFINITY).toBeGreaterThan(now);
+      });
+    }),
+  );
+});
+
+test("the state is plain data: a copy of it owes the same", () => {
+  fc.assert(
+    fc.property(story, (events) => {
+      play(events, (state, now) => {
+        const copy: HostState = JSON.parse(JSON.stringify(state));
+        expect(hostMachine.due(copy, now)).toEqual(hostMachine.due(state, now));
+        expect(hostMachine.wakeAt(copy)).toBe(hostMachine.wakeAt(state));
+      });
+    }),
+  );
+});
+
+test("an attempt whose tree is gone stays gone: nothing starts, signals or kills it again", () => {
+  fc.assert(
+    fc.property(story, (events) => {
+      const gone = new Set<string>();
+      play(events, (state, now) => {
+        for (const which of gone) {
+          const attempt = state.attempts[which];
+          if (attempt === undefined) gone.delete(which);
+          else expect(attempt.treeGone).toBe(true);
+        }
+        for (const { id: which, treeGone } of Object.values(state.attempts)) if (treeGone) gone.add(which);
+        for (const message of hostMachine.due(state, now)) {
+          if (message.kind === "start" || message.kind === "signal" || message.kind === "kill_tree") {
+            expect(gone.has(message.id)).toBe(false);
+          }
+        }
+      });
+    }),
+  );
+});
+
+test("no attempt is started, or left without a kill, beyond the lease (rule R4)", () => {
+  fc.assert(
+    fc.property(story, (events) => {
+      play(events, (state, now) => {
+        if (state.leaseUntil === undefined || now < state.leaseUntil) return;
+        const due = hostMachine.due(state, now);
+        expect(due.some(({ kind }) => kind === "start")).toBe(false);
+        for (const { id: which, main, treeGone } of Object.values(state.attempts)) {
+          if (main === "waiting" || treeGone) continue;
+          expect(due.some((message) => message.kind === "kill_tree" && message.id === which)).toBe(true);
+        }
+      });
+    }),
+  );
+});

@@ -1,0 +1,207 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Bench, openBench, type RunningAgent, run } from "./support/bench.ts";
+
+const ID = "build-17/main/1.1";
+
+let bench: Bench;
+beforeEach(async () => {
+  bench = await openBench();
+});
+afterEach(async () => {
+  const { faults } = bench.plane;
+  await bench.close();
+  expect(faults).toEqual([]);
+});
+
+/** An agent with one attempt that has said that it is ready. */
+async function busyAgent(script = "echo ready; exec sleep 300"): Promise<RunningAgent> {
+  const agent = bench.start();
+  bench.plane.order([run(ID, ["sh", "-c", script])]);
+  await bench.plane.until("it says that it is ready", () => bench.plane.stored(ID).includes("ready"));
+  return agent;
+}
+
+describe("enrolling (host-protocol.md, Joining)", () => {
+  test("the secret is stored for nobody else before it is sent, and sent again after a crash", async () => {
+    let lost = 0;
+    bench.plane.override = ({ path }) => {
+      if (path !== "/v1/hosts/enroll" || lost > 0) return undefined;
+      lost += 1;
+      return { status: 503, body: { detail: "later" } };
+    };
+    const agent = bench.start({ DROVER_RESOURCES: '{"vcpus":4,"memoryBytes":8,"diskBytes":9,"gpus":1}' });
+    await bench.plane.until("the first try", () => lost === 1);
+    agent.child.kill("SIGKILL");
+    await agent.ended;
+    const secretFile = join(bench.stateDir, "secret");
+    const secret = readFileSync(secretFile, "utf8").trim();
+    expect(statSync(secretFile).mode & 0o777).toBe(0o600);
+    bench.start({ DROVER_RESOURCES: '{"vcpus":4,"memoryBytes":8,"diskBytes":9,"gpus":1}' });
+    const enrolled = await bench.plane.until("the second", () => bench.plane.enrolled[0]);
+    expect(enrolled).toMatchObject({ code: "the-code", secret, bootId: "boot-1", agent: { os: "linux" } });
+    expect(enrolled.resources).toEqual({ vcpus: 4, memoryBytes: 8, diskBytes: 9, gpus: 1 });
+  });
+
+  test.each([401, 403, 410])("a code that is refused with %i ends the agent", async (status) => {
+    bench.plane.override = () => ({ status, body: { code: "x", detail: "This code is over." } });
+    const agent = bench.start();
+    expect(await agent.ended).toEqual({ code: 3, signal: null });
+    expect(agent.stderr()).toContain("This code is over.");
+    expect(bench.plane.calls.length).toBe(1);
+  });
+
+  test("Retry-After is obeyed", async () => {
+    const at: number[] = [];
+    bench.plane.override = () => {
+      at.push(performance.now());
+      return at.length > 1 ? undefined : { status: 429, headers: { "retry-after": "1" } };
+    };
+    bench.start();
+    await bench.plane.until("the second try", () => at.length > 1);
+    expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(990);
+  });
+
+  test.each([
+    ["no URL", ["--state", "x"], "--url"],
+    ["a URL that is none", ["--url", "::", "--state", "x"], "--url"],
+    ["no state", ["--url", "http://127.0.0.1:1"], "--state"],
+    ["an unknown option", ["--urll", "x"], "--urll"],
+  ])("a command line with %s is explained", async (_, args, named) => {
+    const agent = bench.startWith(args);
+    expect((await agent.ended).code).toBe(2);
+    expect(agent.stderr()).toContain(named);
+  });
+});
+
+describe("a second start of the agent", () => {
+  test("joins with its secret and never starts an id twice; what was left is killed and gone", async () => {
+    const first = await busyAgent(`echo once >>${join(bench.dir, "count")}; echo ready; exec sleep 300`);
+    first.child.kill("SIGKILL");
+    await first.ended;
+    expect(bench.processes().length).toBeGreaterThan(0);
+    bench.start();
+    await bench.plane.until("it has joined", () => bench.plane.incarnation === 2);
+    await bench.plane.untilState(ID, "gone");
+    expect(bench.processes()).toEqual([]);
+    expect(readFileSync(join(bench.dir, "count"), "utf8")).toBe("once\n");
+    expect(bench.plane.enrolled.length).toBe(1);
+    bench.plane.order([]);
+    await bench.plane.until("it is forgotten", () => bench.plane.reports.at(-1)?.attempts.length === 0);
+    const data = join(bench.stateDir, "attempts", "build-17_main_1.1");
+    await expect.poll(() => existsSync(data), { timeout: 20_000 }).toBe(false);
+  });
+
+  test("makes the first one stale: that stops everything and exits", async () => {
+    const first = await busyAgent();
+    bench.plane.incarnation += 1;
+    expect((await first.ended).code).toBe(3);
+    expect(first.stderr()).toContain("a later start has joined");
+    expect(bench.processes()).toEqual([]);
+  });
+});
+
+describe("the exchange", () => {
+  test("the lease of a host that cannot report runs on; it reports again as soon as it can", async () => {
+    await busyAgent();
+    let refused = 0;
+    bench.plane.override = () => {
+      refused += 1;
+      return refused > 2 ? undefined : { status: 500, body: { detail: "a fault" } };
+    };
+    bench.plane.order([{ id: ID, want: "run" }]);
+    await bench.plane.until("it reports again", () => refused > 2 && bench.plane.attempt(ID));
+    expect(bench.plane.attempt(ID)?.state).toBe("running");
+  });
+
+  test("a clock that is wrong is corrected by the server's date", async () => {
+    const hourAgo = new Date(Date.now() + 3_600_000).toUTCString();
+    let shifted = 0;
+    bench.plane.override = ({ headers, path }) => {
+      if (!path.endsWith("/reports")) return undefined;
+      const ahead = Number(headers["webhook-timestamp"]) * 1_000 - Date.now() > 3_000_000;
+      if (ahead) shifted += 1;
+      return ahead ? { status: 409 } : { status: 401, headers: { date: hourAgo } };
+    };
+    bench.start();
+    await bench.plane.until("a call with the server's time", () => shifted > 0);
+  });
+
+  test("a report that another has taken the place of keeps its connection", async () => {
+    await busyAgent("echo ready; sleep 0.3; exit 4");
+    await bench.plane.untilState(ID, "exited");
+    bench.plane.order([]);
+    await bench.plane.until("it is forgotten", () => bench.plane.reports.at(-1)?.attempts.length === 0);
+    expect(bench.plane.connections).toBeLessThanOrEqual(2);
+  });
+
+  test("no report asks to be held for longer than the probe interval", async () => {
+    bench.plane.setup = { probe: { intervalMs: 300, boot: "true" } };
+    bench.start();
+    await bench.plane.until("several reports", () => bench.plane.reports.length > 4);
+    const waits = bench.plane.calls.flatMap(({ wait }) => (wait === null ? [] : [Number.parseInt(wait, 10)]));
+    expect(Math.max(...waits)).toBeLessThanOrEqual(300);
+  });
+});
+
+describe("the boot probe (host-protocol.md, Boot)", () => {
+  test("runs every interval until it has succeeded, and each outcome is reported", async () => {
+    const flag = join(bench.dir, "up");
+    const boot = `echo looking; test -e ${flag}`;
+    bench.plane.setup = { probe: { intervalMs: 50, boot } };
+    bench.start();
+    const failed = await bench.plane.until("a failure", () => bench.plane.reports.find(({ boot }) => boot));
+    expect(failed.boot).toEqual({ ok: false, output: "looking\n" });
+    writeFileSync(flag, "");
+    await bench.plane.until("a success", () => bench.plane.reports.some(({ boot }) => boot?.ok));
+    await bench.plane.until("silence after", () => bench.plane.reports.at(-1)?.boot === undefined);
+  });
+
+  test("does not wait for what it leaves running", async () => {
+    bench.plane.setup = { probe: { intervalMs: 10_000, boot: "sleep 300 & echo up" } };
+    bench.start();
+    const report = await bench.plane.until("its outcome", () => bench.plane.reports.find(({ boot }) => boot));
+    expect(report.boot).toEqual({ ok: true, output: "up\n" });
+  });
+});
+
+describe("the end of the agent", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)(
+    "%s: all attempts are stopped, that is told, then it exits",
+    async (signal) => {
+      const agent = await busyAgent();
+      agent.child.kill(signal);
+      expect((await agent.ended).code).toBe(0);
+      expect(bench.plane.attempt(ID)).toMatchObject({ state: "exited", exit: { signal: "SIGTERM" } });
+      expect(bench.processes()).toEqual([]);
+    },
+  );
+
+  test("powerOff: the same, by orders", async () => {
+    const agent = await busyAgent();
+    bench.plane.order([], { powerOff: true });
+    expect((await agent.ended).code).toBe(0);
+    expect(bench.processes()).toEqual([]);
+  });
+
+  test("a signal while it cannot join ends it at once", async () => {
+    bench.plane.override = () => ({ status: 503 });
+    const agent = bench.start();
+    await bench.plane.until("a try", () => bench.plane.calls.length > 0);
+    agent.child.kill("SIGTERM");
+    expect((await agent.ended).code).toBe(0);
+  });
+});
+
+test("an idle agent stays below 80 MB (architecture.md §9)", async () => {
+  const agent = bench.start();
+  await bench.plane.until(
+    "an idle host",
+    () => bench.plane.reports.some(({ boot }) => boot?.ok) && bench.plane.holds,
+  );
+  const status = readFileSync(`/proc/${agent.child.pid}/status`, "utf8");
+  const residentKiB = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]);
+  expect(residentKiB).toBeGreaterThan(0);
+  expect(residentKiB).toBeLessThan(80 * 1_024);
+});

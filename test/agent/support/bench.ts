@@ -1,0 +1,151 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import type { AttemptOrder } from "../../../src/schema/host.ts";
+import type { TaskSpec } from "../../../src/schema/run.ts";
+import { FakePlane } from "./fake-plane.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** An agent that runs. */
+export interface RunningAgent {
+  child: ChildProcess;
+  stderr: () => string;
+  ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+}
+
+/** A directory, a control plane, and agents on them. */
+export interface Bench {
+  dir: string;
+  stateDir: string;
+  plane: FakePlane;
+  /** Starts an agent; it may be the second one on the same state. */
+  start(env?: Record<string, string>): RunningAgent;
+  /** Calls the agent with these arguments alone. */
+  startWith(args: string[]): RunningAgent;
+  /** Pids of all living processes of this bench but the agents themselves. */
+  processes(): number[];
+  close(): Promise<void>;
+}
+
+/** Builds the agent as `scripts/build.mjs` does and opens a control plane for it. */
+export async function openBench(): Promise<Bench> {
+  mkdirSync(join(ROOT, ".cache"), { recursive: true });
+  const dir = mkdtempSync(join(ROOT, ".cache", "agent-"));
+  const file = join(dir, "drover-agent.mjs");
+  await build({
+    absWorkingDir: ROOT,
+    entryPoints: ["agent/main.ts"],
+    outfile: file,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    define: { DROVER_VERSION: '"0.0.0-test"' },
+    logLevel: "silent",
+  });
+  writeFileSync(join(dir, "code"), "the-code\n");
+  const plane = await new FakePlane().start();
+  const stateDir = join(dir, "state");
+  const marker = `DROVER_INSTANCE=${dir}`;
+  const agents: RunningAgent[] = [];
+  const startWith = (args: string[], env: Record<string, string> = {}): RunningAgent => {
+    const agent = startAgent([file, ...args], { DROVER_INSTANCE: dir, DROVER_BOOT_ID: "boot-1", ...env });
+    agents.push(agent);
+    return agent;
+  };
+  const usual = ["--url", plane.url, "--state", stateDir, "--code-file", join(dir, "code")];
+  return {
+    dir,
+    stateDir,
+    plane,
+    start: (env) => startWith(usual, env),
+    startWith,
+    processes: () => marked(marker, agents),
+    async close() {
+      await plane.close();
+      for (const { child } of agents) child.kill("SIGKILL");
+      await Promise.all(agents.map(({ ended }) => ended));
+      for (const pid of marked(marker, agents)) process.kill(pid, "SIGKILL");
+      rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+function startAgent(args: string[], env: Record<string, string>): RunningAgent {
+  const child = spawn(plainNode(), args, { env, stdio: ["ignore", "ignore", "pipe"] });
+  let stderr = "";
+  child.stderr?.on("data", (text) => {
+    stderr += text;
+  });
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
+    child.once("close", (code, signal) => resolve({ code, signal }));
+  });
+  return { child, stderr: () => stderr, ended };
+}
+
+let found: string | undefined;
+
+/** The Node 20 that a host has, if this machine has one; else the one that runs the tests. */
+function plainNode(): string {
+  found ??= (process.env.PATH ?? "")
+    .split(":")
+    .map((folder) => join(folder, "node"))
+    .filter((file) => !file.includes("node_modules") && existsSync(file))
+    .find((file) => execFileSync(file, ["--version"], { encoding: "utf8" }).startsWith("v20."));
+  return found ?? process.execPath;
+}
+
+function marked(marker: string, agents: RunningAgent[]): number[] {
+  const own = new Set(agents.map(({ child }) => child.pid));
+  return readdirSync("/proc")
+    .map(Number)
+    .filter((pid) => Number.isInteger(pid) && !own.has(pid) && isMarked(pid, marker));
+}
+
+function isMarked(pid: number, marker: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(marker);
+  } catch {
+    return false;
+  }
+}
+
+/** A task that runs `argv`. */
+export function task(argv: string[], more: Partial<TaskSpec> = {}): TaskSpec {
+  return {
+    name: "main",
+    argv,
+    env: {},
+    meta: {},
+    resources: { vcpus: 1, memoryBytes: 268_435_456, diskBytes: 0, gpus: 0 },
+    killTimeoutMs: 5_000,
+    killSignal: "SIGTERM",
+    ...more,
+  };
+}
+
+/** The order to run `argv`. */
+export function run(
+  id: string,
+  argv: string[],
+  more: Partial<TaskSpec> = {},
+  timeoutMs?: number,
+): AttemptOrder {
+  return { id, want: "run", task: task(argv, more), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+}
+
+/** The order to stop it. */
+export function stop(id: string, more: Partial<Extract<AttemptOrder, { want: "stop" }>> = {}): AttemptOrder {
+  return { id, want: "stop", signal: "SIGTERM", timeoutMs: 5_000, reason: "the test", ...more };
+}

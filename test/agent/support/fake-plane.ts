@@ -1,0 +1,231 @@
+import { createHmac } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
+import {
+  type AttemptOrder,
+  type AttemptReport,
+  EnrollRequest,
+  type HostSetup,
+  JoinRequest,
+  type Orders,
+  Report,
+  type StreamName,
+} from "../../../src/schema/host.ts";
+
+/** An answer to give in place of the ordinary one. */
+export interface Override {
+  status: number;
+  headers?: Record<string, string>;
+  body?: unknown;
+}
+
+/** One call as it came. */
+export interface Call {
+  path: string;
+  wait: string | null;
+  headers: IncomingMessage["headers"];
+  body: string;
+}
+
+type Check = () => void;
+
+/**
+ * A control plane for one host: it verifies signatures, checks each report by the schema, stores log bytes
+ * and holds answers, all as `host-protocol.md` says. Orders are set by the test.
+ */
+export class FakePlane {
+  url = "";
+  readonly calls: Call[] = [];
+  readonly reports: Report[] = [];
+  readonly enrolled: EnrollRequest[] = [];
+  /** What the host did that no host may do. Tests end by looking at it. */
+  readonly faults: string[] = [];
+  secret = "";
+  incarnation = 0;
+  revision = 0;
+  leaseMs = 1_800_000;
+  setup: Partial<HostSetup> = {};
+  orders: Partial<Orders> = {};
+  /** The answer to the last report is held: the host knows all that there is to know. */
+  holds = false;
+  /** How many connections the host has made. */
+  connections = 0;
+  /** Answers one call otherwise, if it says so. */
+  override: (call: Call) => Override | undefined = () => undefined;
+  readonly #stored = new Map<string, Buffer>();
+  readonly #checks = new Set<Check>();
+  #server: Server | undefined;
+
+  async start(): Promise<this> {
+    const server = createServer((request, response) => void this.#serve(request, response));
+    server.on("connection", () => {
+      this.connections += 1;
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    this.#server = server;
+    return this;
+  }
+
+  async close(): Promise<void> {
+    this.#server?.closeAllConnections();
+    await new Promise((resolve) => this.#server?.close(resolve));
+  }
+
+  /** New orders: what is said of attempts replaces what was said. */
+  order(attempts: AttemptOrder[], more: Partial<Orders> = {}): void {
+    this.holds = false;
+    this.revision += 1;
+    this.orders = { ...more, attempts };
+    this.#changed();
+  }
+
+  /** What the host last said of an attempt. */
+  attempt(id: string): AttemptReport | undefined {
+    return this.reports.at(-1)?.attempts.find((attempt) => attempt.id === id);
+  }
+
+  /** The bytes of a stream that were stored. */
+  stored(id: string, stream: StreamName = "stdout"): Buffer {
+    return this.#stored.get(`${id} ${stream}`) ?? Buffer.alloc(0);
+  }
+
+  /** Resolves with what `look` finds, as soon as it finds something. */
+  until<Found>(what: string, look: () => Found | undefined | false, timeoutMs = 20_000): Promise<Found> {
+    return new Promise((resolve, reject) => {
+      const check = () => {
+        const found = look();
+        if (found === undefined || found === false) return;
+        this.#checks.delete(check);
+        clearTimeout(late);
+        resolve(found);
+      };
+      const late = setTimeout(() => {
+        this.#checks.delete(check);
+        reject(new Error(`waited in vain for: ${what}. Last report: ${JSON.stringify(this.reports.at(-1))}`));
+      }, timeoutMs);
+      this.#checks.add(check);
+      check();
+    });
+  }
+
+  /** Resolves when the host says that the attempt is in this state. */
+  untilState(id: string, state: AttemptReport["state"]): Promise<AttemptReport> {
+    return this.until(`${id} is ${state}`, () => {
+      const attempt = this.attempt(id);
+      return attempt?.state === state && attempt;
+    });
+  }
+
+  /** Resolves when all bytes of the streams of an attempt are stored. */
+  untilStored(id: string): Promise<AttemptReport> {
+    return this.until(`the logs of ${id} are stored`, () => {
+      const attempt = this.attempt(id);
+      const sizeOf = (stream: StreamName) => attempt?.log?.[stream]?.size ?? 0;
+      const whole = (stream: StreamName) => this.stored(id, stream).length === sizeOf(stream);
+      return attempt?.state === "exited" && whole("stdout") && whole("stderr") && attempt;
+    });
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    const url = new URL(request.url ?? "", this.url);
+    const { headers } = request;
+    const body = Buffer.concat(parts).toString("utf8");
+    const call = { path: url.pathname, wait: url.searchParams.get("wait"), headers, body };
+    this.calls.push(call);
+    const answer = this.override(call) ?? (await this.#answer(call));
+    response.writeHead(answer.status, { "content-type": "application/json", ...answer.headers });
+    response.end(JSON.stringify(answer.body ?? { detail: `a refusal with status ${answer.status}` }));
+    this.#changed();
+  }
+
+  async #answer(call: Call): Promise<Override> {
+    if (call.path === "/v1/hosts/enroll") {
+      const request = EnrollRequest.parse(JSON.parse(call.body));
+      if (this.secret !== "" && this.secret !== request.secret) return { status: 409 };
+      this.secret = request.secret;
+      this.enrolled.push(request);
+      this.incarnation = 1;
+      return { status: 200, body: this.#setup() };
+    }
+    if (!this.#verify(call)) return { status: 401, body: { code: "bad_signature", detail: "bad signature" } };
+    if (call.path === "/v1/hosts/w-1/join") {
+      JoinRequest.parse(JSON.parse(call.body));
+      this.incarnation += 1;
+      return { status: 200, body: this.#setup() };
+    }
+    return this.#report(call);
+  }
+
+  async #report({ body, wait }: Call): Promise<Override> {
+    if (Buffer.byteLength(body) > MAX_REPORT_BYTES) this.faults.push("a report is larger than 1 MiB");
+    const report = Report.parse(JSON.parse(body));
+    if (report.incarnation !== this.incarnation) {
+      return { status: 409, body: { code: "stale_incarnation", detail: "a later start has joined" } };
+    }
+    const last = this.reports.at(-1);
+    if (last?.incarnation === report.incarnation && report.seq <= last.seq)
+      this.faults.push("seq does not grow");
+    if (!report.full) this.faults.push("a report by webhook is not full");
+    const heldMs = wait === null ? 0 : Number(/^(\d+)ms$/.exec(wait)?.[1] ?? Number.NaN);
+    this.holds = heldMs > 0 && this.revision === report.ordersSeen;
+    this.reports.push(report);
+    for (const attempt of report.attempts) this.#store(attempt);
+    this.#changed();
+    if (this.holds) await this.until("news", () => this.#hasNews(report), heldMs).catch(() => undefined);
+    return { status: 200, body: this.#orders(report.seq) };
+  }
+
+  #hasNews(report: Report): boolean {
+    return this.revision > report.ordersSeen || this.reports.at(-1) !== report;
+  }
+
+  #store({ id, log }: AttemptReport): void {
+    for (const [stream, piece] of Object.entries(log ?? {})) {
+      const key = `${id} ${stream}`;
+      const before = this.#stored.get(key) ?? Buffer.alloc(0);
+      const data = Buffer.from(piece.data ?? "", "base64");
+      if (piece.from > before.length) this.faults.push(`${key} has a hole at ${before.length}`);
+      const fresh = data.subarray(before.length - piece.from);
+      if (fresh.length > 0) this.#stored.set(key, Buffer.concat([before, fresh]));
+    }
+  }
+
+  #orders(answers: number): Orders {
+    const logs: Orders["logs"] = {};
+    for (const [key, bytes] of this.#stored) {
+      const [id = "", stream = ""] = key.split(" ");
+      logs[id] = { ...logs[id], [stream]: bytes.length };
+    }
+    const { incarnation, revision, leaseMs } = this;
+    const rest = { reportWithinMs: 10_000, attempts: [], logs, powerOff: false };
+    return { incarnation, revision, answers, leaseMs, ...rest, ...this.orders };
+  }
+
+  #setup(): HostSetup {
+    return {
+      worker: "w-1",
+      incarnation: this.incarnation,
+      reportUrl: `${this.url}/v1/hosts/w-1/reports`,
+      probe: { intervalMs: 10_000, boot: "true" },
+      leaseMs: this.leaseMs,
+      agent: { version: "0.0.0-test", sha256: "" },
+      ...this.setup,
+    };
+  }
+
+  #verify({ headers, body }: Call): boolean {
+    const [id, timestamp] = [headers["webhook-id"], headers["webhook-timestamp"]];
+    if (Math.abs(Number(timestamp) * 1_000 - Date.now()) > 5 * 60_000) return false;
+    const key = Buffer.from(this.secret.slice("whsec_".length), "base64");
+    const expected = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
+    return headers["webhook-signature"] === `v1,${expected}`;
+  }
+
+  #changed(): void {
+    for (const check of [...this.#checks]) check();
+  }
+}

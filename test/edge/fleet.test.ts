@@ -1,0 +1,173 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { MAX_REPORT_BYTES } from "../../src/core/limits.ts";
+import { workerOfCode } from "../../src/schema/host.ts";
+import { AGENT, createEdge, type Json } from "./support/edge.ts";
+import { ENROLL_REQUEST, POOL_CONFIG } from "./support/samples.ts";
+
+const signed = { "webhook-id": "m1", "webhook-timestamp": "1800000000", "webhook-signature": "v1,c2ln" };
+
+describe("pools", () => {
+  test("are created with 201 and changed with 200, with every default filled in", async () => {
+    const edge = createEdge();
+    expect(await edge.json(201, "PUT", "/v1/pools/big", POOL_CONFIG)).toMatchObject({ name: "big" });
+    expect(edge.pools.get("big")).toMatchObject({
+      ...POOL_CONFIG,
+      maxInstances: 64,
+      timeouts: { idle: "1m", lease: "30m" },
+      probe: { interval: "10s" },
+    });
+    await edge.json(200, "PUT", "/v1/pools/big", { ...POOL_CONFIG, maxInstances: 1 });
+    expect(edge.pools.get("big")).toMatchObject({ maxInstances: 1 });
+  });
+
+  test("are read one by one and all at once, by name", async () => {
+    const edge = createEdge("b", "a", "c");
+    expect((await edge.json(200, "GET", "/v1/pools/b")).name).toBe("b");
+    const { items, next } = await edge.json(200, "GET", "/v1/pools");
+    expect([items.map((pool: Json) => pool.name), next]).toEqual([["a", "b", "c"], null]);
+  });
+});
+
+describe("workers", () => {
+  test("are listed over all pools, or of one, or in some states", async () => {
+    const edge = createEdge("a", "b");
+    const ids = async (query: string) =>
+      (await edge.json(200, "GET", `/v1/workers${query}`)).items.map((worker: Json) => worker.id);
+    expect(await ids("")).toEqual(["b-w1", "a-w1"]);
+    expect(await ids("?pool=a")).toEqual(["a-w1"]);
+    expect(await ids("?state=booting")).toEqual([]);
+    expect(await ids("?state=booting&state=idle")).toEqual(["b-w1", "a-w1"]);
+  });
+
+  test("come in pages", async () => {
+    const edge = createEdge("a", "b", "c");
+    const first = await edge.json(200, "GET", "/v1/workers?limit=2");
+    expect(first.items).toHaveLength(2);
+    const second = await edge.json(200, "GET", `/v1/workers?limit=2&cursor=${first.next}`);
+    expect([second.items.length, second.next]).toEqual([1, null]);
+  });
+
+  test.each(["drain", "kill"])("take the order to %s, with or without a body", async (verb) => {
+    const edge = createEdge();
+    expect((await edge.json(200, "POST", `/v1/workers/w1/${verb}`)).id).toBe("w1");
+    expect((await edge.json(200, "POST", `/v1/workers/w1/${verb}`, {})).id).toBe("w1");
+    expect(edge.calls).toContain(`worker w1 ${verb}`);
+    await edge.json(404, "POST", `/v1/workers/nobody/${verb}`);
+  });
+
+  test("say what they are and why", async () => {
+    const edge = createEdge();
+    expect(await edge.json(200, "GET", "/v1/workers/w1")).toMatchObject({ id: "w1", state: "idle" });
+    expect(await edge.json(200, "GET", "/v1/workers/w1/why")).toMatchObject({ reason: { code: "idle" } });
+    expect(await edge.json(404, "GET", "/v1/workers/nobody/why")).toMatchObject({ code: "unknown_worker" });
+  });
+});
+
+describe("an abort", () => {
+  test("carries the reason and who asked", async () => {
+    const edge = createEdge();
+    edge.addRun("a");
+    const status = await edge.json(200, "POST", "/v1/runs/a/abort", { reason: "wrong branch" });
+    expect(status.abort).toEqual({ reason: "wrong branch", by: "admin" });
+    expect((await edge.json(200, "POST", "/v1/runs/a/abort")).abort).toEqual({ reason: "", by: "admin" });
+  });
+});
+
+describe("hosts (host-protocol.md)", () => {
+  test("enroll with the worker that their code names", async () => {
+    const edge = createEdge();
+    const headers = { "content-type": "application/json" };
+    const answer = await edge.send("POST", "/v1/hosts/enroll", headers, JSON.stringify(ENROLL_REQUEST));
+    expect([answer.status, await answer.json()]).toMatchObject([200, { worker: "default-w1" }]);
+    expect(edge.calls).toEqual(["worker default-w1 enroll"]);
+    expect(edge.enrolled).toEqual([ENROLL_REQUEST]);
+  });
+
+  const codes: [string, string | undefined][] = [
+    ["drvc_w1.1800000000.abc-_9", "w1"],
+    [`drvc_${"w".repeat(63)}.1.a`, "w".repeat(63)],
+    [`drvc_${"w".repeat(64)}.1.a`, undefined],
+    ["drvc_W1.1800000000.abc", undefined],
+    ["drvc_w1.1800000000.", undefined],
+    ["drvc_w1.soon.abc", undefined],
+    ["w1.1800000000.abc", undefined],
+    ["drvc_../x.1.a", undefined],
+    ["", undefined],
+  ];
+  test.each(codes)("the code %j names %j", (code, worker) => {
+    expect(workerOfCode(code)).toBe(worker);
+  });
+
+  test("what they sign reaches the worker byte for byte, with the headers", async () => {
+    const edge = createEdge();
+    const body = '{ "seq":1,\t"text":"\u00fc \u{1f600}" }\n';
+    for (const path of ["join", "reports"]) {
+      const answer = await edge.send("POST", `/v1/hosts/w1/${path}`, signed, body);
+      expect(answer.status).toBe(200);
+    }
+    const call = { id: "m1", timestamp: "1800000000", signature: "v1,c2ln", body };
+    expect(edge.signedCalls).toEqual([call, call]);
+  });
+
+  test("the answer to a report is held for 20 s at most", async () => {
+    const edge = createEdge();
+    await edge.send("POST", "/v1/hosts/w1/reports?wait=60s", signed, "{}");
+    expect(edge.longestWaitMs).toBe(20_000);
+  });
+
+  test("a report of exactly 1 MiB is taken", async () => {
+    const edge = createEdge();
+    const body = "x".repeat(MAX_REPORT_BYTES);
+    expect((await edge.send("POST", "/v1/hosts/w1/reports", signed, body)).status).toBe(200);
+    expect((await edge.send("POST", "/v1/hosts/w1/reports", signed, `${body}x`)).status).toBe(413);
+  });
+
+  test("every answer has a date, by which a host corrects its clock: refusals too", async () => {
+    const edge = createEdge();
+    for (const headers of [signed, {}]) {
+      const answer = await edge.send("POST", "/v1/hosts/w1/reports", headers, "{}");
+      expect(Date.parse(answer.headers.get("date") ?? "")).toBeGreaterThan(0);
+    }
+  });
+
+  test("need no token, and the token does not replace a signature", async () => {
+    const edge = createEdge();
+    expect((await edge.call("POST", "/v1/hosts/w1/reports", {})).status).toBe(401);
+  });
+});
+
+describe("what is open", () => {
+  test("the document, in whichever order its modules were loaded", async () => {
+    // This file loads the schemas before zod-openapi, as the Worker does.
+    expect((await createEdge().send("GET", "/openapi.json", {})).status).toBe(200);
+  });
+
+  test("the agent, with its digest", async () => {
+    const edge = createEdge();
+    const answer = await edge.send("GET", "/agent/drover-agent.mjs", {});
+    const text = await answer.text();
+    expect([answer.status, text]).toEqual([200, AGENT.source]);
+    expect(answer.headers.get("content-type")).toContain("text/javascript");
+    const digest = createHash("sha256").update(text).digest("base64");
+    expect(answer.headers.get("repr-digest")).toBe(`sha-256=:${digest}:`);
+    const etag = answer.headers.get("etag") ?? "";
+    const again = await edge.send("GET", "/agent/drover-agent.mjs", { "if-none-match": etag });
+    expect([again.status, await again.text()]).toEqual([304, ""]);
+    const sum = await edge.send("GET", "/agent/drover-agent.mjs.sha256", {});
+    expect(await sum.text()).toBe(`${AGENT.sha256}  drover-agent.mjs\n`);
+  });
+
+  test("health: the edge by itself, and readiness by the Registry", async () => {
+    const edge = createEdge();
+    expect((await edge.send("GET", "/healthz", {})).status).toBe(200);
+    expect(edge.calls).toEqual([]);
+    const ready = await edge.send("GET", "/readyz", {});
+    expect([ready.status, await ready.json()]).toEqual([200, { status: "ok", version: "1.2.3" }]);
+    edge.fault = () => {
+      throw Object.assign(new Error("x"), { overloaded: true });
+    };
+    expect((await edge.send("GET", "/readyz", {})).status).toBe(503);
+    expect((await edge.send("GET", "/healthz", {})).status).toBe(200);
+  });
+});

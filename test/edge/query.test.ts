@@ -1,0 +1,273 @@
+import { describe, expect, test } from "vitest";
+import { RUN_STATES } from "../../src/schema/run.ts";
+import { createEdge, type Edge, type Json } from "./support/edge.ts";
+
+/** One run in each state, with the state's name as id, each a second newer than the one before. */
+function edgeWithAllStates(): Edge {
+  const edge = createEdge();
+  for (const [bit, state] of RUN_STATES.entries()) {
+    edge.addRun(state, { state, submittedAt: `2026-11-21T08:30:0${bit}.000Z` });
+  }
+  return edge;
+}
+
+async function idsOf(edge: Edge, path: string): Promise<string[]> {
+  return (await edge.json(200, "GET", path)).items.map((run: { id: string }) => run.id);
+}
+
+describe("the state filter (api.md, States)", () => {
+  const cases: [string, string[]][] = [
+    ["state=unknown", ["unknown"]],
+    ["state=pending", ["pending"]],
+    ["state=done", ["timedout", "aborted", "failed", "complete", "unknown"]],
+    ["state=all", [...RUN_STATES].reverse()],
+    ["", [...RUN_STATES].reverse()],
+    ["state=121", ["timedout", "aborted", "failed", "complete", "unknown"]],
+    ["state=1", ["unknown"]],
+    ["state=2", ["pending"]],
+    ["state=64", ["timedout"]],
+    ["state=127", [...RUN_STATES].reverse()],
+    ["state=0", []],
+    ["state=6", ["running", "pending"]],
+    ["state=pending&state=complete", ["complete", "pending"]],
+    ["state=2&state=done", ["timedout", "aborted", "failed", "complete", "pending", "unknown"]],
+  ];
+  test.each(cases)("%s", async (query, expected) => {
+    expect(await idsOf(edgeWithAllStates(), `/v1/runs?${query}`)).toEqual(expected);
+  });
+
+  test("the body of a query takes names and numbers alike", async () => {
+    const body = { allRuns: true, states: ["pending", 64] };
+    const { items } = await edgeWithAllStates().json(200, "POST", "/v1/runs/query", body);
+    expect(items.map((run: Json) => run.id)).toEqual(["timedout", "pending"]);
+  });
+});
+
+describe("a query by ids (api.md, Query semantics)", () => {
+  test("1: any id that does not exist fails the whole query, and all such ids are named", async () => {
+    const edge = createEdge();
+    edge.addRun("a");
+    const problem = await edge.json(404, "GET", "/v1/runs?id=x&id=a&id=y&state=pending");
+    expect(problem).toMatchObject({ code: "unknown_run", runs: ["x", "y"], temporary: false });
+    const one = await edge.json(404, "POST", "/v1/runs/query", { runs: ["x"] });
+    expect(one).toMatchObject({ code: "unknown_run", runs: ["x"] });
+  });
+
+  test("2: matches come at once, in the order of the ids, each once", async () => {
+    const edge = edgeWithAllStates();
+    const ids = await idsOf(edge, "/v1/runs?id=failed&id=running&id=complete&id=failed&state=done&wait=60s");
+    expect(ids).toEqual(["failed", "complete"]);
+  });
+
+  test("3: otherwise it waits, and answers with all matches of that moment", async () => {
+    const edge = createEdge();
+    for (const id of ["a", "b", "c"]) edge.addRun(id);
+    const answer = idsOf(edge, "/v1/runs?id=a&id=b&id=c&state=done&wait=60s");
+    await expect.poll(() => edge.calls.filter((call) => call === "pool default wait")).toHaveLength(1);
+    edge.setState("b", "running");
+    edge.setState("c", "complete");
+    expect(await answer).toEqual(["c"]);
+  });
+
+  test("3: at the time-out the list is empty, and that is no error", async () => {
+    const edge = createEdge();
+    edge.addRun("a");
+    edge.addRun("b");
+    expect(await idsOf(edge, "/v1/runs?id=a&id=b&state=done&wait=20ms")).toEqual([]);
+    expect(await idsOf(edge, "/v1/runs?id=a&state=done&wait=20ms")).toEqual([]);
+  });
+
+  test("4: no ids and not `allRuns` matches nothing", async () => {
+    const edge = edgeWithAllStates();
+    expect(await edge.json(200, "POST", "/v1/runs/query", {})).toEqual({
+      items: [],
+      next: null,
+      service: [],
+    });
+    expect((await edge.json(200, "POST", "/v1/runs/query", { allRuns: true })).items).toHaveLength(7);
+  });
+
+  const hopeless: [string, string][] = [
+    ["an end that is another", "id=complete&state=failed"],
+    ["pending, of a run that runs", "id=running&state=pending"],
+    ["a label that the run has not", "id=pending&label=a:b"],
+    ["another pool", "id=pending&pool=other&state=done"],
+    ["nothing at all", "id=pending&state=0"],
+    ["nothing at all, of all runs", "state=0"],
+  ];
+  test.each(hopeless)("4: waiting for what can no longer come returns at once: %s", async (_name, query) => {
+    const edge = edgeWithAllStates();
+    edge.pools.set("other", undefined);
+    expect(await idsOf(edge, `/v1/runs?${query}&wait=60s`)).toEqual([]);
+    expect(edge.calls.filter((call) => call.endsWith(" wait"))).toEqual([]);
+  });
+
+  test("5: an id that the pool lacks is asked of its allocation", async () => {
+    const edge = createEdge();
+    edge.addRun("late", { state: "running" }).row = undefined;
+    expect(await idsOf(edge, "/v1/runs?id=late")).toEqual(["late"]);
+  });
+
+  test("5: an id that the pool has in a state that does not match is asked of its allocation", async () => {
+    const edge = createEdge();
+    const run = edge.addRun("lagging");
+    run.status = { ...run.status, state: "complete", exitCode: 3 };
+    const { items } = await edge.json(200, "GET", "/v1/runs?id=lagging&state=done");
+    expect(items).toMatchObject([{ id: "lagging", state: "complete", exitCode: 3 }]);
+  });
+
+  test("more ids than a call to a pool takes are all found", async () => {
+    const edge = createEdge();
+    const runs = Array.from({ length: 2_500 }, (_, index) => `r${index}`);
+    for (const id of runs) edge.addRun(id);
+    const { items } = await edge.json(200, "POST", "/v1/runs/query", { runs });
+    expect(items.map((run: Json) => run.id)).toEqual(runs);
+  });
+
+  test("no more than 32 allocations are asked at a time", async () => {
+    const edge = createEdge();
+    const runs = Array.from({ length: 200 }, (_, index) => `r${index}`);
+    let now = 0;
+    let most = 0;
+    for (const id of runs) edge.addRun(id).row = undefined;
+    const { allocation } = edge.objects;
+    edge.objects.allocation = (id) => {
+      const real = allocation(id);
+      return {
+        ...real,
+        read: async () => {
+          now += 1;
+          most = Math.max(most, now);
+          await new Promise((resolve) => setImmediate(resolve));
+          now -= 1;
+          return real.read();
+        },
+      };
+    };
+    expect((await edge.json(200, "POST", "/v1/runs/query", { runs })).items).toHaveLength(200);
+    expect(most).toBe(32);
+  });
+});
+
+describe("a list of all runs", () => {
+  test("waits until something matches", async () => {
+    const edge = createEdge("default", "other");
+    const answer = idsOf(edge, "/v1/runs?state=done&wait=60s");
+    await expect.poll(() => edge.calls.filter((call) => call.endsWith(" wait"))).toHaveLength(2);
+    edge.addRun("new", { pool: "other" });
+    edge.setState("new", "failed");
+    expect(await answer).toEqual(["new"]);
+  });
+
+  test("has the runs of one pool, or with a label, if asked for", async () => {
+    const edge = createEdge("default", "other");
+    edge.addRun("a", { labels: { team: "x", zone: "1" } });
+    edge.addRun("b", { labels: { team: "x" } });
+    edge.addRun("c", { pool: "other" });
+    expect(await idsOf(edge, "/v1/runs?pool=other")).toEqual(["c"]);
+    expect(await idsOf(edge, "/v1/runs?label=team:x")).toEqual(["b", "a"]);
+    expect(await idsOf(edge, "/v1/runs?label=team:x&label=zone:1")).toEqual(["a"]);
+    expect(await idsOf(edge, "/v1/runs?id=a&id=b&label=zone:1")).toEqual(["a"]);
+  });
+
+  test.each([1, 2, 3, 7, 1_000])(
+    "in pages of %i neither repeats nor skips a run of several pools",
+    async (limit) => {
+      const edge = createEdge("one", "three", "two");
+      const at = (second: number) => `2026-11-21T08:30:${String(second).padStart(2, "0")}.000Z`;
+      const pools = ["one", "two", "one", "three", "two", "one", "one", "two", "two", "three", "one"];
+      // Pairs share an instant, so that the id has to decide.
+      for (const [index, pool] of pools.entries()) {
+        edge.addRun(`r${String(index).padStart(2, "0")}`, { pool, submittedAt: at(index >> 1) });
+      }
+      const seen: string[] = [];
+      let cursor = "";
+      do {
+        const page = await edge.json(200, "GET", `/v1/runs?limit=${limit}${cursor}`);
+        expect(page.items.length).toBeLessThanOrEqual(limit);
+        seen.push(...page.items.map((run: Json) => run.id));
+        cursor = page.next === null ? "" : `&cursor=${page.next}`;
+        // A run that comes in meanwhile is newer than any page to come.
+        edge.addRun(`new${seen.length}`, { pool: "two", submittedAt: at(50) });
+      } while (cursor !== "");
+      const old = seen.filter((id) => !id.startsWith("new"));
+      expect(old).toEqual(pools.map((_, index) => `r${String(index).padStart(2, "0")}`).reverse());
+      expect(new Set(seen).size).toBe(seen.length);
+    },
+  );
+
+  test("the list of pools is asked for once in a while, and again after a pool was put here", async () => {
+    const edge = createEdge();
+    const asked = () => edge.calls.filter((call) => call === "registry pools").length;
+    await idsOf(edge, "/v1/runs");
+    await idsOf(edge, "/v1/runs");
+    expect(asked()).toBe(1);
+    const config = {
+      provider: { kind: "http", url: "http://x", secret: "s" },
+      instanceTypes: { a: { vcpus: 1, memory: 1 } },
+    };
+    await edge.json(201, "PUT", "/v1/pools/second", config);
+    const { service } = await edge.json(200, "GET", "/v1/runs");
+    expect(service.map((one: Json) => one.pool)).toEqual(["default", "second"]);
+    expect(asked()).toBe(2);
+  });
+});
+
+describe("service: how each pool that was asked is (scoot.md §2.3)", () => {
+  test("a pool that fails hides no other, and says so", async () => {
+    const edge = createEdge("broken", "default");
+    edge.addRun("a");
+    edge.fault = (call) => {
+      if (call.startsWith("pool broken")) throw Object.assign(new Error("x"), { durableObjectReset: true });
+    };
+    const { items, service } = await edge.json(200, "GET", "/v1/runs");
+    expect(items).toHaveLength(1);
+    expect(service).toMatchObject([
+      { pool: "broken", initialized: true, healthy: false, error: expect.stringMatching(/\S/) },
+      { pool: "default", initialized: true, healthy: true },
+    ]);
+    expect((await edge.json(200, "GET", "/v1/workers")).service).toEqual(service);
+    expect((await edge.json(200, "GET", "/v1/pools")).service).toEqual(service);
+  });
+
+  test("if all pools fail, so does the query", async () => {
+    const edge = createEdge();
+    edge.fault = (call) => {
+      if (call.startsWith("pool")) throw Object.assign(new Error("x"), { overloaded: true });
+    };
+    expect(await edge.json(503, "GET", "/v1/runs")).toMatchObject({ code: "unavailable", temporary: true });
+  });
+});
+
+test("`wait` is cut to 60 s", async () => {
+  const edge = createEdge();
+  edge.addRun("a", { state: "complete" });
+  await edge.json(200, "GET", "/v1/runs/a?wait=2h");
+  await edge.json(200, "POST", "/v1/runs/a/abort?wait=1d");
+  await edge.json(200, "GET", "/v1/runs/a/events?wait=61s");
+  expect(edge.longestWaitMs).toBe(60_000);
+});
+
+describe("GET /v1/runs/{id}", () => {
+  test("waits for an end if no state is named", async () => {
+    const edge = createEdge();
+    edge.addRun("a");
+    const answer = edge.json(200, "GET", "/v1/runs/a?wait=60s");
+    await expect.poll(() => edge.calls).toContain("allocation a wait");
+    edge.setState("a", "running");
+    edge.setState("a", "complete");
+    expect(await answer).toMatchObject({ id: "a", state: "complete" });
+  });
+
+  test("waits for the state that is named, and `0` means now", async () => {
+    const edge = createEdge();
+    edge.addRun("a");
+    expect(await edge.json(200, "GET", "/v1/runs/a?wait=0&state=running")).toMatchObject({
+      state: "pending",
+    });
+    const answer = edge.json(200, "GET", "/v1/runs/a?wait=60s&state=running");
+    await expect.poll(() => edge.calls).toContain("allocation a wait");
+    edge.setState("a", "running");
+    expect(await answer).toMatchObject({ state: "running" });
+  });
+});

@@ -1,0 +1,175 @@
+import { describe, expect, test } from "vitest";
+import { DroverError } from "../../src/core/errors.ts";
+import { MAX_BATCH_RUNS, MAX_SPEC_BYTES } from "../../src/core/limits.ts";
+import { NAME_PATTERN } from "../../src/schema/common.ts";
+import { createEdge, type Edge, type Json } from "./support/edge.ts";
+
+const argv = ["true"];
+const SPEC = { argv };
+
+function post(edge: Edge, body: unknown, key?: string): Promise<Response> {
+  return edge.call("POST", "/v1/runs", body, key === undefined ? {} : { "idempotency-key": key });
+}
+
+describe("one run", () => {
+  test("is answered with 201 and its status", async () => {
+    const edge = createEdge();
+    const answer = await post(edge, { argv, labels: { team: "x" } });
+    expect(answer.status).toBe(201);
+    expect(answer.headers.get("idempotency-replayed")).toBeNull();
+    const status: Json = await answer.json();
+    expect(status).toMatchObject({ state: "pending", labels: { team: "x" }, spec: { argv, priority: 50 } });
+    expect(edge.runs.has(status.id)).toBe(true);
+  });
+
+  test("gets an id that is a name and sorts by time", async () => {
+    const edge = createEdge();
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count += 1) {
+      ids.push((await edge.json(201, "POST", "/v1/runs", SPEC)).id);
+      // Ids of one millisecond have no order.
+      const now = Date.now();
+      await expect.poll(() => Date.now(), { interval: 1 }).toBeGreaterThan(now);
+    }
+    expect(ids).toEqual([...ids].sort());
+    for (const id of ids) expect(id).toMatch(NAME_PATTERN);
+  });
+
+  test("under a chosen id is found again, and clashes with another (409)", async () => {
+    const edge = createEdge();
+    expect((await post(edge, { argv, id: "mine" })).status).toBe(201);
+    edge.setState("mine", "running");
+    // The same, with the fields in another order.
+    const again = await post(edge, { id: "mine", argv });
+    expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([200, "true"]);
+    expect(await again.json()).toMatchObject({ id: "mine", state: "running" });
+    expect(await edge.json(409, "POST", "/v1/runs", { argv: ["false"], id: "mine" })).toMatchObject({
+      code: "run_exists",
+    });
+    // What is sent counts, not what it means: the default written out is another submission.
+    await edge.json(409, "POST", "/v1/runs", { argv, id: "mine", priority: 50 });
+    expect(edge.runs.size).toBe(1);
+  });
+
+  test("under a key is found again by the same body, and clashes with another (422)", async () => {
+    const edge = createEdge();
+    const first: Json = await (await post(edge, SPEC, "key 1")).json();
+    expect(first.id).toMatch(/^k-[0-9a-f]{32}$/);
+    const again = await post(edge, SPEC, "key 1");
+    expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([200, "true"]);
+    expect(await again.json()).toMatchObject({ id: first.id });
+    const other = await post(edge, { argv: ["false"] }, "key 1");
+    expect([other.status, await other.json()]).toMatchObject([422, { code: "idempotency_mismatch" }]);
+    expect((await post(edge, SPEC, "key 2")).status).toBe(201);
+    expect(edge.runs.size).toBe(2);
+  });
+
+  test("may have a spec of exactly 256 KiB as canonical JSON", async () => {
+    const edge = createEdge();
+    const empty = JSON.stringify({ argv: [""] }).length;
+    await edge.json(201, "POST", "/v1/runs", { argv: ["x".repeat(MAX_SPEC_BYTES - empty)] });
+    await edge.json(400, "POST", "/v1/runs", { argv: ["x".repeat(MAX_SPEC_BYTES - empty + 1)] });
+    // Bytes count, not characters.
+    await edge.json(400, "POST", "/v1/runs", { argv: ["ü".repeat((MAX_SPEC_BYTES - empty) / 2 + 1)] });
+  });
+
+  test("is taken with any parameter in its content type", async () => {
+    const edge = createEdge();
+    const headers = { "content-type": "application/json; charset=utf-8" };
+    expect((await edge.call("POST", "/v1/runs", SPEC, headers)).status).toBe(201);
+  });
+});
+
+describe("a batch", () => {
+  test("is answered in its order", async () => {
+    const edge = createEdge();
+    const runs = Array.from({ length: 100 }, (_, index) => ({ argv, id: `r${index}` }));
+    const { items } = await edge.json(201, "POST", "/v1/runs", { runs });
+    expect(items.map((run: Json) => run.id)).toEqual(runs.map((run) => run.id));
+  });
+
+  test("may have 1,000 runs, whose ids sort by their order", async () => {
+    const edge = createEdge();
+    const { items } = await edge.json(201, "POST", "/v1/runs", { runs: Array(MAX_BATCH_RUNS).fill(SPEC) });
+    const ids = items.map((run: Json) => run.id);
+    expect(new Set(ids).size).toBe(MAX_BATCH_RUNS);
+    expect(ids).toEqual([...ids].sort());
+  });
+
+  test("of one is a batch", async () => {
+    expect((await createEdge().json(201, "POST", "/v1/runs", { runs: [SPEC] })).items).toHaveLength(1);
+  });
+
+  test("is found again under its key, and another batch under it is 422", async () => {
+    const edge = createEdge();
+    const runs = [SPEC, { argv: ["false"] }, SPEC];
+    const first: Json = await (await post(edge, { runs }, "key")).json();
+    const again = await post(edge, { runs }, "key");
+    expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([200, "true"]);
+    expect(await again.json()).toEqual(first);
+    for (const other of [{ runs: runs.slice(0, 2) }, { runs: [...runs, SPEC] }, SPEC]) {
+      expect((await post(edge, other, "key")).status).toBe(422);
+    }
+    expect(edge.runs.size).toBe(3);
+  });
+
+  test("of which only a part could be stored is 503, and the same key completes it", async () => {
+    const edge = createEdge();
+    const runs = Array(50).fill(SPEC);
+    let submits = 0;
+    edge.fault = (call) => {
+      if (!call.endsWith("submit")) return;
+      submits += 1;
+      if (submits % 5 === 0)
+        throw new DroverError("not_acknowledged", "the pool was silent", { retryAfterMs: 2_000 });
+    };
+    const partly = await post(edge, { runs }, "key");
+    expect([partly.status, partly.headers.get("retry-after")]).toEqual([503, "2"]);
+    const problem: Json = await partly.json();
+    expect(problem).toMatchObject({ code: "not_acknowledged", temporary: true });
+    expect(problem.detail).toContain("40 of 50 runs are stored");
+    expect(problem.stored).toHaveLength(40);
+    expect(problem.errors).toHaveLength(10);
+    expect(problem.errors[0]).toMatchObject({ pointer: expect.stringMatching(/^\/runs\/\d+$/) });
+    edge.fault = () => undefined;
+    const complete = await post(edge, { runs }, "key");
+    expect(complete.status).toBe(201);
+    const { items }: Json = await complete.json();
+    expect(items).toHaveLength(50);
+    expect(edge.runs.size).toBe(50);
+  });
+
+  test("that is refused in the middle stops there, and says what is stored", async () => {
+    const edge = createEdge();
+    const runs = Array.from({ length: 1_000 }, (_, index) => ({
+      argv,
+      pool: index === 40 ? "nowhere" : "default",
+    }));
+    const problem = await edge.json(404, "POST", "/v1/runs", { runs });
+    expect(problem).toMatchObject({ code: "unknown_pool", temporary: false });
+    expect(problem.errors).toMatchObject([{ pointer: "/runs/40" }]);
+    expect(problem.stored.sort()).toEqual([...edge.runs.keys()].sort());
+    expect(edge.runs.size).toBeLessThan(100);
+  });
+
+  test("that is refused stops at once and names the run", async () => {
+    const edge = createEdge();
+    const runs = Array.from({ length: 1_000 }, () => ({ argv, pool: "nowhere" }));
+    const problem = await edge.json(404, "POST", "/v1/runs", { runs });
+    expect(problem).toMatchObject({ code: "unknown_pool", temporary: false });
+    expect(problem.errors[0].pointer).toBe("/runs/0");
+    expect(edge.calls.filter((call) => call.endsWith("submit"))).toHaveLength(1);
+    expect(edge.runs.size).toBe(0);
+  });
+
+  test("that meets a full queue is 429 if nothing is stored, with Retry-After", async () => {
+    const edge = createEdge();
+    edge.fault = (call) => {
+      if (call.endsWith("submit"))
+        throw new DroverError("busy", "the queue is full", { retryAfterMs: 1_500 });
+    };
+    const answer = await post(edge, { runs: [SPEC, SPEC] });
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "2"]);
+    expect(await answer.json()).toMatchObject({ code: "busy", temporary: true, retryAfterMs: 1_500 });
+  });
+});

@@ -1,0 +1,197 @@
+import { MAX_SPEC_BYTES } from "../../../src/core/limits.ts";
+import { POOL_CONFIG } from "./samples.ts";
+
+/** A request that must be refused, whatever is stored, and how. */
+export interface BadRequest {
+  name: string;
+  method: string;
+  path: string;
+  headers?: Record<string, string>;
+  /** Text is sent as it is, bytes too, anything else as JSON. */
+  body?: unknown;
+  /** Without it the request carries no token. */
+  anonymous?: boolean;
+  status: number;
+  code: string;
+  /** Where the first error is said to be, and a part of what is said of it. */
+  pointer?: string;
+  detail?: string;
+}
+
+const invalid = { status: 400, code: "invalid_request" };
+
+function post(name: string, body: unknown, pointer: string, detail: string): BadRequest {
+  return { name, method: "POST", path: "/v1/runs", body, ...invalid, pointer, detail };
+}
+
+function get(name: string, path: string, pointer: string, detail: string): BadRequest {
+  return { name, method: "GET", path, ...invalid, pointer, detail };
+}
+
+function put(name: string, over: object, pointer: string, detail: string): BadRequest {
+  const body = { ...POOL_CONFIG, ...over };
+  return { name, method: "PUT", path: "/v1/pools/other", body, ...invalid, pointer, detail };
+}
+
+const argv = ["true"];
+
+const SPECS: BadRequest[] = [
+  post("no command", {}, "/argv", "must be a list of strings"),
+  post("an empty command", { argv: [] }, "/argv", "must name a command"),
+  post("a command without a name", { argv: [""] }, "/argv", "must begin with the name of a command"),
+  post("a command as text", { argv: "make test" }, "/argv", "must be a list of strings"),
+  post("an argument that is a number", { argv: ["sleep", 5] }, "/argv/1", "must be a string, not a number"),
+  post("an argument with a NUL", { argv: ["a\0b"] }, "/argv/0", "NUL"),
+  post("a number as duration", { argv, timeout: 30 }, "/timeout", "duration in quotes"),
+  post("a negative duration", { argv, timeout: "-5s" }, "/timeout", "not negative"),
+  post("an overflowing duration", { argv, timeout: "99999999999d" }, "/timeout", "at most 100 years"),
+  post("a time-out of nothing", { argv, timeout: "0s" }, "/timeout", "longer than"),
+  post("an unknown field", { argv, comand: 1 }, "/comand", "is not known; there is id, argv, pool"),
+  post(
+    "an unknown field inside",
+    { argv, resources: { cpus: 1 } },
+    "/resources/cpus",
+    "there is vcpus, memory",
+  ),
+  post("a field of a later version", { argv, restart: {} }, "/restart", "is not supported yet"),
+  post("the long form", { tasks: [] }, "/argv", "must be a list of strings"),
+  post("an id with odd characters", { argv, id: "Üx/.." }, "/id", "lower-case letters"),
+  post("an id of 64 characters", { argv, id: "a".repeat(64) }, "/id", "1 to 63"),
+  post("a pool with odd characters", { argv, pool: "a b" }, "/pool", "lower-case letters"),
+  post("a priority of 0", { argv, priority: 0 }, "/priority", "at least 1"),
+  post("a priority of 101", { argv, priority: 101 }, "/priority", "at most 100"),
+  post("a fraction as priority", { argv, priority: 1.5 }, "/priority", "whole number"),
+  post("a label that is a number", { argv, labels: { a: 1 } }, "/labels/a", "must be a string"),
+  post("a variable with an odd name", { argv, env: { "A=B": "1" } }, "/env/A=B", "letters, digits"),
+  post(
+    "a pointer that needs escapes",
+    { argv, labels: { "a/b~c": 1 } },
+    "/labels/a~1b~0c",
+    "must be a string",
+  ),
+  post("a directory that climbs out", { argv, dir: "a/../../b" }, "/dir", "lead out of"),
+  post("a size that is none", { argv, resources: { memory: "much" } }, "/resources/memory", "512MiB"),
+  post("a negative size", { argv, resources: { disk: -1 } }, "/resources/disk", "at least 0"),
+  post("an unknown signal", { argv, killSignal: "SIGFOO" }, "/killSignal", "must be one of SIGHUP"),
+  post("half of a surrogate pair", { argv: ["\ud800"] }, "", "not valid Unicode"),
+  post("100,000 arguments", { argv: Array(100_000).fill("xxx") }, "", "at most 256KiB as JSON"),
+  post("100,000 wrong arguments", { argv: Array(100_000).fill(1) }, "/argv/0", "must be a string"),
+  post("a spec one byte too large", { argv: ["x".repeat(MAX_SPEC_BYTES - 12)] }, "", "at most 256KiB"),
+  post("null", null, "", "must be an object"),
+  post("a list", [{ argv }], "", "must be an object"),
+];
+
+const BATCHES: BadRequest[] = [
+  post("an empty batch", { runs: [] }, "/runs", "at least 1 entry"),
+  post("a batch of 1,001", { runs: Array(1_001).fill({ argv }) }, "/runs", "at most 1000 entries"),
+  post("a batch that is no list", { runs: {} }, "/runs", "must be a list"),
+  post("both forms at once", { runs: [{ argv }], argv }, "/runs", "is not known; there is id, argv"),
+  post("one bad run among good ones", { runs: [{ argv }, { argv: [] }] }, "/runs/1/argv", "must name"),
+  post("a later field in a batch", { runs: [{ argv, stdin: "x" }] }, "/runs/0/stdin", "not supported yet"),
+  post(
+    "one id twice",
+    {
+      runs: [
+        { argv, id: "a" },
+        { argv, id: "a" },
+      ],
+    },
+    "/runs/1/id",
+    "used twice",
+  ),
+  {
+    ...post("a key beside an id", { argv, id: "mine" }, "/id", "cannot be chosen together"),
+    headers: { "idempotency-key": "k1" },
+  },
+  {
+    ...post("a key that is too long", { argv }, "idempotency-key:", "1 to 255"),
+    headers: { "idempotency-key": "k".repeat(256) },
+  },
+];
+
+const QUERIES: BadRequest[] = [
+  get("an unknown parameter", "/v1/runs?stat=done", "?stat", "is not known; there is id, state"),
+  get("a parameter where there are none", "/v1/pools?x=1", "?x", "there are none here"),
+  get("an unknown state", "/v1/runs?state=finished", "?state", "must be one of unknown, pending"),
+  get("one unknown state of two", "/v1/runs?state=done&state=x", "?state", "must be one of"),
+  get("a bit set above 127", "/v1/runs?state=128", "?state", "bit set from 0 to 127"),
+  get("a negative bit set", "/v1/runs?state=-1", "?state", "bit set from 0 to 127"),
+  get("a wait without a unit", "/v1/runs?wait=30", "?wait", "must be a duration"),
+  get("a negative wait", "/v1/runs?wait=-1s", "?wait", "not negative"),
+  get("a limit of 0", "/v1/runs?limit=0", "?limit", "from 1 to 1000"),
+  get("a limit of 1001", "/v1/runs?limit=1001", "?limit", "from 1 to 1000"),
+  get("a cursor that is none", "/v1/runs?cursor=abc", "?cursor", "`next` of an earlier answer"),
+  get("a cursor beside ids", "/v1/runs?id=a&cursor=eyJhdCI6IiIsImlkIjoiIn0", "?cursor", "together with ids"),
+  get("an id with odd characters", "/v1/runs?id=A", "?id", "lower-case letters"),
+  get("a label without a value", "/v1/runs?label=team", "?label", "team:x"),
+  get("a label twice", "/v1/runs?label=a:1&label=a:2", "?label", "only once"),
+  get("a path with odd characters", "/v1/runs/..%2Fx", "{id}", "lower-case letters"),
+  get("an unknown worker state", "/v1/workers?state=busy", "?state", "must be one of unknown, booting"),
+  get("an event number that is none", "/v1/runs/a/events?after=x", "?after", "number of an event"),
+  get("a stream that is none", "/v1/runs/a/logs/main/stdin", "{stream}", "must be one of stdout, stderr"),
+  get("a task with odd characters", "/v1/runs/a/logs/M/stdout", "{task}", "name of a task"),
+  get("a tail of nothing", "/v1/runs/a/logs/main/stdout?tail=0", "?tail", "one byte or more"),
+  get("a follow that is no flag", "/v1/runs/a/logs/main/stdout?follow=x", "?follow", "must be one of 0, 1"),
+  get("an attempt that is none", "/v1/runs/a/logs/main/stdout?attempt=0", "?attempt", "end of an attempt"),
+  {
+    ...get("a range backwards", "/v1/runs/a/logs/main/stdout", "Range:", "one range of bytes"),
+    headers: { range: "bytes=5-2" },
+  },
+  {
+    ...get("two ranges", "/v1/runs/a/logs/main/stdout", "Range:", "one range of bytes"),
+    headers: { range: "bytes=0-1,4-5" },
+  },
+  {
+    ...get("a range beside a tail", "/v1/runs/a/logs/main/stdout?tail=5", "?tail", "together with a Range"),
+    headers: { range: "bytes=0-1" },
+  },
+  {
+    ...get("an event id that is none", "/v1/runs/a/events", "last-event-id:", "number of an event"),
+    headers: { "last-event-id": "x" },
+  },
+];
+
+const QUERY_BODIES: BadRequest[] = [
+  ["an unknown field", { run: [] }, "/run", "is not known; there is runs"],
+  ["a bit set above 127", { runs: ["a"], states: [128] }, "/states/0", "at most 127"],
+  ["an unknown state", { runs: ["a"], states: ["finished"] }, "/states/0", "must be one of"],
+  ["10,001 ids", { runs: Array(10_001).fill("a") }, "/runs", "at most 10000 entries"],
+  ["a number as wait", { runs: ["a"], wait: 5 }, "/wait", "duration in quotes"],
+].map(([name, body, pointer, detail]) => ({
+  ...post(`a query with ${name}`, body, String(pointer), String(detail)),
+  path: "/v1/runs/query",
+}));
+
+const POOLS: BadRequest[] = [
+  put("no provider", { provider: undefined }, "/provider", "is required"),
+  put(
+    "an unknown provider",
+    { provider: { kind: "aws", url: "http://x", secret: "s" } },
+    "/provider/kind",
+    "http",
+  ),
+  put(
+    "a provider without a URL",
+    { provider: { kind: "http", secret: "s", url: "x" } },
+    "/provider/url",
+    "URL",
+  ),
+  put("no instance type", { instanceTypes: {} }, "/instanceTypes", "at least one"),
+  put(
+    "a type with an odd name",
+    { instanceTypes: { "A!": { vcpus: 1, memory: 1 } } },
+    "/instanceTypes/A!",
+    "name",
+  ),
+  put("a type without memory", { instanceTypes: { a: { vcpus: 1 } } }, "/instanceTypes/a/memory", "bytes"),
+  put("a lease that is too short", { timeouts: { lease: "1m" } }, "/timeouts/lease", "at least 2m"),
+  put("a number as time-out", { timeouts: { idle: 60 } }, "/timeouts/idle", "duration in quotes"),
+  put("an unknown field", { maxInstance: 3 }, "/maxInstance", "is not known; there is provider"),
+  put("a later field", { priceFactor: 2 }, "/priceFactor", "is not supported yet"),
+  put("a later field inside", { timeouts: { maxKill: "1h" } }, "/timeouts/maxKill", "is not supported yet"),
+  put("a negative number", { minInstances: -1 }, "/minInstances", "at least 0"),
+  { ...put("a name with odd characters", {}, "{name}", "lower-case letters"), path: "/v1/pools/A_B" },
+];
+
+/** What is wrong in a field: of a spec, of a query, of a pool's configuration. */
+export const BAD_FIELDS: BadRequest[] = [...SPECS, ...BATCHES, ...QUERIES, ...QUERY_BODIES, ...POOLS];

@@ -1,0 +1,61 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { up } from "../../../local/up.ts";
+import type { Json, Send } from "./edge.ts";
+
+/** The built Worker with its objects, a cloud and machines, as `drover up` runs them, reached over HTTP. */
+export interface Server {
+  url: string;
+  token: string;
+  send: Send;
+  /** Sends with the token, and JSON if there is a body. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** The same, for the JSON of an answer that must have this status. */
+  json(
+    status: number,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Json>;
+  /** Ends everything and removes what it kept. */
+  stop(): Promise<void>;
+}
+
+/** Starts a server with a state directory of its own inside the checkout. */
+export async function startServer(): Promise<Server> {
+  const cache = join(import.meta.dirname, "../../../.cache");
+  mkdirSync(cache, { recursive: true });
+  const stateDir = mkdtempSync(join(cache, "edge-"));
+  const drover = await up({ stateDir });
+  const { url, token } = drover;
+  const send: Send = (method, path, headers, body) =>
+    fetch(`${url}${path}`, {
+      method,
+      headers,
+      body,
+      ...(body instanceof ReadableStream ? { duplex: "half" as const } : {}),
+    });
+  const call: Server["call"] = (method, path, body, headers = {}) => {
+    const auth = { authorization: `Bearer ${token}` };
+    if (body === undefined) return send(method, path, { ...auth, ...headers });
+    const type = { "content-type": "application/json" };
+    return send(method, path, { ...auth, ...type, ...headers }, JSON.stringify(body));
+  };
+  return {
+    url,
+    token,
+    send,
+    call,
+    async json(status, method, path, body, headers) {
+      const answer = await call(method, path, body, headers);
+      const text = await answer.text();
+      if (answer.status !== status) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
+      return JSON.parse(text);
+    },
+    async stop() {
+      await drover.stop();
+      rmSync(stateDir, { recursive: true, force: true });
+    },
+  };
+}

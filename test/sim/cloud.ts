@@ -1,0 +1,136 @@
+import type { CreateAnswer, CreateWorker, DestroyAnswer, ListAnswer } from "../../src/core/messages.ts";
+import { POOL_TAG, WORKER_TAG } from "../../src/core/pool/workers.ts";
+import type { Instance } from "../../src/schema/provider.ts";
+import type { World } from "./world.ts";
+
+/** How old a listing of this cloud may be, compared with its own acts. */
+export const LIST_CONSISTENCY_MS = 10_000;
+
+/** A call whose caller has given up takes effect within this time, or never. */
+const SLOWEST_CREATE_MS = 50_000;
+
+/** A machine that was missing is not missing again for some time: that would be no lie any more, but chance. */
+const BETWEEN_OMISSIONS_MS = 300_000;
+
+interface Machine {
+  instance: Instance;
+  bornAt: number;
+  endedAt: number | undefined;
+  /** Until when listings miss it; and from when on they may again. */
+  missedUntil: number;
+  missableFrom: number;
+}
+
+/** What a machine of this cloud runs: set by the simulation. */
+export interface Boot {
+  boot(worker: string, instance: string): void;
+  end(instance: string, why: string): void;
+}
+
+/**
+ * A cloud that lies as clouds do: it loses answers, refuses, lists late, misses what exists, and destroys with delay or
+ * not at all. What it keeps is its word on consistency: nothing is missing for longer than the window.
+ */
+export class Cloud {
+  readonly #world: World;
+  readonly #boot: Boot;
+  readonly #machines = new Map<string, Machine>();
+
+  constructor(world: World, boot: Boot) {
+    this.#world = world;
+    this.#boot = boot;
+  }
+
+  /** The machines that exist now, by their workers. */
+  *living(): Generator<{ worker: string; id: string }> {
+    for (const [worker, machine] of this.#machines) {
+      if (machine.endedAt === undefined) yield { worker, id: machine.instance.id };
+    }
+  }
+
+  async create(intent: CreateWorker): Promise<CreateAnswer> {
+    const world = this.#world;
+    const { worker } = intent;
+    const known = this.#machines.get(worker);
+    if (known !== undefined) return { kind: "created", instance: known.instance };
+    if (world.strikes("refusedCreate")) {
+      world.tell(worker, "the cloud refuses to create its machine");
+      return { kind: "failed", failure: { class: "capacity", text: "no capacity" } };
+    }
+    if (!world.strikes("lostCreate")) return { kind: "created", instance: this.#make(intent) };
+    const slow = world.chance.chance(0.5);
+    world.tell(worker, `the answer to its create call is lost${slow ? ", which takes effect late" : ""}`);
+    world.time.after(slow ? world.chance.between(1, SLOWEST_CREATE_MS) : 0, () => void this.#make(intent));
+    return { kind: "failed", failure: { class: "temporary", text: "connection reset" } };
+  }
+
+  #make(intent: CreateWorker): Instance {
+    const world = this.#world;
+    const { worker } = intent;
+    const known = this.#machines.get(worker);
+    if (known !== undefined) return known.instance;
+    const instance: Instance = {
+      id: `i-${worker}`,
+      name: worker,
+      address: null,
+      state: "running",
+      instanceType: intent.instanceType,
+      tags: { [WORKER_TAG]: worker, [POOL_TAG]: intent.pool },
+      createdAt: String(world.now),
+    };
+    this.#machines.set(worker, {
+      instance,
+      bornAt: world.now,
+      endedAt: undefined,
+      missedUntil: 0,
+      missableFrom: 0,
+    });
+    world.tell(worker, `the cloud creates ${instance.id}`);
+    this.#boot.boot(worker, instance.id);
+    return instance;
+  }
+
+  async list(): Promise<ListAnswer> {
+    const { now: beganAt } = this.#world;
+    const items: Instance[] = [];
+    for (const [worker, machine] of this.#machines) {
+      const young = beganAt - machine.bornAt < LIST_CONSISTENCY_MS && !this.#world.quiet;
+      if (young && this.#world.chance.chance(0.5)) continue;
+      if (machine.endedAt !== undefined && beganAt - machine.endedAt >= LIST_CONSISTENCY_MS) continue;
+      if (machine.endedAt === undefined && this.#misses(worker, machine)) continue;
+      items.push(machine.instance);
+    }
+    return { kind: "listed", beganAt, items };
+  }
+
+  /** A machine that exists can be missing from all listings for a time, which is shorter than the consistency window. */
+  #misses(worker: string, machine: Machine): boolean {
+    const { now, chance } = this.#world;
+    if (now >= machine.missableFrom && this.#world.strikes("omission")) {
+      machine.missedUntil = now + chance.between(1, LIST_CONSISTENCY_MS - 1);
+      machine.missableFrom = now + BETWEEN_OMISSIONS_MS;
+      this.#world.tell(worker, "a listing misses its machine");
+    }
+    return now < machine.missedUntil;
+  }
+
+  async destroy(worker: string): Promise<DestroyAnswer> {
+    const machine = this.#machines.get(worker);
+    if (machine === undefined || machine.endedAt !== undefined) return { kind: "asked" };
+    if (this.#world.strikes("idleDestroy")) {
+      this.#world.tell(worker, "the cloud says that it destroys the machine, and does nothing");
+      return { kind: "asked" };
+    }
+    this.#world.time.after(this.#world.chance.between(10, 5_000), () => this.end(worker, "it is destroyed"));
+    return { kind: "asked" };
+  }
+
+  /** A machine ends: destroyed, or by itself. */
+  end(worker: string, why: string): void {
+    const machine = this.#machines.get(worker);
+    if (machine === undefined || machine.endedAt !== undefined) return;
+    machine.endedAt = this.#world.now;
+    machine.instance = { ...machine.instance, state: "terminated" };
+    this.#boot.end(machine.instance.id, why);
+  }
+}

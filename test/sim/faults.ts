@@ -1,0 +1,36 @@
+/** What can go wrong, each with how often. A fault that is left out of `on` never happens: so a story is shortened. */
+export const FAULTS = {
+  /** A request, or its reply, is lost. */
+  loss: 0.04,
+  /** A request is delivered twice. */
+  doubling: 0.04,
+  /** A message takes up to 20 s instead of some milliseconds, so that others overtake it. */
+  delay: 0.03,
+  /** An object's process dies in a commit: with half a chance before it, so that nothing is stored. */
+  crash: 0.01,
+  /** A host is cut off for some minutes. */
+  partition: 0.3,
+  /** A host's agent is killed and started again. */
+  agentRestart: 0.2,
+  /** A machine dies. */
+  machineDeath: 0.15,
+  /** A create call makes the machine, and its answer is lost. */
+  lostCreate: 0.15,
+  /** A create call is refused. */
+  refusedCreate: 0.1,
+  /** Listings miss an instance that exists, for less than the consistency window. */
+  omission: 0.1,
+  /** A destroy call does nothing. */
+  idleDestroy: 0.2,
+  /** A machine never reports. */
+  deadBoot: 0.1,
+  /** An alarm is never delivered. */
+  lostAlarm: 0.01,
+  /** An operator drains a worker. */
+  drain: 0.15,
+  /** A host's clock is up to 1 % off. */
+  drift: 1,
+} as const;
+
+export type Fault = keyof typeof FAULTS;
+export const ALL_FAULTS = Object.keys(FAULTS) as Fault[]; // the keys are the faults

@@ -1,0 +1,257 @@
+import {
+  type HostEvent,
+  type HostMessage,
+  type HostState,
+  hostMachine,
+  initialHost,
+} from "../../agent/core/host.ts";
+import {
+  type AttemptParts,
+  type HostSetup,
+  type Orders,
+  parseAttemptId,
+  type Report,
+} from "../../src/schema/host.ts";
+import type { World } from "./world.ts";
+
+/** How the host reaches its worker, over the network of the simulation. */
+export interface ControlPlane {
+  enroll(): Promise<HostSetup>;
+  join(): Promise<HostSetup>;
+  report(report: Report, waitMs: number): Promise<Orders | "stale">;
+}
+
+/** What a simulated command does: it is written into its arguments. */
+export interface Behavior {
+  durationMs: number;
+  exitCode: number;
+  ignoresTerm: boolean;
+}
+
+/** One process tree on one machine. */
+export interface Process extends AttemptParts {
+  id: string;
+  worker: string;
+  vcpus: number;
+  alive: boolean;
+  exit: { code: number | null; signal: string | null } | null;
+}
+
+const AGENT_RESTART_MS = 3_000;
+const RETRY_MS = 5_000;
+
+/** A machine with the real agent's decisions on it, and fake processes. Its clock runs on its own. */
+export class Host {
+  readonly worker: string;
+  readonly processes = new Map<string, Process>();
+  readonly #world: World;
+  readonly #plane: ControlPlane;
+  readonly #onStart: (process: Process) => void;
+  readonly #rate: number;
+  readonly #bornAt: number;
+  /** What lies on the machine's disk: the ids that were ever started or killed, and whether it has enrolled. */
+  readonly #everStarted = new Set<string>();
+  #enrolled = false;
+  #state: HostState = initialHost();
+  #inFlight = new Set<string>();
+  #reportSeq = 0;
+  #agentLife = 0;
+  #agentRuns = true;
+  #wakeAt = Number.POSITIVE_INFINITY;
+  cutOffUntil = 0;
+  dead = false;
+
+  constructor(world: World, worker: string, plane: ControlPlane, onStart: (process: Process) => void) {
+    this.#world = world;
+    this.worker = worker;
+    this.#plane = plane;
+    this.#onStart = onStart;
+    this.#bornAt = world.now;
+    const drift = world.chance.between(-100, 100) / 10_000;
+    this.#rate = world.strikes("drift") ? 1 + drift : 1;
+  }
+
+  get #localNow(): number {
+    return (this.#world.now - this.#bornAt) * this.#rate;
+  }
+
+  /** Starts the agent: it enrolls, or joins again, and then lives by its machine. */
+  async startAgent(): Promise<void> {
+    const life = this.#agentLife;
+    while (!this.dead && life === this.#agentLife) {
+      try {
+        const setup = await (this.#enrolled ? this.#plane.join() : this.#plane.enroll());
+        if (this.dead || life !== this.#agentLife) return;
+        this.#enrolled = true;
+        this.#apply({ type: "joined", setup });
+        return;
+      } catch {
+        await this.#world.time.sleep(RETRY_MS);
+      }
+    }
+  }
+
+  /** The agent is killed, and started again. What it had started lives on. */
+  restartAgent(): void {
+    if (this.dead) return;
+    this.#world.tell(this.worker, "its agent is killed and started again");
+    this.#agentLife += 1;
+    this.#agentRuns = true;
+    this.#inFlight = new Set();
+    this.#reportSeq = 0;
+    this.#wakeAt = Number.POSITIVE_INFINITY;
+    this.#state = initialHost([...this.#everStarted].filter((id) => !this.#forgotten.has(id)));
+    this.#world.time.after(AGENT_RESTART_MS, () => void this.startAgent());
+  }
+
+  readonly #forgotten = new Set<string>();
+
+  /** The machine is no more. */
+  die(why: string): void {
+    if (this.dead) return;
+    this.#world.tell(this.worker, `its machine ends: ${why}`);
+    this.dead = true;
+    for (const process of this.processes.values()) process.alive = false;
+  }
+
+  #apply(event: HostEvent): void {
+    if (this.dead || !this.#agentRuns) return;
+    this.#state = hostMachine.apply(this.#state, event, this.#localNow);
+    this.#pump();
+  }
+
+  #pump(): void {
+    for (const message of hostMachine.due(this.#state, this.#localNow)) {
+      const key = `${message.kind} ${message.to}`;
+      if (message.kind === "report") this.#report(message);
+      else if (!this.#inFlight.has(key)) {
+        this.#inFlight.add(key);
+        this.#perform(message, () => this.#inFlight.delete(key));
+      }
+    }
+    const at = hostMachine.wakeAt(this.#state);
+    if (at === undefined || !this.#agentRuns) return;
+    const wakeAt = Math.max(this.#world.now + 1, this.#bornAt + at / this.#rate);
+    if (this.#wakeAt > this.#world.now && this.#wakeAt <= wakeAt) return;
+    this.#wakeAt = wakeAt;
+    const life = this.#agentLife;
+    this.#world.time.at(wakeAt, () => {
+      if (life !== this.#agentLife || this.#wakeAt !== wakeAt) return;
+      this.#wakeAt = Number.POSITIVE_INFINITY;
+      this.#apply({ type: "tick" });
+    });
+  }
+
+  #report(message: Extract<HostMessage, { kind: "report" }>): void {
+    if (message.seq <= this.#reportSeq) return;
+    this.#reportSeq = message.seq;
+    const life = this.#agentLife;
+    const { seq, report, waitMs } = message;
+    this.#state = hostMachine.apply(this.#state, { type: "report_sent", seq }, this.#localNow);
+    const failed = () => {
+      if (life === this.#agentLife)
+        this.#apply({ type: "report_failed", seq, random: this.#world.chance.next() });
+    };
+    if (this.#world.now < this.cutOffUntil) {
+      this.#world.time.after(RETRY_MS, failed);
+      return;
+    }
+    this.#plane.report(report, waitMs).then((orders) => {
+      if (life !== this.#agentLife || this.#world.now < this.cutOffUntil) failed();
+      else if (orders === "stale")
+        this.#apply({ type: "stale", code: 1, reason: "a later start speaks for this host" });
+      else this.#apply({ type: "orders", seq, orders });
+    }, failed);
+  }
+
+  #perform(message: Exclude<HostMessage, { kind: "report" }>, done: () => void): void {
+    const life = this.#agentLife;
+    const answer = (delayMs: number, ...events: HostEvent[]) =>
+      this.#world.time.after(delayMs, () => {
+        if (this.dead || life !== this.#agentLife) return;
+        done();
+        for (const event of events) this.#apply(event);
+      });
+    switch (message.kind) {
+      case "start":
+        answer(this.#world.chance.between(1, 20), this.#start(message));
+        break;
+      case "signal":
+        this.#signal(message.id);
+        answer(1, { type: "signaled", id: message.id });
+        break;
+      case "kill_tree":
+        answer(this.#world.chance.between(1, 500), ...this.#kill(message.id));
+        break;
+      case "forget":
+        this.#forgotten.add(message.id);
+        answer(1, { type: "forgotten", id: message.id });
+        break;
+      case "probe":
+        answer(this.#world.chance.between(10, 1_000), { type: "probed", ok: true, output: "running" });
+        break;
+      case "exit":
+        this.#world.tell(this.worker, `its agent exits: ${message.reason}`);
+        this.#agentLife += 1;
+        this.#agentRuns = false;
+    }
+  }
+
+  #start({ id, task }: Extract<HostMessage, { kind: "start" }>): HostEvent {
+    const parts = parseAttemptId(id);
+    if (this.#everStarted.has(id) || parts === undefined) return { type: "refused", id };
+    this.#everStarted.add(id);
+    // What `commandOf` of the workload has written there.
+    const behavior = JSON.parse(task.argv[1] ?? "{}") as Behavior;
+    const process: Process = {
+      ...parts,
+      id,
+      worker: this.worker,
+      vcpus: task.resources.vcpus,
+      alive: true,
+      exit: null,
+    };
+    this.processes.set(id, process);
+    this.#world.tell(parts.run, `${id} starts on ${this.worker}`);
+    this.#onStart(process);
+    this.#world.time.after(behavior.durationMs, () =>
+      this.#end(process, { code: behavior.exitCode, signal: null }),
+    );
+    return { type: "launched", id };
+  }
+
+  #signal(id: string): void {
+    const process = this.processes.get(id);
+    if (process === undefined || !process.alive || this.#world.chance.chance(0.3)) return; // some ignore it
+    this.#world.time.after(this.#world.chance.between(1, 2_000), () =>
+      this.#end(process, { code: null, signal: "SIGTERM" }),
+    );
+  }
+
+  #kill(id: string): HostEvent[] {
+    this.#everStarted.add(id);
+    const process = this.processes.get(id);
+    const killed = process?.alive === true;
+    if (process !== undefined) this.#end(process, { code: null, signal: "SIGKILL" });
+    // Another start of the agent does not know how it ended: its shim's word is not adopted yet.
+    const known = process?.exit !== undefined && this.#state.attempts[id]?.main === "running";
+    const exited: HostEvent[] =
+      known && process?.exit ? [{ type: "exited", id, exit: exitOf(process.exit) }] : [];
+    return [...exited, { type: "tree_gone", id, killed }];
+  }
+
+  #end(process: Process, exit: NonNullable<Process["exit"]>): void {
+    if (!process.alive || this.dead) return;
+    process.alive = false;
+    process.exit = exit;
+    this.#world.tell(process.run, `${process.id} ends: ${exit.signal ?? `exit code ${exit.code}`}`);
+    const life = this.#agentLife;
+    this.#world.time.after(1, () => {
+      if (life === this.#agentLife) this.#apply({ type: "exited", id: process.id, exit: exitOf(exit) });
+    });
+  }
+}
+
+function exitOf(exit: NonNullable<Process["exit"]>) {
+  return { ...exit, oomKilled: false, message: "" };
+}

@@ -1,0 +1,160 @@
+import type { Envelope, Machine } from "../../src/core/machine.ts";
+import { type RowDisk, Rows } from "../../src/core/rows.ts";
+import { Actor } from "../../src/objects/actor.ts";
+import { NoReply, type World } from "./world.ts";
+
+/** What survives the process of an object: its value, its tables, its alarm. Rows and values are never changed in place. */
+export interface Disk<Value> {
+  value: Value | null;
+  tables: Map<string, Map<string, unknown>>;
+  alarm: number | undefined;
+}
+
+class SimCrash extends Error {}
+
+/** What an object is made of: the real machine, and how its state is loaded, stored and what it sends. */
+export interface Wiring<Value, State, Event, Message extends Envelope> {
+  machine: Machine<State, Event, Message>;
+  load(disk: Disk<Value>): State;
+  save(disk: Disk<Value>, state: State): void;
+  send(message: Message): Promise<Event>;
+  /** Looks at what has just been stored. */
+  stored(before: Value | null, after: Value | null): void;
+}
+
+/** How often an alarm that fails is delivered again (`cloudflare.md` §1.5). */
+const ALARM_RETRY_MS = 2_000;
+
+/** An object: the real shell around the real machine, over a fake disk and alarm, whose process can die at any commit. */
+export class Node<Value, State, Event extends { type: string }, Message extends Envelope> {
+  readonly name: string;
+  readonly disk: Disk<Value> = { value: null, tables: new Map(), alarm: undefined };
+  readonly #world: World;
+  readonly #wiring: Wiring<Value, State, Event, Message>;
+  readonly #tick: Event;
+  #actor: Actor<State, Event, Message> | undefined;
+  /** Counts the processes that this object has had: what an earlier one still does has no effect. */
+  #life = 0;
+  #dying = false;
+
+  constructor(world: World, name: string, tick: Event, wiring: Wiring<Value, State, Event, Message>) {
+    this.#world = world;
+    this.name = name;
+    this.#tick = tick;
+    this.#wiring = wiring;
+  }
+
+  get actor(): Actor<State, Event, Message> {
+    this.#actor ??= this.#start();
+    return this.#actor;
+  }
+
+  /** Serves a request. Whoever asked gets no reply if the process dies before it is ready. */
+  async serve<Reply>(
+    handle: (actor: Actor<State, Event, Message>) => Reply | Promise<Reply>,
+  ): Promise<Reply> {
+    const life = this.#life;
+    try {
+      const reply = await handle(this.actor);
+      if (life === this.#life && !this.#dying) return reply;
+    } catch (error) {
+      if (!(error instanceof SimCrash || error instanceof NoReply))
+        this.#world.violated(`${this.name} threw: ${describe(error)}`, this.name);
+    }
+    this.bury();
+    throw new NoReply(this.name);
+  }
+
+  /** A table on the disk, as the machine sees it. */
+  rows<Row>(table: string, isLive: (row: Row) => boolean): Rows<Row> {
+    const stored = this.disk.tables.get(table) ?? new Map<string, unknown>();
+    this.disk.tables.set(table, stored);
+    const disk: RowDisk<Row> = {
+      // Only this table's machine writes it, so what it reads is what it has written.
+      read: (key) => stored.get(key) as Row | undefined,
+      readLive: () => [...(stored as Map<string, Row>)].filter(([, row]) => isLive(row)), // see above
+      write: (key, row) => void stored.set(key, row),
+      remove: (key) => void stored.delete(key),
+    };
+    return new Rows(disk, isLive);
+  }
+
+  /** The process dies now, between two events: what is not stored is forgotten. */
+  kill(): void {
+    this.#dying = true;
+    this.bury();
+  }
+
+  /** Ends a process that has died in a commit. */
+  bury(): void {
+    if (!this.#dying) return;
+    this.#world.tell(this.name, "its process dies");
+    this.#dying = false;
+    this.#life += 1;
+    this.#actor = undefined;
+  }
+
+  #start(): Actor<State, Event, Message> {
+    const life = this.#life;
+    const alive = () => life === this.#life && !this.#dying;
+    const actor = new Actor(this.#wiring.machine, {
+      now: () => this.#world.now,
+      load: () => this.#wiring.load(this.disk),
+      commit: (write) => this.#commit(alive, write),
+      save: (state: State) => {
+        const before = this.disk.value;
+        this.#wiring.save(this.disk, state);
+        this.#wiring.stored(before, this.disk.value);
+      },
+      wake: (at) => {
+        if (life === this.#life) this.#arm(at); // with the commit: also if the process dies right after it
+      },
+      send: (message: Message) => this.#carry(alive, message),
+      failed: () => undefined,
+    });
+    return actor;
+  }
+
+  #commit(alive: () => boolean, write: () => void): void {
+    if (!alive()) throw new SimCrash();
+    const crash = this.#world.strikes("crash");
+    if (crash && this.#world.chance.chance(0.5)) {
+      this.#dying = true;
+      throw new SimCrash();
+    }
+    write();
+    if (crash) this.#dying = true; // it was stored, and nothing of what follows is sent
+  }
+
+  /** What a dead process sends never leaves, and what comes back for it is not heard. */
+  #carry(alive: () => boolean, message: Message): Promise<Event> {
+    const never = new Promise<Event>(() => undefined);
+    if (!alive()) return never;
+    return this.#wiring.send(message).then(
+      (reply) => (alive() ? reply : never),
+      (error) => (alive() ? Promise.reject(error) : never),
+    );
+  }
+
+  #arm(at: number): void {
+    if (this.disk.alarm !== undefined && this.disk.alarm <= at) return;
+    this.disk.alarm = at;
+    this.#plan(at);
+  }
+
+  #plan(at: number): void {
+    this.#world.time.at(at, () => {
+      if (this.disk.alarm !== at) return;
+      this.disk.alarm = undefined;
+      if (this.#world.strikes("lostAlarm")) {
+        this.#world.tell(this.name, "its alarm is lost");
+        return;
+      }
+      this.serve((actor) => actor.apply(this.#tick)).catch(() => this.#arm(this.#world.now + ALARM_RETRY_MS));
+    });
+  }
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

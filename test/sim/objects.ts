@@ -1,0 +1,279 @@
+import {
+  type AllocationEvent,
+  type AllocationMessage,
+  allocationMachine,
+} from "../../src/core/allocation/machine.ts";
+import { answerObserved } from "../../src/core/allocation/orders.ts";
+import {
+  type AllocationRecord,
+  type AllocationState,
+  loadedAllocation,
+  openPlacement,
+} from "../../src/core/allocation/state.ts";
+import { upsertOf as runUpsertOf } from "../../src/core/allocation/summary.ts";
+import type { Machine } from "../../src/core/machine.ts";
+import type { PlaceAnswer, WorkerAnswer } from "../../src/core/messages.ts";
+import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
+import { answerRun } from "../../src/core/pool/runs.ts";
+import {
+  isLiveRun,
+  isLiveWorker,
+  loadedPool,
+  type PoolRecord,
+  type PoolState,
+} from "../../src/core/pool/state.ts";
+import { answerWorker } from "../../src/core/pool/workers.ts";
+import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../../src/core/worker/machine.ts";
+import { answerOrder } from "../../src/core/worker/placements.ts";
+import {
+  loadedWorker,
+  type PlacementRow,
+  type WorkerRecord,
+  type WorkerState,
+} from "../../src/core/worker/state.ts";
+import { upsertOf as workerUpsertOf } from "../../src/core/worker/summary.ts";
+import { type Cloud, LIST_CONSISTENCY_MS } from "./cloud.ts";
+import { Node } from "./node.ts";
+import type { World } from "./world.ts";
+
+export type AllocationNode = Node<AllocationRecord, AllocationState, AllocationEvent, AllocationMessage>;
+export type WorkerNode = Node<WorkerRecord, WorkerState, WorkerEventIn, WorkerMessage>;
+export type PoolNode = Node<PoolRecord, PoolState, PoolEvent, PoolMessage>;
+
+/** The machines under test: the real ones, or ones with a bug put in by hand. */
+export interface Machines {
+  allocation: Machine<AllocationState, AllocationEvent, AllocationMessage>;
+  worker: Machine<WorkerState, WorkerEventIn, WorkerMessage>;
+  pool: Machine<PoolState, PoolEvent, PoolMessage>;
+}
+
+export const REAL_MACHINES: Machines = {
+  allocation: allocationMachine,
+  worker: workerMachine,
+  pool: poolMachine,
+};
+
+/** Who is told what has just been stored. */
+export interface Audit {
+  allocation(name: string, before: AllocationRecord | null, after: AllocationRecord | null): void;
+  worker(name: string, before: WorkerRecord | null, after: WorkerRecord | null): void;
+}
+
+/** All objects of one simulation, wired to each other over its network, as their classes in `src/objects` are. */
+export class Objects {
+  readonly allocations = new Map<string, AllocationNode>();
+  readonly workers = new Map<string, WorkerNode>();
+  readonly pool: PoolNode;
+  readonly #world: World;
+  readonly #machines: Machines;
+  readonly #audit: Audit;
+  cloud: Cloud | undefined;
+
+  constructor(world: World, machines: Machines, audit: Audit) {
+    this.#world = world;
+    this.#machines = machines;
+    this.#audit = audit;
+    this.pool = this.#newPool();
+  }
+
+  *all(): Generator<{ name: string; kill(): void; bury(): void }> {
+    yield this.pool;
+    yield* this.allocations.values();
+    yield* this.workers.values();
+  }
+
+  allocation(run: string): AllocationNode {
+    const node = this.allocations.get(run) ?? this.#newAllocation(run);
+    this.allocations.set(run, node);
+    return node;
+  }
+
+  worker(id: string): WorkerNode {
+    const node = this.workers.get(id) ?? this.#newWorker(id);
+    this.workers.set(id, node);
+    return node;
+  }
+
+  #newAllocation(name: string): AllocationNode {
+    const world = this.#world;
+    return new Node(
+      world,
+      name,
+      { type: "tick" },
+      {
+        machine: this.#machines.allocation,
+        load: (disk) => loadedAllocation(disk.value),
+        save: (disk, { record }) => {
+          disk.value = record;
+        },
+        stored: (before, after) => this.#audit.allocation(name, before, after),
+        send: async (message): Promise<AllocationEvent> => {
+          if (message.kind === "upsert") {
+            const { body } = message;
+            const version = body.version;
+            const answer = await world.call(name, "pool", `upsert v${version}`, () =>
+              this.pool.serve((actor) => answerRun(actor.apply({ type: "run", upsert: body }), body)),
+            );
+            return { type: "pool_answered", version, answer };
+          }
+          const { body: order, to } = message;
+          const answer = await world.call(name, to, `order ${order.epoch}.${order.revision}`, () =>
+            this.worker(to).serve((actor) => answerOrder(actor.apply({ type: "order", order }), order)),
+          );
+          return { type: "order_answered", order, answer };
+        },
+      },
+    );
+  }
+
+  #newWorker(name: string): WorkerNode {
+    const world = this.#world;
+    const node: WorkerNode = new Node(
+      world,
+      name,
+      { type: "tick" },
+      {
+        machine: this.#machines.worker,
+        load: (disk) =>
+          loadedWorker(
+            disk.value,
+            node.rows<PlacementRow>("placements", () => true),
+            world.now,
+          ),
+        save: (disk, state) => {
+          state.placements.flush();
+          disk.value = state.record;
+        },
+        stored: (before, after) => this.#audit.worker(name, before, after),
+        send: (message) => this.#sendOfWorker(name, message),
+      },
+    );
+    return node;
+  }
+
+  async #sendOfWorker(name: string, message: WorkerMessage): Promise<WorkerEventIn> {
+    const world = this.#world;
+    const call = <Reply>(to: string, what: string, serve: () => Promise<Reply>) =>
+      world.call(name, to, what, serve);
+    switch (message.kind) {
+      case "create": {
+        const answer = await call("cloud", "create", async () => this.#theCloud.create(message.body));
+        return { type: "create_answered", answer };
+      }
+      case "destroy": {
+        const answer = await call("cloud", "destroy", async () => this.#theCloud.destroy(name));
+        return { type: "destroy_answered", answer };
+      }
+      case "upsert": {
+        const { body: sent } = message;
+        const answer = await call("pool", `upsert ${sent.phase}`, () =>
+          this.pool.serve((actor) =>
+            answerWorker(actor.apply({ type: "worker", upsert: sent }), sent, world.now),
+          ),
+        );
+        return { type: "pool_answered", sent, answer };
+      }
+      case "observed": {
+        const { body: sent } = message;
+        const said = sent.attempts.map(({ id, state }) => `${id} ${state}`).join(", ");
+        const answer = await call(sent.run, `observed ${said}`, () =>
+          this.allocation(sent.run).serve((actor) =>
+            answerObserved(actor.apply({ type: "observed", observed: sent }), sent.epoch, world.now),
+          ),
+        );
+        return { type: "observed_answered", sent, answer };
+      }
+      case "ended": {
+        const { body: sent } = message;
+        const answer = await call(sent.run, `ended ${sent.epoch} ${sent.how}`, () =>
+          this.allocation(sent.run).serve((actor) => {
+            const { record } = actor.apply({ type: "ended", ended: sent });
+            return record === null ? ({ kind: "no_such" } as const) : ({ kind: "noted" } as const);
+          }),
+        );
+        return { type: "ended_answered", sent, answer };
+      }
+    }
+  }
+
+  get #theCloud(): Cloud {
+    if (this.cloud === undefined) throw new Error("the simulation has no cloud yet");
+    return this.cloud;
+  }
+
+  #newPool(): PoolNode {
+    const node: PoolNode = new Node(
+      this.#world,
+      "pool",
+      { type: "tick" },
+      {
+        machine: this.#machines.pool,
+        load: (disk) =>
+          loadedPool(disk.value, node.rows("runs", isLiveRun), node.rows("workers", isLiveWorker)),
+        save: (disk, state) => {
+          state.runs.flush();
+          state.workers.flush();
+          disk.value = state.record;
+        },
+        stored: () => undefined,
+        send: (message) => this.#sendOfPool(message),
+      },
+    );
+    return node;
+  }
+
+  async #sendOfPool(message: PoolMessage): Promise<PoolEvent> {
+    const world = this.#world;
+    const { to } = message;
+    switch (message.kind) {
+      case "place": {
+        const { body: place } = message;
+        const answer = await world.call("pool", to, `place ${place.epoch} on ${place.worker}`, () =>
+          this.allocation(to).serve((actor) => viewOf(actor.apply({ type: "place", place }))),
+        );
+        return { type: "place_answered", key: message.key, answer };
+      }
+      case "poke_run": {
+        const answer = await world.call("pool", to, "poke", () =>
+          this.allocation(to).serve((actor) => viewOf(actor.apply({ type: "poke" }))),
+        );
+        return { type: "place_answered", key: message.key, answer };
+      }
+      case "list":
+        return {
+          type: "listed",
+          answer: await world.call("pool", "cloud", "list", () => this.#theCloud.list()),
+        };
+      default: {
+        const event = workerEventOf(message);
+        const answer = await world.call("pool", to, message.kind, () =>
+          this.worker(to).serve((actor) => workerViewOf(actor.apply(event), world.now)),
+        );
+        return { type: "worker_answered", worker: to, answer };
+      }
+    }
+  }
+}
+
+function workerEventOf(
+  message: Extract<PoolMessage, { kind: "create" | "sighting" | "poke_worker" }>,
+): WorkerEventIn {
+  switch (message.kind) {
+    case "create":
+      return { type: "create", intent: message.body };
+    case "sighting":
+      return { type: "sighting", sighting: message.body, consistencyMs: LIST_CONSISTENCY_MS };
+    case "poke_worker":
+      return { type: "poke" };
+  }
+}
+
+function viewOf(state: AllocationState): PlaceAnswer {
+  if (state.record === null) return { kind: "no_such" };
+  return { kind: "run", run: runUpsertOf(state.record, openPlacement(state)?.epoch ?? 0) };
+}
+
+function workerViewOf(state: WorkerState, now: number): WorkerAnswer {
+  if (state.record === null) return { kind: "no_such" };
+  return { kind: "worker", worker: workerUpsertOf({ ...state, record: state.record }, now) };
+}

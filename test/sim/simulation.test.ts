@@ -1,0 +1,91 @@
+import { describe, expect, test } from "vitest";
+import { BUGS } from "./bugs.ts";
+import { ALL_FAULTS } from "./faults.ts";
+import { shortest, tellStory } from "./shrink.ts";
+import { DEFAULTS, type Options, type Result, simulate } from "./simulation.ts";
+
+const STEPS = 2_000;
+/** Seeds that are told in every test run; `npm run sim` goes on from there for as long as one likes. */
+const SEEDS = 1_000;
+/** A bug that is not found within so many seeds is not found within a minute. */
+const SEEDS_FOR_A_BUG = 300;
+
+async function firstViolation(
+  options: Omit<Options, "seed">,
+  seeds: number,
+): Promise<(Options & { found: Result }) | null> {
+  for (let seed = 1; seed <= seeds; seed += 1) {
+    const found = await simulate({ ...options, seed });
+    if (found.violation !== undefined) return { ...options, seed, found };
+  }
+  return null;
+}
+
+describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", () => {
+  test(`holds over ${SEEDS} seeds of ${STEPS} steps`, { timeout: 600_000 }, async () => {
+    const failure = await firstViolation({ ...DEFAULTS, steps: STEPS }, SEEDS);
+    expect(failure === null ? "" : `seed ${failure.seed}\n${tellStory(failure.found)}`).toBe("");
+  });
+
+  test("tells the same story for the same seed", async () => {
+    const [first, second] = [
+      await simulate({ ...DEFAULTS, seed: 7, steps: STEPS }),
+      await simulate({ ...DEFAULTS, seed: 7, steps: STEPS }),
+    ];
+    expect(second.story).toEqual(first.story);
+    expect(first.story.length).toBeGreaterThan(50);
+  });
+
+  test("without faults every run ends as its command, its user or its limits say, and none is lost", async () => {
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const { violation, ends } = await simulate({ ...DEFAULTS, seed, steps: STEPS, faults: [] });
+      expect(violation?.message).toBeUndefined();
+      expect(ends.unknown ?? 0).toBe(0);
+      expect(Object.values(ends).reduce((sum, count) => sum + count, 0)).toBe(DEFAULTS.runs);
+    }
+  });
+
+  test("every fault strikes: a fault that never happens would prove nothing", async () => {
+    const marks = [
+      "is lost",
+      "the reply to",
+      "its process dies",
+      "is cut off",
+      "agent is killed",
+      "dies by itself",
+      "refuses to create",
+      "answer to its create call is lost",
+      "a listing misses",
+      "does nothing",
+      "says nothing",
+      "alarm is lost",
+      "drains it",
+    ];
+    const told = new Set<string>();
+    for (let seed = 1; seed <= 60 && told.size < marks.length; seed += 1) {
+      const { story } = await simulate({ ...DEFAULTS, seed, steps: STEPS });
+      for (const mark of marks) if (story.some(({ text }) => text.includes(mark))) told.add(mark);
+    }
+    expect([...told].sort()).toEqual([...marks].sort());
+  });
+
+  for (const [bug, machines] of Object.entries(BUGS)) {
+    test(`finds the bug "${bug}"`, { timeout: 120_000 }, async () => {
+      const found = await firstViolation({ ...DEFAULTS, steps: STEPS, machines }, SEEDS_FOR_A_BUG);
+      expect(found?.found.violation?.message).toMatch(/^(R?\d)/);
+    });
+  }
+
+  test("the story of a failure is shortened to fewer runs, faults and steps", {
+    timeout: 120_000,
+  }, async () => {
+    const machines = BUGS["trusting one listing"] ?? DEFAULTS.machines;
+    const failing = await firstViolation({ ...DEFAULTS, steps: STEPS, machines }, SEEDS_FOR_A_BUG);
+    if (failing === null) throw new Error("the bug was not found");
+    const { options, result } = await shortest(failing);
+    expect(options.runs).toBe(1);
+    expect(options.faults.length).toBeLessThan(ALL_FAULTS.length / 2);
+    expect(result.steps).toBeLessThanOrEqual(failing.found.steps);
+    expect(tellStory(result).split("\n").at(-1)).toContain("=> 3: the machine of");
+  });
+});

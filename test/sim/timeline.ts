@@ -1,0 +1,67 @@
+/** What happens, in the order of virtual time; at one instant, in the order in which it was planned. */
+export class Timeline {
+  now = 1_000_000;
+  #planned = 0;
+  readonly #heap: { at: number; order: number; happen: () => void }[] = [];
+
+  after(delayMs: number, happen: () => void): void {
+    this.at(this.now + Math.max(0, delayMs), happen);
+  }
+
+  at(instant: number, happen: () => void): void {
+    const heap = this.#heap;
+    this.#planned += 1;
+    heap.push({ at: Math.max(instant, this.now), order: this.#planned, happen });
+    for (let child = heap.length - 1; child > 0; ) {
+      const parent = (child - 1) >> 1;
+      if (!this.#before(child, parent)) break;
+      this.#swap(child, parent);
+      child = parent;
+    }
+  }
+
+  /** Resolves after so many virtual milliseconds. */
+  sleep(delayMs: number): Promise<void> {
+    return new Promise((resolve) => this.after(delayMs, resolve));
+  }
+
+  /** Lets the next thing happen. False if nothing is left. */
+  step(): boolean {
+    const heap = this.#heap;
+    const [first] = heap;
+    const last = heap.pop();
+    if (first === undefined || last === undefined) return false;
+    if (heap.length > 0) {
+      heap[0] = last;
+      this.#sink();
+    }
+    this.now = first.at;
+    first.happen();
+    return true;
+  }
+
+  #sink(): void {
+    for (let parent = 0; ; ) {
+      const children = [2 * parent + 1, 2 * parent + 2].filter((child) => child < this.#heap.length);
+      const [a, b] = children;
+      if (a === undefined) return;
+      const least = b !== undefined && this.#before(b, a) ? b : a;
+      if (!this.#before(least, parent)) return;
+      this.#swap(least, parent);
+      parent = least;
+    }
+  }
+
+  #before(a: number, b: number): boolean {
+    const [x, y] = [this.#heap[a], this.#heap[b]];
+    if (x === undefined || y === undefined) return false;
+    return x.at < y.at || (x.at === y.at && x.order < y.order);
+  }
+
+  #swap(a: number, b: number): void {
+    const [x, y] = [this.#heap[a], this.#heap[b]];
+    if (x === undefined || y === undefined) return;
+    this.#heap[a] = y;
+    this.#heap[b] = x;
+  }
+}

@@ -1,0 +1,97 @@
+import { FAULTS, type Fault } from "./faults.ts";
+import { Chance } from "./rng.ts";
+import { Timeline } from "./timeline.ts";
+
+/** A request that got no reply: all that a caller can know. */
+export class NoReply extends Error {}
+
+/** Something that must never be was found to be. */
+export class Violation extends Error {
+  readonly about: string[];
+
+  constructor(message: string, about: string[]) {
+    super(message);
+    this.about = about;
+  }
+}
+
+/** One line of the story: when, about whom, what. */
+export interface Line {
+  at: number;
+  about: string;
+  text: string;
+}
+
+const REPLY_TIMEOUT_MS = 5_000;
+const SLOWEST_MS = 20_000;
+
+/** Time, chance, the network and the story of one simulation. */
+export class World {
+  readonly time = new Timeline();
+  readonly chance: Chance;
+  readonly story: Line[] = [];
+  readonly #faults: Set<Fault>;
+  /** No fault happens any more: what is owed must now come about. */
+  quiet = false;
+  violation: Violation | undefined;
+
+  constructor(seed: number, faults: Fault[]) {
+    this.chance = new Chance(seed);
+    this.#faults = new Set(faults);
+  }
+
+  get now(): number {
+    return this.time.now;
+  }
+
+  /** Whether a fault happens here. Chance is asked even where it cannot, so that stories stay comparable. */
+  strikes(fault: Fault): boolean {
+    const struck = this.chance.chance(FAULTS[fault]);
+    return struck && !this.quiet && this.#faults.has(fault);
+  }
+
+  tell(about: string, text: string): void {
+    this.story.push({ at: this.now, about, text });
+  }
+
+  /** Notes the first violation. It is looked at after the step, so that no code under test can swallow it. */
+  violated(message: string, ...about: string[]): void {
+    this.violation ??= new Violation(message, about);
+  }
+
+  /**
+   * Carries a request and its reply. Either can be lost, doubled or late; then the caller gets a `NoReply` and cannot
+   * know whether it was served.
+   */
+  call<Reply>(from: string, to: string, what: string, serve: () => Promise<Reply>): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const fail = () => this.time.after(REPLY_TIMEOUT_MS, () => reject(new NoReply(`${what} to ${to}`)));
+      // A cloud is called over connections, which lose and delay, but never double.
+      if (to !== "cloud" && this.strikes("doubling")) this.#serveAgain(serve);
+      if (this.strikes("loss")) {
+        this.tell(from, `${what} to ${to} is lost`);
+        fail();
+        return;
+      }
+      this.time.after(this.#latency(), () => {
+        serve().then((reply) => {
+          if (!this.strikes("loss")) {
+            this.time.after(this.#latency(), () => resolve(reply));
+            return;
+          }
+          this.tell(to, `the reply to ${what} from ${from} is lost`);
+          fail();
+        }, fail);
+      });
+    });
+  }
+
+  /** The doubled request arrives whenever it likes: long after the first, perhaps. */
+  #serveAgain<Reply>(serve: () => Promise<Reply>): void {
+    this.time.after(this.chance.between(1, SLOWEST_MS), () => void serve().catch(() => undefined));
+  }
+
+  #latency(): number {
+    return this.strikes("delay") ? this.chance.between(1_000, SLOWEST_MS) : this.chance.between(1, 50);
+  }
+}
