@@ -92,7 +92,9 @@ function treeAmong(all: Proc[], { markers, shim }: TreeQuery): Proc[] {
 function candidates(shim: Proc | undefined, last: number): number[] {
   const ageSeconds = shim === undefined ? Infinity : uptime() - shim.startTime / TICKS_PER_SECOND;
   const count = shim === undefined ? 0 : last - shim.pid + 1;
-  if (shim === undefined || ageSeconds > NO_WRAP_SECONDS || count < 1 || count > FEW_PIDS) return allPids();
+  // In some containers the uptime is their own and says nothing of the age: it is far off then, either way.
+  const fresh = Math.abs(ageSeconds) <= NO_WRAP_SECONDS;
+  if (shim === undefined || !fresh || count < 1 || count > FEW_PIDS) return allPids();
   return Array.from({ length: count }, (_, index) => shim.pid + index);
 }
 

@@ -32,3 +32,8 @@ export function formatDuration(ms: Millis): string {
   }
   return text;
 }
+
+/** Milliseconds of a duration that the schema has already let through. */
+export function durationMs(text: string): number {
+  return parseDuration(text) ?? 0;
+}

@@ -49,6 +49,8 @@ export const ACKNOWLEDGE_MS = 5_000;
 export const CONSENT_MS = 60_000;
 /** How long a create may still be begun after the pool has decided it (invariant 3, `notAfter`). */
 export const CREATE_NOT_AFTER_MS = 10 * 60_000;
+/** For so long a create call without an answer, or one of an earlier process, may still take effect. */
+export const CREATE_STRAGGLER_MS = 90_000;
 /** Tolerance for the time stamp of a signed call (Standard Webhooks 1.0). */
 export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
 /** Messages that one object has under way at once; the others wait for their turn. */

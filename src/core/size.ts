@@ -28,3 +28,8 @@ export function formatSize(bytes: number): string {
   }
   return `${bytes}B`;
 }
+
+/** Bytes of a size that the schema has already let through. */
+export function sizeBytes(size: number | string): number {
+  return typeof size === "number" ? size : (parseSize(size) ?? 0);
+}

@@ -1,9 +1,10 @@
 import type { CreateAnswer, CreateWorker, DestroyAnswer } from "../core/messages.ts";
 import { POOL_TAG, WORKER_TAG } from "../core/pool/workers.ts";
+import { resourcesOfType } from "../core/spec.ts";
 import { AGENT } from "../generated/agent-bundle.ts";
 import { httpProvider } from "../providers/http.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
-import { resourcesOfType } from "../schema/pool.ts";
+
 import type { Env } from "./env.ts";
 import { enrollmentCode } from "./signing.ts";
 import { userDataScript } from "./user-data.ts";

@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { STREAMS } from "../core/attempt-id.ts";
 import { DroverError } from "../core/errors.ts";
 import { formatSize, parseSize } from "../core/size.ts";
-import { STREAMS } from "../schema/host.ts";
+
 import { invalid } from "./invalid.ts";
 import { RunParams } from "./params.ts";
 

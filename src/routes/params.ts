@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { parseDuration } from "../core/duration.ts";
 import { MAX_WAIT_MS } from "../core/limits.ts";
+import { RUN_STATES } from "../core/run-state.ts";
 import { Name } from "../schema/common.ts";
 import { Problem } from "../schema/problem.ts";
-import { RUN_STATES, type RunState, statesSelected } from "../schema/run.ts";
+import { type RunState, statesSelected } from "../schema/run.ts";
 
 /** How long to hold the answer: a duration, or a bare `0`. */
 export const Wait = z

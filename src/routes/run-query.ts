@@ -1,13 +1,7 @@
 import { DroverError } from "../core/errors.ts";
+import { isTerminal, RUN_STATES } from "../core/run-state.ts";
 import type { Objects, RunFilter } from "../objects/rpc.ts";
-import {
-  isTerminal,
-  RUN_STATES,
-  type RunList,
-  type RunState,
-  type RunStatus,
-  type RunSummary,
-} from "../schema/run.ts";
+import type { RunList, RunState, RunStatus, RunSummary } from "../schema/run.ts";
 import { askPools } from "./ask-pools.ts";
 import type { Position } from "./cursor.ts";
 import { inParallel } from "./parallel.ts";

@@ -43,16 +43,6 @@ export const Json = z.json().meta({ type: ["string", "number", "boolean", "objec
 /** RFC 3339, UTC. */
 export const InstantText = z.string().meta({ format: "date-time", example: "2026-11-21T08:30:00.000Z" });
 
-/** Milliseconds of a duration that the schema has already let through. */
-export function durationMs(text: string): number {
-  return parseDuration(text) ?? 0;
-}
-
-/** Bytes of a size that the schema has already let through. */
-export function sizeBytes(size: number | string): number {
-  return typeof size === "number" ? size : (parseSize(size) ?? 0);
-}
-
 const NO_NUL = /^[^\0]*$/;
 
 /** Text for a process: anything but the byte that ends a C string. */

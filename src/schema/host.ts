@@ -1,28 +1,12 @@
 import { z } from "zod";
+import { ATTEMPT_ID_PATTERN, type StreamName } from "../core/attempt-id.ts";
 import { MAX_TEXT_CHARS } from "../core/limits.ts";
+
+export type { StreamName } from "../core/attempt-id.ts";
+
 import { Exit, type SignalName, type TaskSpec } from "./run.ts";
 
-/**
- * `<run>/<task>/<epoch>.<n>`: one start of one task, numbered, never reused (`decisions.md`, new attempt id).
- */
-export const ATTEMPT_ID_PATTERN =
-  /^([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9-]{1,63})\/([1-9]\d{0,8})\.([1-9]\d{0,8})$/;
 export const AttemptId = z.string().regex(ATTEMPT_ID_PATTERN, "must be <run>/<task>/<epoch>.<n>");
-
-/** The parts of an attempt's id. */
-export interface AttemptParts {
-  run: string;
-  task: string;
-  epoch: number;
-  n: number;
-}
-
-/** Takes an attempt's id apart; undefined if it is none. */
-export function parseAttemptId(id: string): AttemptParts | undefined {
-  const [, run, task, epoch, n] = ATTEMPT_ID_PATTERN.exec(id) ?? [];
-  if (run === undefined || task === undefined) return undefined;
-  return { run, task, epoch: Number(epoch), n: Number(n) };
-}
 
 /** `drvc_<worker>.<expires at, seconds>.<HMAC, base64url>`: what lets a machine join as a worker. */
 const CODE_PATTERN = /^drvc_([a-z0-9][a-z0-9-]{0,62})\.\d{1,12}\.[A-Za-z0-9_-]{1,128}$/;
@@ -95,9 +79,6 @@ export type StartError = z.infer<typeof StartError>;
 /** Bytes of one stream: `data` begins at offset `from`; `size` is how many the stream has by now. */
 export const LogPiece = z.object({ from: Bytes, size: Bytes, data: z.base64().optional() });
 export type LogPiece = z.infer<typeof LogPiece>;
-
-export const STREAMS = ["stdout", "stderr"] as const;
-export type StreamName = (typeof STREAMS)[number];
 
 /**
  * One attempt as the host sees it. `exited`: the status is known and the tree is empty. `gone`: the tree is

@@ -1,15 +1,6 @@
 import { z } from "zod";
-import {
-  Duration,
-  durationMs,
-  InstantText,
-  Json,
-  Name,
-  PositiveDuration,
-  type Resources,
-  Size,
-  sizeBytes,
-} from "./common.ts";
+import { durationMs } from "../core/duration.ts";
+import { Duration, InstantText, Json, Name, PositiveDuration, Size } from "./common.ts";
 import { ServiceStatus } from "./run.ts";
 
 export const InstanceType = z.strictObject({
@@ -21,16 +12,6 @@ export const InstanceType = z.strictObject({
   price: z.number().min(0).default(0),
 });
 export type InstanceType = z.output<typeof InstanceType>;
-
-/** What an instance of this type has, in whole numbers. */
-export function resourcesOfType(type: InstanceType): Resources {
-  return {
-    vcpus: type.vcpus,
-    memoryBytes: sizeBytes(type.memory),
-    diskBytes: sizeBytes(type.disk),
-    gpus: type.gpus,
-  };
-}
 
 const HTTP_URL = /^https?:\/\/[^\s/]+/;
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { MAX_BATCH_RUNS, MAX_QUERY_IDS } from "../core/limits.ts";
+import { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
 import {
   Duration,
-  durationMs,
   InstantText,
   Json,
   Name,
@@ -10,25 +10,9 @@ import {
   ProcessText,
   type Resources,
   Size,
-  sizeBytes,
 } from "./common.ts";
 
-/** The states of a run, in the order of their numbers (`scoot.md` §1.1). */
-export const RUN_STATES = [
-  "unknown",
-  "pending",
-  "running",
-  "complete",
-  "failed",
-  "aborted",
-  "timedout",
-] as const;
-export type RunState = (typeof RUN_STATES)[number];
-
-/** Whether a run in this state stays in it: all but `pending` and `running`. */
-export function isTerminal(state: RunState): boolean {
-  return state !== "pending" && state !== "running";
-}
+export { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
 
 /** The signals that a task can be stopped with. */
 export const SIGNALS = [
@@ -125,12 +109,6 @@ export const LATER_RUN_FIELDS = [
   "compat",
 ] as const;
 
-/** What a spec needs of a machine, in whole numbers. */
-export function resourcesOf(spec: RunSpec): Resources {
-  const { vcpus, memory, disk, gpus } = spec.resources;
-  return { vcpus, memoryBytes: sizeBytes(memory), diskBytes: sizeBytes(disk), gpus };
-}
-
 /** One process of a run as the host needs it. The short form has one, called `main`. */
 export interface TaskSpec {
   name: string;
@@ -141,26 +119,6 @@ export interface TaskSpec {
   resources: Resources;
   killTimeoutMs: number;
   killSignal: SignalName;
-}
-
-/**
- * The tasks of a run. The long form will bring more than one; nothing but this function knows the short form.
- */
-export function tasksOf(spec: RunSpec): TaskSpec[] {
-  const { argv, env, meta, dir, killSignal } = spec;
-  const killTimeoutMs = durationMs(spec.killTimeout);
-  return [
-    {
-      name: "main",
-      argv,
-      env,
-      meta,
-      ...(dir === undefined ? {} : { dir }),
-      resources: resourcesOf(spec),
-      killTimeoutMs,
-      killSignal,
-    },
-  ];
 }
 
 /** One submission, or up to a thousand. */

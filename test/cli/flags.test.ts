@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WORKER_STATE_NAMES } from "../../cli/verbs/workers.ts";
 import { RUN_STATE_NAMES } from "../../client/states.ts";
+import { RUN_STATES } from "../../src/core/run-state.ts";
 import { NAME_PATTERN } from "../../src/schema/common.ts";
 import { WORKER_STATES } from "../../src/schema/pool.ts";
-import { RUN_STATES, RunSpec } from "../../src/schema/run.ts";
+import { RunSpec } from "../../src/schema/run.ts";
 import { type Bench, environmentFor, openBench } from "./support/command.ts";
 import { problem, TOKEN } from "./support/control-plane.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { RUN_STATES } from "../../src/schema/run.ts";
+import { RUN_STATES } from "../../src/core/run-state.ts";
+
 import { createEdge, type Edge, type Json } from "./support/edge.ts";
 
 /** One run in each state, with the state's name as id, each a second newer than the one before. */

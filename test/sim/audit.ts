@@ -1,6 +1,7 @@
 import type { AllocationRecord } from "../../src/core/allocation/state.ts";
 import { isOpen, type PoolRecord, type RunRow, type WorkerRow } from "../../src/core/pool/state.ts";
-import { resourcesOfType } from "../../src/schema/pool.ts";
+import { resourcesOfType } from "../../src/core/spec.ts";
+
 import type { Cloud } from "./cloud.ts";
 import type { Host, Process } from "./host.ts";
 import type { Objects, Audit as ObjectsAudit } from "./objects.ts";

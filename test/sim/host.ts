@@ -5,13 +5,8 @@ import {
   hostMachine,
   initialHost,
 } from "../../agent/core/host.ts";
-import {
-  type AttemptParts,
-  type HostSetup,
-  type Orders,
-  parseAttemptId,
-  type Report,
-} from "../../src/schema/host.ts";
+import { type AttemptParts, parseAttemptId } from "../../src/core/attempt-id.ts";
+import type { HostSetup, Orders, Report } from "../../src/schema/host.ts";
 import type { World } from "./world.ts";
 
 /** How the host reaches its worker, over the network of the simulation. */

@@ -1,7 +1,9 @@
 import type { ImportOf, SourceFile } from "./source.ts";
 
 /** Modules of core that import nothing but each other: the vocabulary that everybody may use. */
-const LEAVES = ["duration", "errors", "limits", "machine", "size"].map((name) => `src/core/${name}.ts`);
+const LEAVES = ["attempt-id", "duration", "errors", "limits", "machine", "run-state", "size"].map(
+  (name) => `src/core/${name}.ts`,
+);
 
 /** What the files below a path may import. */
 interface Zone {

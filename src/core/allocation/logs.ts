@@ -1,4 +1,5 @@
-import { type AttemptReport, type LogPiece, STREAMS, type StreamName } from "../../schema/host.ts";
+import type { AttemptReport, LogPiece, StreamName } from "../../schema/host.ts";
+import { STREAMS } from "../attempt-id.ts";
 import { MAX_INLINE_LOG_BYTES, MAX_LOG_BYTES } from "../limits.ts";
 import type { AllocationRecord, LogRow, StreamRecord } from "./state.ts";
 

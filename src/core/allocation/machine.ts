@@ -1,8 +1,9 @@
-import { durationMs } from "../../schema/common.ts";
-import { type RunSpec, tasksOf } from "../../schema/run.ts";
+import type { RunSpec } from "../../schema/run.ts";
+import { durationMs } from "../duration.ts";
 import { LAST_BYTE_MS } from "../limits.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
 import type { Ended, Observed, Order, OrderAnswer, Place, PoolAnswer, RunUpsert } from "../messages.ts";
+import { tasksOf } from "../spec.ts";
 import { addEvent } from "./events.ts";
 import { logsComplete } from "./logs.ts";
 import { foldObserved, isOver } from "./observe.ts";

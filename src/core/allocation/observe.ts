@@ -1,4 +1,5 @@
-import { type AttemptReport, parseAttemptId } from "../../schema/host.ts";
+import type { AttemptReport } from "../../schema/host.ts";
+import { parseAttemptId } from "../attempt-id.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed } from "../messages.ts";
 import { addEvent } from "./events.ts";

@@ -1,8 +1,9 @@
-import { durationMs } from "../../schema/common.ts";
 import type { AttemptOrder } from "../../schema/host.ts";
-import { resourcesOf, type TaskSpec, tasksOf } from "../../schema/run.ts";
+import type { TaskSpec } from "../../schema/run.ts";
+import { durationMs } from "../duration.ts";
 import type { Instant } from "../machine.ts";
 import type { ObservedAnswer, Order } from "../messages.ts";
+import { resourcesOf, tasksOf } from "../spec.ts";
 import { storedOffsets } from "./logs.ts";
 import { type AllocationRecord, type AllocationState, openPlacement, type Wish } from "./state.ts";
 

@@ -1,5 +1,6 @@
-import { type RunState, resourcesOf } from "../../schema/run.ts";
+import type { RunState } from "../../schema/run.ts";
 import type { RunUpsert } from "../messages.ts";
+import { resourcesOf } from "../spec.ts";
 import type { AllocationRecord } from "./state.ts";
 
 /** Characters of the command line that lists show. */

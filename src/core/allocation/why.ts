@@ -1,5 +1,5 @@
-import { durationMs } from "../../schema/common.ts";
 import type { Why } from "../../schema/run.ts";
+import { durationMs } from "../duration.ts";
 import type { Instant } from "../machine.ts";
 import { deadlineOf } from "./orders.ts";
 import { type AllocationRecord, type AllocationState, openPlacement } from "./state.ts";

@@ -1,4 +1,5 @@
-import { durationMs } from "../../schema/common.ts";
+import { durationMs } from "../duration.ts";
+
 import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
 import type {
   Configure,

@@ -1,7 +1,8 @@
 import type { Resources } from "../../schema/common.ts";
-import { type InstanceType, resourcesOfType } from "../../schema/pool.ts";
+import type { InstanceType } from "../../schema/pool.ts";
 import type { Instant } from "../machine.ts";
 import { accommodates, remaining, subtract } from "../resources.ts";
+import { resourcesOfType } from "../spec.ts";
 import { type Configured, isOpen, type RunRow, type WorkerRow } from "./state.ts";
 
 /** Why a run that waits was not placed (`architecture.md` §5, invariant 5). */

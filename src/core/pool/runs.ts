@@ -1,6 +1,6 @@
-import { isTerminal } from "../../schema/run.ts";
 import type { Instant } from "../machine.ts";
 import type { PlaceAnswer, PoolAnswer, RunUpsert } from "../messages.ts";
+import { isTerminal } from "../run-state.ts";
 import { cheapestFitting, queueOf } from "./plan.ts";
 import { type Configured, isOpen, type PoolState, type RunRow, runKey } from "./state.ts";
 

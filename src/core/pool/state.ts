@@ -1,9 +1,9 @@
-import { durationMs } from "../../schema/common.ts";
 import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
-import { isTerminal } from "../../schema/run.ts";
+import { durationMs } from "../duration.ts";
 import type { Instant } from "../machine.ts";
 import type { RunUpsert, Sighting, WorkerSettings, WorkerUpsert } from "../messages.ts";
 import type { Rows } from "../rows.ts";
+import { isTerminal } from "../run-state.ts";
 
 /** A run as its pool knows it: what the allocation last said, and where the pool has placed it. */
 export interface RunRow extends RunUpsert {

@@ -1,6 +1,8 @@
-import { type PoolView, resourcesOfType, type WorkerSummary } from "../../schema/pool.ts";
-import { isTerminal, type RunSummary, type Why } from "../../schema/run.ts";
+import type { PoolView, WorkerSummary } from "../../schema/pool.ts";
+import type { RunSummary, Why } from "../../schema/run.ts";
 import type { Instant } from "../machine.ts";
+import { isTerminal } from "../run-state.ts";
+import { resourcesOfType } from "../spec.ts";
 import { shownState } from "../worker/status.ts";
 import { plan, queueOf, type WaitCode } from "./plan.ts";
 import { type Configured, isOpen, type RunRow, type WorkerRow } from "./state.ts";

@@ -1,4 +1,5 @@
-import type { Instant, Millis } from "../machine.ts";
+import { CREATE_STRAGGLER_MS } from "../limits.ts";
+import type { Instant } from "../machine.ts";
 import type { CreateAnswer, CreateWorker, DestroyAnswer } from "../messages.ts";
 import { shutDown } from "./life.ts";
 import { loseAll } from "./placements.ts";
@@ -43,9 +44,6 @@ export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instan
   };
 }
 
-/** For so long a call that had no answer may still take effect: no listing proves anything before. */
-const STRAGGLER_MS: Millis = 60_000;
-
 /** The provider's answer to a create call, by class (`host-protocol.md`, errors are classified). */
 export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Instant): WorkerState {
   const { record } = state;
@@ -62,7 +60,7 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   const text = `the provider did not make the machine (${failure.class}): ${failure.text}`;
   if (failure.class === "temporary" || failure.class === "rate_limit") {
     // It may have been made all the same, or be made yet. The same token is tried again, until `notAfter`.
-    const calledAt = failure.class === "temporary" ? now + STRAGGLER_MS : now;
+    const calledAt = failure.class === "temporary" ? now + CREATE_STRAGGLER_MS : now;
     return {
       ...state,
       record: { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), reason: text },

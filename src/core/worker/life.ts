@@ -1,5 +1,5 @@
 import type { Instance } from "../../schema/provider.ts";
-import { LEASE_MARGIN_MS } from "../limits.ts";
+import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import type { Sighting } from "../messages.ts";
 import { forgetOld, loseAll } from "./placements.ts";
@@ -117,7 +117,7 @@ export function foldSighting(
   if (instance?.state === "terminated") return goneNow(state, "the provider says that it is terminated", now);
   if (instance !== undefined) return foldListed(state, instance, beganAt, now);
   const leased = record.leaseUntil > 0 && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
-  const tooSoon = record.calledAt === null || beganAt < record.calledAt + consistencyMs;
+  const tooSoon = beganAt < latestCallEnd(state) + consistencyMs;
   const mayYetCreate = record.phase === "booting" && record.instance === null;
   if (leased || tooSoon || mayYetCreate) return state;
   // A listing in between had it, or the pool cannot say that none did: this is the first one again.
@@ -125,6 +125,12 @@ export function foldSighting(
   if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
   if (beganAt < first + consistencyMs) return state;
   return goneNow(state, "two listings omit it, and its host's lease is over", now);
+}
+
+/** When the latest call that can have made or ended the machine is over: one of an earlier process may still be under way. */
+function latestCallEnd({ record, memo }: Living): Instant {
+  if (record.instance !== null) return record.calledAt ?? memo.loadedAt;
+  return Math.max(record.calledAt ?? 0, memo.loadedAt + CREATE_STRAGGLER_MS);
 }
 
 /** It exists. If it was to be destroyed long enough before the listing began, it is asked for again (T19). */

@@ -1,9 +1,9 @@
 import type { Resources } from "../../schema/common.ts";
-import { resourcesOfType } from "../../schema/pool.ts";
 import { REMEMBER_ENDED_MS } from "../limits.ts";
 import type { Instant, Millis } from "../machine.ts";
 import type { EndedHow, Order, OrderAnswer } from "../messages.ts";
 import { fitsInto } from "../resources.ts";
+import { resourcesOfType } from "../spec.ts";
 import {
   type Living,
   livePlacements,

@@ -1,10 +1,5 @@
-import {
-  type AttemptOrder,
-  type AttemptReport,
-  type Orders,
-  parseAttemptId,
-  type Report,
-} from "../../schema/host.ts";
+import type { AttemptOrder, AttemptReport, Orders, Report } from "../../schema/host.ts";
+import { parseAttemptId } from "../attempt-id.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed, ObservedAnswer } from "../messages.ts";
 import { endPlacement } from "./placements.ts";

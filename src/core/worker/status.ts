@@ -1,6 +1,7 @@
-import { resourcesOfType, type WorkerState as ShownState, type WorkerStatus } from "../../schema/pool.ts";
+import type { WorkerState as ShownState, WorkerStatus } from "../../schema/pool.ts";
 import type { Why } from "../../schema/run.ts";
 import type { Instant } from "../machine.ts";
+import { resourcesOfType } from "../spec.ts";
 import { lifeWakesAt, proposalAt } from "./life.ts";
 import { type Living, livePlacements, ordersRevision } from "./state.ts";
 import { upsertOf } from "./summary.ts";

@@ -167,8 +167,10 @@ export class FakePlane {
       return { status: 409, body: { code: "stale_incarnation", detail: "a later start has joined" } };
     }
     const last = this.reports.at(-1);
-    if (last?.incarnation === report.incarnation && report.seq <= last.seq)
-      this.faults.push("seq does not grow");
+    // It was overtaken on its way by one that took its place: ignored, and answered with what is.
+    if (last?.incarnation === report.incarnation && report.seq <= last.seq) {
+      return { status: 200, body: this.#orders(last.seq) };
+    }
     if (!report.full) this.faults.push("a report by webhook is not full");
     const heldMs = wait === null ? 0 : Number(/^(\d+)ms$/.exec(wait)?.[1] ?? Number.NaN);
     this.holds = heldMs > 0 && this.revision === report.ordersSeen;

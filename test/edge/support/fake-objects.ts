@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { DroverError } from "../../../src/core/errors.ts";
+import { isTerminal } from "../../../src/core/run-state.ts";
 import type {
   AllocationApi,
   CloudWorkerApi,
@@ -13,7 +14,7 @@ import type {
 } from "../../../src/objects/rpc.ts";
 import type { EnrollRequest } from "../../../src/schema/host.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
-import { isTerminal, type RunEvent, type RunState, type RunStatus } from "../../../src/schema/run.ts";
+import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run.ts";
 import { eventOf, poolViewOf, setupOf, statusOf, summaryOf, workerOf } from "./samples.ts";
 
 /** A run as the fake keeps it. `row` is what its pool knows, which may lag or be absent. */

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
+import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
 import { environmentOf, listProcesses } from "../../../local/processes.ts";
 import { until } from "./scratch.ts";
 
@@ -36,6 +37,8 @@ export function startUp(stateDir: string, ...flags: string[]): UpProcess {
     if (child.exitCode === null && child.signalCode === null) process.kill(-pid, "SIGKILL");
     await ended;
     for (const left of leftOf(stateDir)) process.kill(left, "SIGKILL");
+    // As the next `drover up` would: the cgroups of machines that a killed one left lie outside the checkout.
+    if (existsSync(stateDir)) await new LoopbackCloud({ dir: stateDir, onProblem: () => {} }).endAll();
   });
   return { pid, said: () => said, ended, interrupt: () => process.kill(-pid, "SIGINT") };
 }

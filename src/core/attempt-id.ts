@@ -1,0 +1,24 @@
+/**
+ * `<run>/<task>/<epoch>.<n>`: one start of one task, numbered, never reused (`decisions.md`, new attempt id).
+ */
+export const ATTEMPT_ID_PATTERN =
+  /^([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9-]{1,63})\/([1-9]\d{0,8})\.([1-9]\d{0,8})$/;
+
+/** The parts of an attempt's id. */
+export interface AttemptParts {
+  run: string;
+  task: string;
+  epoch: number;
+  n: number;
+}
+
+/** Takes an attempt's id apart; undefined if it is none. */
+export function parseAttemptId(id: string): AttemptParts | undefined {
+  const [, run, task, epoch, n] = ATTEMPT_ID_PATTERN.exec(id) ?? [];
+  if (run === undefined || task === undefined) return undefined;
+  return { run, task, epoch: Number(epoch), n: Number(n) };
+}
+
+/** What a process writes to. */
+export const STREAMS = ["stdout", "stderr"] as const;
+export type StreamName = (typeof STREAMS)[number];
