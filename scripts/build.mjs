@@ -19,7 +19,7 @@ const common = {
 
 /** Bundled CommonJS calls `require` for Node's own modules; an ES module has none unless it makes one. */
 const requireBanner = {
-  js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);',
+  js: 'import { createRequire as from } from "node:module"; const require = from(import.meta.url);',
 };
 
 await build({

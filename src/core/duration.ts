@@ -4,12 +4,15 @@ const UNIT_MS: Record<string, Millis> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_0
 const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g;
 
-/** The longest duration that is accepted anywhere: a hundred years. Above it sums of instants stop being exact. */
+/**
+ * The longest duration that is accepted anywhere: a hundred years. Above it sums of instants stop being
+ * exact.
+ */
 export const MAX_DURATION_MS: Millis = 100 * 365 * 86_400_000;
 
 /**
- * Reads a duration such as `250ms`, `10s`, `1h30m` or `0s`. Returns milliseconds, or undefined if the text is no
- * duration, is negative, or is longer than `MAX_DURATION_MS`.
+ * Reads a duration such as `250ms`, `10s`, `1h30m` or `0s`. Returns milliseconds, or undefined if the text is
+ * no duration, is negative, or is longer than `MAX_DURATION_MS`.
  */
 export function parseDuration(text: string): Millis | undefined {
   if (text.length > 32 || !WHOLE.test(text)) return undefined;
@@ -19,7 +22,9 @@ export function parseDuration(text: string): Millis | undefined {
   return ms <= MAX_DURATION_MS ? ms : undefined;
 }
 
-/** Writes milliseconds as people do: `90000` → `1m30s`. The inverse of `parseDuration` for whole milliseconds. */
+/**
+ * Writes milliseconds as people do: `90000` → `1m30s`. The inverse of `parseDuration` for whole milliseconds.
+ */
 export function formatDuration(ms: Millis): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))}ms`;
   let rest = Math.round(ms);

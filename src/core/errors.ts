@@ -1,6 +1,8 @@
 import type { Millis } from "./machine.ts";
 
-/** The HTTP status that each code is answered with. This is the closed list of codes that a client can meet. */
+/**
+ * The HTTP status that each code is answered with. This is the closed list of codes that a client can meet.
+ */
 export const STATUS_OF_CODE = {
   /** The request does not say what it must, or says what it must not. `errors` names the fields. */
   invalid_request: 400,
@@ -60,8 +62,9 @@ export interface FieldError {
 }
 
 /**
- * A fault that a caller can act on. It crosses object boundaries (own properties survive RPC): compare `code`, not the
- * class. No property may be called `retryable` or `overloaded`: the platform uses these names (`cloudflare.md` §1.3).
+ * A fault that a caller can act on. It crosses object boundaries (own properties survive RPC): compare
+ * `code`, not the class. No property may be called `retryable` or `overloaded`: the platform uses these names
+ * (`cloudflare.md` §1.3).
  */
 export class DroverError extends Error {
   override readonly name = "DroverError";

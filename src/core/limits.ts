@@ -14,7 +14,9 @@ export const MAX_REPORT_BYTES = 1024 * 1024;
 export const MAX_WAIT_MS = 60_000;
 /** The longest time for which the answer to a report is held (`host-protocol.md`). */
 export const MAX_REPORT_WAIT_MS = 20_000;
-/** Log bytes of one stream that are kept inside the allocation's one value; more goes into rows of their own. */
+/**
+ * Log bytes of one stream that are kept inside the allocation's one value; more goes into rows of their own.
+ */
 export const MAX_INLINE_LOG_BYTES = 64 * 1024;
 /** Log bytes that are kept of one stream of one attempt. What comes after is dropped, and the run says so. */
 export const MAX_LOG_BYTES = 64 * 1024 * 1024;
@@ -35,7 +37,9 @@ export const REPEAT_AFTER_CRASH_MS = 1_000;
 /** Back-off of a message that failed: first, and longest (rule R7). */
 export const RETRY_FIRST_MS = 1_000;
 export const RETRY_LONGEST_MS = 60_000;
-/** What the alarm is never set closer than: a past-due alarm cannot be trusted to fire (`cloudflare.md` §1.5). */
+/**
+ * What the alarm is never set closer than: a past-due alarm cannot be trusted to fire (`cloudflare.md` §1.5).
+ */
 export const MIN_ALARM_DELAY_MS = 5;
 /** Beyond the lease: how long the control plane waits until it says `lost` (rule R4). */
 export const LEASE_MARGIN_MS = 60_000;

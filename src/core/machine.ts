@@ -1,10 +1,13 @@
 /**
  * The one idea everywhere: a machine is three pure functions (`architecture.md` §3).
  *
- * Nothing in here, or in any implementation of it, reads a clock, a random source, an environment or a network.
+ * Nothing in here, or in any implementation of it, reads a clock, a random source, an environment or a
+ * network.
  */
 
-/** Milliseconds since the Unix epoch on the clock of whoever runs the machine. Always an argument, never read. */
+/**
+ * Milliseconds since the Unix epoch on the clock of whoever runs the machine. Always an argument, never read.
+ */
 export type Instant = number;
 
 /** A length of time in milliseconds. */
@@ -17,7 +20,10 @@ export type Millis = number;
  * returns is valid afterwards.
  */
 export interface Machine<State, Event, Message> {
-  /** Folds one fact in. Total: every event is legal in every state; one that means nothing there changes nothing. */
+  /**
+   * Folds one fact in. Total: every event is legal in every state; one that means nothing there changes
+   * nothing.
+   */
   apply(state: State, event: Event, now: Instant): State;
   /** What is owed to others right now, derived from what is wanted and what has been acknowledged. */
   due(state: State, now: Instant): Message[];
@@ -32,8 +38,9 @@ export interface Envelope {
   /** What it is. One message of a kind is in flight to one destination at any time (rule R7). */
   kind: string;
   /**
-   * Who makes us say it again if this process dies right now. `self`: nobody else will, so the shell arms an alarm
-   * before it sends. `peer`: the other side repeats what made us say it, so an alarm would be a row for nothing.
+   * Who makes us say it again if this process dies right now. `self`: nobody else will, so the shell arms an
+   * alarm before it sends. `peer`: the other side repeats what made us say it, so an alarm would be a row for
+   * nothing.
    */
   repeatedBy: "self" | "peer";
 }

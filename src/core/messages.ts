@@ -7,9 +7,9 @@ import type { ErrorCode } from "./errors.ts";
 import type { Instant, Millis } from "./machine.ts";
 
 /**
- * What the objects say to each other (`architecture.md` §4). Every message is idempotent and may be lost, doubled,
- * delayed and reordered; every answer is the answerer's present view (rule R6). Two versions of the code coexist for
- * minutes during a deploy: fields may be added, never given another meaning.
+ * What the objects say to each other (`architecture.md` §4). Every message is idempotent and may be lost,
+ * doubled, delayed and reordered; every answer is the answerer's present view (rule R6). Two versions of the
+ * code coexist for minutes during a deploy: fields may be added, never given another meaning.
  */
 
 /** The object has no state: it never existed, or is over and forgotten. Nothing was written (rule R6). */
@@ -36,7 +36,9 @@ export interface RunUpsert {
   wants: "place" | "nothing";
   /** The epoch that the allocation knows to be open; 0 if none. */
   epoch: number;
-  /** The highest epoch that has ended. What the pool counts as used is what it opened above this (rule R3). */
+  /**
+   * The highest epoch that has ended. What the pool counts as used is what it opened above this (rule R3).
+   */
   ended: number;
 }
 
@@ -58,7 +60,9 @@ export interface Place {
 }
 export type PlaceAnswer = { kind: "run"; run: RunUpsert } | NoSuch;
 
-/** Allocation → CloudWorker: what shall run of this placement. Absolute; a higher revision replaces a lower. */
+/**
+ * Allocation → CloudWorker: what shall run of this placement. Absolute; a higher revision replaces a lower.
+ */
 export interface Order {
   run: string;
   epoch: number;
@@ -156,7 +160,10 @@ export interface Sighting {
   beganAt: Instant;
   /** Absent: the listing omits it. */
   instance?: Instance;
-  /** When the first of the listings began that have omitted it since one last had it, as far as the pool knows. */
+  /**
+   * When the first of the listings began that have omitted it since one last had it, as far as the pool
+   * knows.
+   */
   missingSince?: Instant;
 }
 

@@ -1,9 +1,15 @@
 import type { Resources } from "../schema/common.ts";
 
-/** The share of a machine's memory that is asked for but never usable: hosts have less than is advertised (`arvados.md` §6.1). */
+/**
+ * The share of a machine's memory that is asked for but never usable: hosts have less than is advertised
+ * (`arvados.md` §6.1).
+ */
 const USABLE_PERCENT = 95;
 
-/** What is left of `total` when all of `used` is on it. Runs that ask for no vCPU share one (`arvados.md` §6.4). */
+/**
+ * What is left of `total` when all of `used` is on it. Runs that ask for no vCPU share one (`arvados.md`
+ * §6.4).
+ */
 export function remaining(total: Resources, used: Iterable<Resources>): Resources & { shared: boolean } {
   const left = {
     ...total,

@@ -14,9 +14,9 @@ export interface RowDisk<Row> {
 /**
  * A table of immutable rows of which only the live ones are kept in memory.
  *
- * A pool has thousands of live runs and millions of ended ones: a decision iterates over the first and looks single
- * ones up among the second. Changes stay in memory until `flush`, which the shell calls inside its commit, so that a
- * crash between two commits loses the whole event and never half of it.
+ * A pool has thousands of live runs and millions of ended ones: a decision iterates over the first and looks
+ * single ones up among the second. Changes stay in memory until `flush`, which the shell calls inside its
+ * commit, so that a crash between two commits loses the whole event and never half of it.
  */
 export class Rows<Row> {
   readonly #disk: RowDisk<Row>;

@@ -12,7 +12,9 @@ const UNIT_BYTES: Record<string, number> = {
 };
 const SIZE = /^(\d+(?:\.\d+)?) ?([KMGT]i?B|B|)$/;
 
-/** Reads a size such as `512MiB`, `2GB` or `1048576`. Returns whole bytes, or undefined if it is no such text. */
+/**
+ * Reads a size such as `512MiB`, `2GB` or `1048576`. Returns whole bytes, or undefined if it is no such text.
+ */
 export function parseSize(text: string): number | undefined {
   const match = text.length <= 32 ? SIZE.exec(text) : null;
   if (match === null) return undefined;

@@ -16,7 +16,9 @@ export function resourcesOfType(type: InstanceType): Resources {
   return { vcpus, memoryBytes: sizeBytes(memory), diskBytes: sizeBytes(disk), gpus };
 }
 
-/** The tasks of a run. The long form will bring more than one; nothing but this function knows the short form. */
+/**
+ * The tasks of a run. The long form will bring more than one; nothing but this function knows the short form.
+ */
 export function tasksOf(spec: RunSpec): TaskSpec[] {
   const { argv, env, meta, dir, killSignal } = spec;
   const killTimeoutMs = durationMs(spec.killTimeout);

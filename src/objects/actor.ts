@@ -1,7 +1,10 @@
 import { MAX_IN_FLIGHT, REPEAT_AFTER_CRASH_MS, RETRY_FIRST_MS, RETRY_LONGEST_MS } from "../core/limits.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../core/machine.ts";
 
-/** What the shell needs of the world. In a Durable Object it is storage, alarm and stubs; in the simulator all is fake. */
+/**
+ * What the shell needs of the world. In a Durable Object it is storage, alarm and stubs; in the simulator all
+ * is fake.
+ */
 export interface World<State, Event, Message> {
   now(): Instant;
   /** The state as stored. Synchronous, like everything up to `send`. */
@@ -10,9 +13,13 @@ export interface World<State, Event, Message> {
   commit(write: () => void): void;
   /** Stores what has changed. Called within `commit`. */
   save(state: State): void;
-  /** Sees to it that we are woken at `at` or before. Called within the same synchronous block as the commit. */
+  /**
+   * Sees to it that we are woken at `at` or before. Called within the same synchronous block as the commit.
+   */
   wake(at: Instant): void;
-  /** Delivers a message and turns its reply into an event. Rejects if there is none: then it is tried again. */
+  /**
+   * Delivers a message and turns its reply into an event. Rejects if there is none: then it is tried again.
+   */
   send(message: Message): Promise<Event>;
   /** Told of every message that failed, for the log. */
   failed(message: Message, error: unknown, tries: number): void;
@@ -26,11 +33,11 @@ interface Retry {
 /**
  * The shell around a machine, the same for all objects (`architecture.md` §3):
  *
- *     load → apply → commit (state and alarm in one synchronous block) → send what is due → each reply is an event
+ *     load → apply → commit (state and alarm in one block) → send what is due → each reply is an event
  *
- * It holds no rule but how messages are carried: one in flight for each destination and kind, a failed one again after
- * a back-off of 1 s doubling to 60 s (rule R7), and an alarm for whatever would be forgotten if this process died now.
- * Nothing of what it remembers must survive: after a crash `due` says the same again.
+ * It holds no rule but how messages are carried: one in flight for each destination and kind, a failed one
+ * again after a back-off of 1 s doubling to 60 s (rule R7), and an alarm for whatever would be forgotten if
+ * this process died now. Nothing of what it remembers must survive: after a crash `due` says the same again.
  */
 export class Actor<State, Event, Message extends Envelope> {
   readonly #machine: Machine<State, Event, Message>;
@@ -111,7 +118,8 @@ export class Actor<State, Event, Message extends Envelope> {
   async #carry(message: Message, key: string): Promise<void> {
     try {
       const reply = await this.#world.send(message);
-      this.apply(reply); // It still counts as in flight here, so that it is not sent again before we have looked.
+      // It still counts as in flight here, so that it is not sent again before we have looked.
+      this.apply(reply);
     } catch (error) {
       this.#inFlight.delete(key);
       this.#backOff(message, key, error);

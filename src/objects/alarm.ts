@@ -6,8 +6,8 @@ import { meter } from "./meter.ts";
 const OVERDUE_MS = 5_000;
 
 /**
- * The object's one alarm, set as rarely as can be: each setting is a row (rule R8). A later deadline waits for the
- * early firing, which arms again. The only place that calls `setAlarm`.
+ * The object's one alarm, set as rarely as can be: each setting is a row (rule R8). A later deadline waits
+ * for the early firing, which arms again. The only place that calls `setAlarm`.
  */
 export class LazyAlarm {
   readonly #storage: DurableObjectStorage;

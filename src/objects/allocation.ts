@@ -18,42 +18,36 @@ import { DroverError, type ErrorCode } from "../core/errors.ts";
 import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type { Ended, EndedAnswer, Observed, ObservedAnswer, Place, PlaceAnswer } from "../core/messages.ts";
 import type { RunEvent, RunState, RunStatus, Why } from "../schema/run.ts";
-import { Actor } from "./actor.ts";
-import { LazyAlarm } from "./alarm.ts";
 import type { Env } from "./env.ts";
 import { LogStore, readLog } from "./log-store.ts";
-import { meter } from "./meter.ts";
 import type { AllocationPeer } from "./peers.ts";
-import { logFailure } from "./report-failure.ts";
 import type { AllocationApi, LogChunk, LogRequest, SubmitRequest } from "./rpc.ts";
+import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { peersOf } from "./stubs.ts";
 import { until } from "./waiting.ts";
 
 type Existing = AllocationState & { record: AllocationRecord };
 
-/** The object that is a run. What it decides is in `core/allocation`; here are its storage, its alarm and its methods. */
+/**
+ * The object that is a run. What it decides is in `core/allocation`; here are its storage, its alarm and its
+ * methods.
+ */
 export class Allocation extends DurableObject<Env> implements AllocationApi, AllocationPeer {
-  readonly #alarm = new LazyAlarm(this.ctx.storage);
   readonly #store = new ValueStore<AllocationRecord>(this.ctx.storage);
   readonly #logs = new LogStore(this.ctx.storage.kv);
-  readonly #actor = new Actor<AllocationState, AllocationEvent, AllocationMessage>(allocationMachine, {
-    now: () => Date.now(),
-    load: () => loadedAllocation(this.#store.read()),
-    commit: (write) => {
-      this.ctx.storage.transactionSync(write);
-      this.#store.sweep();
+  readonly #shell = new Shell<AllocationState, AllocationEvent, AllocationMessage>(
+    this.ctx,
+    allocationMachine,
+    { type: "tick" },
+    {
+      load: () => loadedAllocation(this.#store.read()),
+      save: (state) => this.#save(state),
+      saved: () => this.#store.sweep(),
+      send: (message) => this.#send(message),
     },
-    save: (state) => this.#save(state),
-    wake: (at) => this.#alarm.arm(at, Date.now()),
-    send: (message) => this.#send(message),
-    failed: (message, error, tries) => logFailure(this.#name, message, error, tries),
-  });
-
-  constructor(ctx: DurableObjectState, env: Env) {
-    super(ctx, env);
-    void ctx.blockConcurrencyWhile(() => this.#alarm.load());
-  }
+  );
+  readonly #actor = this.#shell.actor;
 
   get #name(): string {
     return this.ctx.id.name ?? "";
@@ -66,7 +60,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
       return;
     }
     this.#store.remove();
-    this.#alarm.emptied();
+    this.#shell.emptied();
   }
 
   async #send(message: AllocationMessage): Promise<AllocationEvent> {
@@ -84,14 +78,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   override async alarm(): Promise<void> {
-    this.#alarm.fired();
-    this.#enter();
-  }
-
-  /** Every entry is billed, lets time do its work, and repairs what a crash may have left unsaid. */
-  #enter(event: AllocationEvent = { type: "tick" }): AllocationState {
-    meter.requests += 1;
-    return this.#actor.apply(event);
+    this.#shell.alarm();
   }
 
   #existing(): Existing {
@@ -102,30 +89,31 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
 
   async submit({ spec, hash }: SubmitRequest): Promise<{ created: boolean; status: RunStatus }> {
     const created = this.#actor.state.record === null;
-    const { record } = this.#enter({ type: "submitted", id: this.#name, spec, hash });
+    const { record } = this.#shell.enter({ type: "submitted", id: this.#name, spec, hash });
     if (record !== null && record.hash !== hash) {
       throw new DroverError("run_exists", `a run "${this.#name}" exists already, with another submission`);
     }
     const { state } = this.#actor;
     const decided = () => this.#actor.state.memo.accepted || this.#actor.state.memo.refusal !== null;
     if (state.record !== null && !(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
-      const text = `the pool "${spec.pool}" has not confirmed the run in time; ask for it, or submit it again, under the same id or key`;
+      const text = `the pool "${spec.pool}" has not confirmed the run in time; submit it again under the same id or key`;
       throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
     }
     const { refusal } = this.#actor.state.memo;
     if (refusal !== null) {
-      throw new DroverError(refusal.code as ErrorCode, refusal.text, refusal); // the pool refuses with a code of the list
+      // The pool refuses with a code of the list.
+      throw new DroverError(refusal.code as ErrorCode, refusal.text, refusal);
     }
     return { created, status: statusOf(this.#existing()) };
   }
 
   async read(): Promise<RunStatus> {
-    this.#enter();
+    this.#shell.enter();
     return statusOf(this.#existing());
   }
 
   async wait(states: RunState[], waitMs: number): Promise<RunStatus> {
-    this.#enter();
+    this.#shell.enter();
     this.#existing();
     const settled = () => {
       const { record } = this.#actor.state;
@@ -138,7 +126,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async abort({ reason, by, waitMs }: { reason: string; by: string; waitMs: number }): Promise<RunStatus> {
-    this.#enter({ type: "abort", reason, by });
+    this.#shell.enter({ type: "abort", reason, by });
     this.#existing();
     await until(this.#actor, () => this.#actor.state.record?.ended !== false, waitMs);
     return statusOf(this.#existing());
@@ -148,7 +136,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     after: number,
     waitMs: number,
   ): Promise<{ items: RunEvent[]; dropped: number; ended: boolean }> {
-    this.#enter();
+    this.#shell.enter();
     const newer = () => this.#existing().record.events.filter((event) => event.seq > after);
     await until(this.#actor, () => newer().length > 0 || this.#existing().record.ended, waitMs);
     const { record } = this.#existing();
@@ -156,7 +144,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async why(): Promise<Why> {
-    this.#enter();
+    this.#shell.enter();
     const state = this.#existing();
     const peers = peersOf(this.env);
     const placement = state.record.ended ? null : openPlacement(state);
@@ -167,18 +155,18 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async log(request: LogRequest): Promise<LogChunk> {
-    this.#enter();
+    this.#shell.enter();
     const read = () => readLog(this.#logs, this.#existing().record, request);
     await until(this.#actor, () => hasNews(read(), request), request.waitMs);
     return read();
   }
 
   async place(place: Place): Promise<PlaceAnswer> {
-    return this.#view(this.#enter({ type: "place", place }));
+    return this.#view(this.#shell.enter({ type: "place", place }));
   }
 
   async poke(): Promise<PlaceAnswer> {
-    return this.#view(this.#enter({ type: "poke" }));
+    return this.#view(this.#shell.enter({ type: "poke" }));
   }
 
   #view(state: AllocationState): PlaceAnswer {
@@ -187,16 +175,19 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async observed(observed: Observed): Promise<ObservedAnswer> {
-    return answerObserved(this.#enter({ type: "observed", observed }), observed.epoch, Date.now());
+    return answerObserved(this.#shell.enter({ type: "observed", observed }), observed.epoch, Date.now());
   }
 
   async ended(ended: Ended): Promise<EndedAnswer> {
-    const { record } = this.#enter({ type: "ended", ended });
+    const { record } = this.#shell.enter({ type: "ended", ended });
     return record === null ? { kind: "no_such" } : { kind: "noted" };
   }
 }
 
-/** A request that begins beyond what is stored waits for more; one that counts from the end has its answer now. */
+/**
+ * A request that begins beyond what is stored waits for more; one that counts from the end has its answer
+ * now.
+ */
 function hasNews(chunk: LogChunk, request: LogRequest): boolean {
   return chunk.data.length > 0 || chunk.ended || request.from < 0;
 }

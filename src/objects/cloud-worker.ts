@@ -4,11 +4,9 @@ import type { CreateWorker, Order, OrderAnswer, Sighting, WorkerAnswer } from ".
 import { Rows } from "../core/rows.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
 import { answerOrder } from "../core/worker/placements.ts";
-import { judgeReport, ordersFor } from "../core/worker/report.ts";
 import {
   type Living,
   loadedWorker,
-  ordersRevision,
   type PlacementRow,
   type WorkerRecord,
   type WorkerState,
@@ -18,48 +16,39 @@ import { upsertOf } from "../core/worker/summary.ts";
 import type { EnrollRequest, HostSetup, Orders } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/run.ts";
-import { Actor } from "./actor.ts";
-import { LazyAlarm } from "./alarm.ts";
 import { createInstance, destroyInstance, providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
+import { exchange, livingWorker } from "./exchange.ts";
 import { hostSetup, parseJoin, parseReport } from "./host-calls.ts";
-import { meter } from "./meter.ts";
 import type { CloudWorkerPeer } from "./peers.ts";
-import { logFailure } from "./report-failure.ts";
 import type { CloudWorkerApi, SignedCall } from "./rpc.ts";
+import { Shell } from "./shell.ts";
 import { verifyCall, verifyCode } from "./signing.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { peersOf } from "./stubs.ts";
-import { after, until } from "./waiting.ts";
 
-/** How long a report's answer waits for the allocations that it concerns: their answers are in the orders then. */
-const OBSERVED_WAIT_MS = 5_000;
 /** A refused host is noted at most this often: each note is a row, and anybody can knock. */
 const NOTE_REFUSAL_MS = 60_000;
 
 /** The object that is a cloud machine. What it decides is in `core/worker`. */
 export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, CloudWorkerPeer {
-  readonly #alarm = new LazyAlarm(this.ctx.storage);
   readonly #store = new ValueStore<WorkerRecord>(this.ctx.storage);
   readonly #placements = new SqlRowDisk<PlacementRow>(this.ctx.storage.sql, "placements");
-  readonly #actor = new Actor<WorkerState, WorkerEventIn, WorkerMessage>(workerMachine, {
-    now: () => Date.now(),
-    load: () => loadedWorker(this.#store.read(), new Rows(this.#placements, () => true), Date.now()),
-    commit: (write) => this.ctx.storage.transactionSync(write),
-    save: (state) => {
-      state.placements.flush();
-      if (state.record !== null) this.#store.write(state.record);
+  readonly #shell = new Shell<WorkerState, WorkerEventIn, WorkerMessage>(
+    this.ctx,
+    workerMachine,
+    { type: "tick" },
+    {
+      load: () => loadedWorker(this.#store.read(), new Rows(this.#placements, () => true), Date.now()),
+      save: (state) => {
+        state.placements.flush();
+        if (state.record !== null) this.#store.write(state.record);
+      },
+      send: (message) => this.#send(message),
     },
-    wake: (at) => this.#alarm.arm(at, Date.now()),
-    send: (message) => this.#send(message),
-    failed: (message, error, tries) => logFailure(this.#name, message, error, tries),
-  });
+  );
+  readonly #actor = this.#shell.actor;
   #refusalNotedAt = 0;
-
-  constructor(ctx: DurableObjectState, env: Env) {
-    super(ctx, env);
-    void ctx.blockConcurrencyWhile(() => this.#alarm.load());
-  }
 
   get #name(): string {
     return this.ctx.id.name ?? "";
@@ -94,35 +83,26 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   }
 
   override async alarm(): Promise<void> {
-    this.#alarm.fired();
-    this.#enter();
-  }
-
-  /** Every entry is billed, lets time do its work, and repairs what a crash may have left unsaid. */
-  #enter(event: WorkerEventIn = { type: "tick" }): WorkerState {
-    meter.requests += 1;
-    return this.#actor.apply(event);
+    this.#shell.alarm();
   }
 
   #living(): Living {
-    const { state } = this.#actor;
-    if (state.record === null) throw new DroverError("unknown_worker", `there is no worker "${this.#name}"`);
-    return { ...state, record: state.record };
+    return livingWorker(this.#actor, this.#name);
   }
 
   async create(intent: CreateWorker): Promise<WorkerAnswer> {
-    return this.#answer(this.#enter({ type: "create", intent }));
+    return this.#answer(this.#shell.enter({ type: "create", intent }));
   }
 
   async sighting(sighting: Sighting): Promise<WorkerAnswer> {
     const { record } = this.#actor.state;
     if (record === null) return { kind: "no_such" };
     const consistencyMs = providerOf(record.intent.provider).capabilities.listConsistencyMs;
-    return this.#answer(this.#enter({ type: "sighting", sighting, consistencyMs }));
+    return this.#answer(this.#shell.enter({ type: "sighting", sighting, consistencyMs }));
   }
 
   async poke(): Promise<WorkerAnswer> {
-    return this.#answer(this.#enter({ type: "poke" }));
+    return this.#answer(this.#shell.enter({ type: "poke" }));
   }
 
   #answer(state: WorkerState): WorkerAnswer {
@@ -131,11 +111,11 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   }
 
   async order(order: Order): Promise<OrderAnswer> {
-    return answerOrder(this.#enter({ type: "order", order }), order);
+    return answerOrder(this.#shell.enter({ type: "order", order }), order);
   }
 
   async enroll(request: EnrollRequest): Promise<HostSetup> {
-    const { record } = this.#enter();
+    const { record } = this.#shell.enter();
     await this.#refusing(() => verifyCode(request.code, this.#name, this.env.DROVER_SIGNING_KEY, Date.now()));
     if (record === null || record.phase === "shutdown" || record.phase === "gone") {
       throw new DroverError(
@@ -160,23 +140,11 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   async report(call: SignedCall, waitMs: number): Promise<Orders> {
     await this.#verified(call);
     const report = parseReport(call.body);
-    const verdict = judgeReport(this.#living(), report);
-    if (verdict === "stale" || verdict === "unknown") {
-      const text = `incarnation ${report.incarnation} is not the latest start of this host's agent: stop everything and exit`;
-      throw new DroverError("stale_incarnation", text);
-    }
-    this.#actor.apply({ type: "report", report });
-    await this.#actor.settled(["observed"], after(OBSERVED_WAIT_MS));
-    const news = () =>
-      ordersRevision(this.#living()) > report.ordersSeen || this.#actor.state.memo.lastSeq > report.seq;
-    const over = () => this.#living().record.phase === "shutdown";
-    await until(this.#actor, () => news() || over(), verdict === "fresh" ? waitMs : 0);
-    this.#actor.apply({ type: "told" });
-    return ordersFor(this.#living(), report.seq, Date.now());
+    return exchange(this.#actor, report, waitMs, () => Date.now());
   }
 
   async #verified(call: SignedCall): Promise<void> {
-    this.#enter();
+    this.#shell.enter();
     const { secret } = this.#living().record;
     await this.#refusing(async () => {
       if (secret === null) throw new DroverError("bad_signature", "no host has enrolled for this worker");
@@ -199,22 +167,22 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   }
 
   async read(): Promise<WorkerStatus> {
-    this.#enter();
+    this.#shell.enter();
     return statusOf(this.#living(), Date.now());
   }
 
   async why(): Promise<Why> {
-    this.#enter();
+    this.#shell.enter();
     return whyOf(this.#living(), Date.now());
   }
 
   async drain(by: string): Promise<WorkerStatus> {
-    this.#enter({ type: "behavior", behavior: "drain", by });
+    this.#shell.enter({ type: "behavior", behavior: "drain", by });
     return statusOf(this.#living(), Date.now());
   }
 
   async kill({ reason, by }: { reason: string; by: string }): Promise<WorkerStatus> {
-    this.#enter({ type: "kill", reason, by });
+    this.#shell.enter({ type: "kill", reason, by });
     return statusOf(this.#living(), Date.now());
   }
 }

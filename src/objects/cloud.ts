@@ -9,12 +9,13 @@ import type { Env } from "./env.ts";
 import { enrollmentCode } from "./signing.ts";
 import { userDataScript } from "./user-data.ts";
 
-/** Asks the provider for a worker's machine. The worker's id is the token: the same gives the same instance. */
+/**
+ * Asks the provider for a worker's machine. The worker's id is the token: the same gives the same instance.
+ */
 export async function createInstance(env: Env, intent: CreateWorker): Promise<CreateAnswer> {
   const { worker, pool, type, settings } = intent;
   if (env.DROVER_URL === "") {
-    const text =
-      "DROVER_URL is not set: hosts would not know where to report. Set it to this Worker's URL and deploy again";
+    const text = "DROVER_URL is not set, so hosts would not know where to report; set it and deploy again";
     return { kind: "failed", failure: { class: "invalid", text } };
   }
   const code = await enrollmentCode(worker, intent.notAfter + settings.bootMs, env.DROVER_SIGNING_KEY);

@@ -8,8 +8,8 @@ export interface Stored<Value> {
 }
 
 /**
- * Reads what any version up to this one has stored. Two versions of the code coexist for minutes during a deploy, so a
- * newer layout than ours can only be refused, loudly: guessing would lose it.
+ * Reads what any version up to this one has stored. Two versions of the code coexist for minutes during a
+ * deploy, so a newer layout than ours can only be refused, loudly: guessing would lose it.
  */
 export function readStored<Value>(stored: Stored<Value> | undefined): Value | null {
   if (stored === undefined) return null;

@@ -25,45 +25,42 @@ import { answerWorker } from "../core/pool/workers.ts";
 import { Rows } from "../core/rows.ts";
 import type { PoolView, WorkerState, WorkerSummary } from "../schema/pool.ts";
 import type { RunSummary, Why } from "../schema/run.ts";
-import { Actor } from "./actor.ts";
-import { LazyAlarm } from "./alarm.ts";
 import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
-import { meter } from "./meter.ts";
 import type { PoolPeer } from "./peers.ts";
-import { logFailure } from "./report-failure.ts";
 import type { PoolApi, RunFilter } from "./rpc.ts";
 import { RunLists } from "./run-lists.ts";
+import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { peersOf } from "./stubs.ts";
 import { until } from "./waiting.ts";
 
 /** The object that is a queue and the workers that serve it. What it decides is in `core/pool`. */
 export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
-  readonly #alarm = new LazyAlarm(this.ctx.storage);
   readonly #store = new ValueStore<PoolRecord>(this.ctx.storage);
   readonly #runs = new SqlRowDisk<RunRow>(this.ctx.storage.sql, "runs");
   readonly #workers = new SqlRowDisk<WorkerRow>(this.ctx.storage.sql, "workers");
   readonly #lists = new RunLists(this.#runs);
-  readonly #actor = new Actor<PoolState, PoolEvent, PoolMessage>(poolMachine, {
-    now: () => Date.now(),
-    load: () =>
-      loadedPool(this.#store.read(), new Rows(this.#runs, isLiveRun), new Rows(this.#workers, isLiveWorker)),
-    commit: (write) => this.ctx.storage.transactionSync(write),
-    save: (state) => {
-      state.runs.flush();
-      state.workers.flush();
-      if (state.record !== null) this.#store.write(state.record);
+  readonly #shell = new Shell<PoolState, PoolEvent, PoolMessage>(
+    this.ctx,
+    poolMachine,
+    { type: "tick" },
+    {
+      load: () =>
+        loadedPool(
+          this.#store.read(),
+          new Rows(this.#runs, isLiveRun),
+          new Rows(this.#workers, isLiveWorker),
+        ),
+      save: (state) => {
+        state.runs.flush();
+        state.workers.flush();
+        if (state.record !== null) this.#store.write(state.record);
+      },
+      send: (message) => this.#send(message),
     },
-    wake: (at) => this.#alarm.arm(at, Date.now()),
-    send: (message) => this.#send(message),
-    failed: (message, error, tries) => logFailure(this.#name, message, error, tries),
-  });
-
-  constructor(ctx: DurableObjectState, env: Env) {
-    super(ctx, env);
-    void ctx.blockConcurrencyWhile(() => this.#alarm.load());
-  }
+  );
+  readonly #actor = this.#shell.actor;
 
   get #name(): string {
     return this.ctx.id.name ?? "";
@@ -107,14 +104,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   }
 
   override async alarm(): Promise<void> {
-    this.#alarm.fired();
-    this.#enter();
-  }
-
-  /** Every entry is billed, lets time do its work, and repairs what a crash may have left unsaid. */
-  #enter(event: PoolEvent = { type: "tick" }): PoolState {
-    meter.requests += 1;
-    return this.#actor.apply(event);
+    this.#shell.alarm();
   }
 
   #configured(): Configured {
@@ -124,7 +114,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   }
 
   async configure(configure: Configure): Promise<ConfigureAnswer> {
-    const { record, memo } = this.#enter({ type: "configure", configure });
+    const { record, memo } = this.#shell.enter({ type: "configure", configure });
     if (memo.refusedRevision === configure.revision) {
       const text = "the provider's kind and url cannot change while the pool has machines; drain them first";
       return { kind: "refused", revision: configure.revision, code: "pool_in_use", text };
@@ -134,24 +124,24 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
 
   async upsertRun(upsert: RunUpsert): Promise<PoolAnswer> {
     this.#lists.seen(upsert.run, upsert.submittedAt);
-    return answerRun(this.#enter({ type: "run", upsert }), upsert);
+    return answerRun(this.#shell.enter({ type: "run", upsert }), upsert);
   }
 
   async upsertWorker(upsert: WorkerUpsert): Promise<WorkerUpsertAnswer> {
-    return answerWorker(this.#enter({ type: "worker", upsert }), upsert, Date.now());
+    return answerWorker(this.#shell.enter({ type: "worker", upsert }), upsert, Date.now());
   }
 
   async poke(): Promise<void> {
-    this.#enter();
+    this.#shell.enter();
   }
 
   async explain(run: string): Promise<Why | null> {
-    this.#enter();
+    this.#shell.enter();
     return explainRun(this.#configured(), run, Date.now());
   }
 
   async view(): Promise<PoolView> {
-    this.#enter();
+    this.#shell.enter();
     return poolView(this.#configured(), Date.now());
   }
 
@@ -159,14 +149,14 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     filter: RunFilter,
     page: { limit: number; cursor?: string },
   ): Promise<{ items: RunSummary[]; next: string | null }> {
-    this.#enter();
+    this.#shell.enter();
     const state = this.#configured();
     if (filter.ids !== undefined) return { items: this.#lists.byIds(state, filter), next: null };
     return this.#lists.page(state, filter, page.limit, page.cursor);
   }
 
   async wait(filter: RunFilter, waitMs: number): Promise<RunSummary[]> {
-    this.#enter();
+    this.#shell.enter();
     let found: RunSummary[] = [];
     const look = () => {
       const state = this.#configured();
@@ -181,7 +171,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   }
 
   async workers(states: WorkerState[]): Promise<WorkerSummary[]> {
-    this.#enter();
+    this.#shell.enter();
     const state = this.#configured();
     const runs = runsByWorker(state);
     const rows = states.includes("gone")

@@ -9,12 +9,9 @@ import {
   registryMachine,
 } from "../core/registry/machine.ts";
 import type { PoolConfig, PoolView } from "../schema/pool.ts";
-import { Actor } from "./actor.ts";
-import { LazyAlarm } from "./alarm.ts";
 import type { Env } from "./env.ts";
-import { meter } from "./meter.ts";
-import { logFailure } from "./report-failure.ts";
 import type { RegistryApi } from "./rpc.ts";
+import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { peersOf } from "./stubs.ts";
 import { until } from "./waiting.ts";
@@ -24,43 +21,33 @@ const SEED_CHARS = 4;
 
 /** The object that owns the pools' configurations. There is one. */
 export class Registry extends DurableObject<Env> implements RegistryApi {
-  readonly #alarm = new LazyAlarm(this.ctx.storage);
   readonly #store = new ValueStore<RegistryRecord>(this.ctx.storage);
-  readonly #actor = new Actor<RegistryState, RegistryEvent, RegistryMessage>(registryMachine, {
-    now: () => Date.now(),
-    load: () => ({ record: this.#store.read(), refusals: {} }),
-    commit: (write) => this.ctx.storage.transactionSync(write),
-    save: (state) => {
-      if (state.record !== null) this.#store.write(state.record);
+  readonly #shell = new Shell<RegistryState, RegistryEvent, RegistryMessage>(
+    this.ctx,
+    registryMachine,
+    { type: "tick" },
+    {
+      load: () => ({ record: this.#store.read(), refusals: {} }),
+      save: (state) => {
+        if (state.record !== null) this.#store.write(state.record);
+      },
+      send: async (message) => {
+        const answer = await peersOf(this.env).pool(message.to).configure(message.body);
+        return { type: "configured", pool: message.to, answer };
+      },
     },
-    wake: (at) => this.#alarm.arm(at, Date.now()),
-    send: async (message) => {
-      const answer = await peersOf(this.env).pool(message.to).configure(message.body);
-      return { type: "configured", pool: message.to, answer };
-    },
-    failed: (message, error, tries) => logFailure("registry", message, error, tries),
-  });
-
-  constructor(ctx: DurableObjectState, env: Env) {
-    super(ctx, env);
-    void ctx.blockConcurrencyWhile(() => this.#alarm.load());
-  }
+  );
+  readonly #actor = this.#shell.actor;
 
   override async alarm(): Promise<void> {
-    this.#alarm.fired();
-    this.#enter();
-  }
-
-  #enter(event: RegistryEvent = { type: "tick" }): RegistryState {
-    meter.requests += 1;
-    return this.#actor.apply(event);
+    this.#shell.alarm();
   }
 
   async putPool(name: string, config: PoolConfig): Promise<{ created: boolean; view: PoolView }> {
     const created = this.#actor.state.record?.pools[name] === undefined;
     const seed = crypto.randomUUID().slice(0, SEED_CHARS);
     const revision =
-      this.#enter({ type: "put", pool: name, config, seed }).record?.pools[name]?.revision ?? 0;
+      this.#shell.enter({ type: "put", pool: name, config, seed }).record?.pools[name]?.revision ?? 0;
     const entry = () => this.#actor.state.record?.pools[name];
     const decided = () => entry() === undefined || entry()?.accepted?.revision === revision;
     if (!(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
@@ -74,12 +61,12 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
   }
 
   async pools(): Promise<string[]> {
-    this.#enter();
+    this.#shell.enter();
     return Object.keys(this.#actor.state.record?.pools ?? {}).sort();
   }
 
   async poke(): Promise<void> {
-    this.#enter();
+    this.#shell.enter();
     const { pool } = peersOf(this.env);
     const pokes = Object.keys(this.#actor.state.record?.pools ?? {}).map((name) => pool(name).poke());
     await Promise.allSettled(pokes); // the next cron tick pokes again whom this one did not reach

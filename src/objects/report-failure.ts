@@ -1,8 +1,8 @@
 import type { Envelope } from "../core/machine.ts";
 
 /**
- * Says in the log that a message failed: the first time, and then each time the number of tries has doubled. A peer
- * that is away for an hour shall not fill the log.
+ * Says in the log that a message failed: the first time, and then each time the number of tries has doubled.
+ * A peer that is away for an hour shall not fill the log.
  */
 export function logFailure(from: string, message: Envelope, error: unknown, tries: number): void {
   if (!Number.isInteger(Math.log2(tries))) return;

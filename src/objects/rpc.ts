@@ -3,11 +3,15 @@ import type { PoolConfig, PoolView, WorkerState, WorkerStatus, WorkerSummary } f
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary, Why } from "../schema/run.ts";
 
 /**
- * What the edge may ask of the objects. The edge knows these interfaces and no class; what the objects say among
- * themselves is in `core/messages.ts`. Every method throws a `DroverError` with a code for what a client can act on.
+ * What the edge may ask of the objects. The edge knows these interfaces and no class; what the objects say
+ * among themselves is in `core/messages.ts`. Every method throws a `DroverError` with a code for what a
+ * client can act on.
  */
 
-/** What a submission carries. `hash` is that of the canonical JSON as sent: it tells a repetition from a clash. */
+/**
+ * What a submission carries. `hash` is that of the canonical JSON as sent: it tells a repetition from a
+ * clash.
+ */
 export interface SubmitRequest {
   spec: RunSpec;
   hash: string;
@@ -39,7 +43,10 @@ export interface LogRequest {
 }
 
 export interface AllocationApi {
-  /** Stores the run and its pool row, then answers. Codes: see `Pool` refusals, `run_exists`, `not_acknowledged`. */
+  /**
+   * Stores the run and its pool row, then answers. Codes: see `Pool` refusals, `run_exists`,
+   * `not_acknowledged`.
+   */
   submit(request: SubmitRequest): Promise<{ created: boolean; status: RunStatus }>;
   read(): Promise<RunStatus>;
   /** Answers when the run is in one of `states`, or can never be again, or `waitMs` are over. */
@@ -65,7 +72,10 @@ export interface PoolApi {
     filter: RunFilter,
     page: { limit: number; cursor?: string },
   ): Promise<{ items: RunSummary[]; next: string | null }>;
-  /** Answers with all matches of the moment in which there is at least one, or with none when `waitMs` are over. */
+  /**
+   * Answers with all matches of the moment in which there is at least one, or with none when `waitMs` are
+   * over.
+   */
   wait(filter: RunFilter, waitMs: number): Promise<RunSummary[]>;
   workers(states: WorkerState[]): Promise<WorkerSummary[]>;
 }

@@ -8,8 +8,8 @@ const encoder = new TextEncoder();
 const SECRET_PREFIX = "whsec_";
 
 /**
- * Verifies a signed call of a host (Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, five minutes of
- * tolerance, any of several signatures). Throws `bad_signature`.
+ * Verifies a signed call of a host (Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, five minutes
+ * of tolerance, any of several signatures). Throws `bad_signature`.
  */
 export async function verifyCall(call: SignedCall, secret: string, nowMs: number): Promise<void> {
   const sentMs = Number(call.timestamp) * 1_000;
@@ -46,7 +46,9 @@ export async function enrollmentCode(worker: string, expiresAt: number, signingK
   return `${claim}.${toBase64Url(new Uint8Array(mac))}`;
 }
 
-/** Verifies a code for this worker. Throws `bad_signature` for a forged one, `enrollment_over` for an old one. */
+/**
+ * Verifies a code for this worker. Throws `bad_signature` for a forged one, `enrollment_over` for an old one.
+ */
 export async function verifyCode(
   code: string,
   worker: string,

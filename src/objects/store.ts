@@ -39,7 +39,10 @@ export class ValueStore<Value> {
     meter.rowsWritten += 1;
   }
 
-  /** After a commit in which the value was removed: empties the storage, so that the object costs nothing any more. */
+  /**
+   * After a commit in which the value was removed: empties the storage, so that the object costs nothing any
+   * more.
+   */
   sweep(): void {
     if (!this.#emptied) return;
     this.#emptied = false;
@@ -48,8 +51,9 @@ export class ValueStore<Value> {
 }
 
 /**
- * A table of rows in the object's SQLite: key, whether live, row as JSON. Keys are text in a table without row ids, so
- * that a row costs one row. The table is made with the first write: an object without state writes nothing (rule R6).
+ * A table of rows in the object's SQLite: key, whether live, row as JSON. Keys are text in a table without
+ * row ids, so that a row costs one row. The table is made with the first write: an object without state
+ * writes nothing (rule R6).
  */
 export class SqlRowDisk<Row> implements RowDisk<Row> {
   readonly #sql: SqlStorage;

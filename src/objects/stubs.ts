@@ -8,8 +8,8 @@ const REGISTRY_NAME = "registry";
 /**
  * A fresh stub for each call: one that has failed once keeps failing (`cloudflare.md` §1.3).
  *
- * The platform's own stub types unfold every result type at every call and give up on deep ones; the interfaces say
- * the same, and each class implements them, so the casts below lose nothing.
+ * The platform's own stub types unfold every result type at every call and give up on deep ones; the
+ * interfaces say the same, and each class implements them, so the casts below lose nothing.
  */
 export interface Peers {
   allocation(run: string): AllocationPeer & AllocationApi;
@@ -22,7 +22,8 @@ export function peersOf(env: Env): Peers {
   return {
     // The classes implement these interfaces: see above.
     allocation: (run) => env.ALLOCATION.getByName(run) as unknown as AllocationPeer & AllocationApi,
-    worker: (id) => env.CLOUD_WORKER.getByName(id) as unknown as CloudWorkerPeer & CloudWorkerApi, // see above
+    // see above
+    worker: (id) => env.CLOUD_WORKER.getByName(id) as unknown as CloudWorkerPeer & CloudWorkerApi,
     pool: (name) => env.POOL.getByName(name) as unknown as PoolPeer & PoolApi, // see above
   };
 }
@@ -31,6 +32,7 @@ export function peersOf(env: Env): Peers {
 export function objectsOf(env: Env): Objects {
   return {
     ...peersOf(env),
-    registry: () => env.REGISTRY.getByName(REGISTRY_NAME) as unknown as RegistryApi, // the class implements it
+    // The class implements the interface.
+    registry: () => env.REGISTRY.getByName(REGISTRY_NAME) as unknown as RegistryApi,
   };
 }

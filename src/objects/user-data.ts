@@ -2,8 +2,9 @@
 const STATE_DIR = "/var/lib/drover";
 
 /**
- * The script that turns a fresh machine into a host: it fetches the agent, compares its digest, and becomes it. It
- * needs nothing but `sh` and Node 20. The code goes into a file, not into arguments that everybody can list.
+ * The script that turns a fresh machine into a host: it fetches the agent, compares its digest, and becomes
+ * it. It needs nothing but `sh` and Node 20. The code goes into a file, not into arguments that everybody can
+ * list.
  */
 export function userDataScript(host: { url: string; code: string; agentSha256: string }): string {
   return `#!/bin/sh

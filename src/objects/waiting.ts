@@ -1,6 +1,21 @@
+import type { Millis } from "../core/machine.ts";
+
+/**
+ * Calls back after so many milliseconds, unless what it returns is called before. The simulator has its own.
+ */
+export type Timer = (ms: Millis, happen: () => void) => () => void;
+
+/** The platform's timer. */
+export const platformTimer: Timer = (ms, happen) => {
+  const timer = setTimeout(happen, ms);
+  return () => clearTimeout(timer);
+};
+
 /** Resolves after so many milliseconds. */
-export function after(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+export function after(ms: Millis, timer: Timer = platformTimer): Promise<void> {
+  return new Promise((resolve) => {
+    timer(ms, resolve);
+  });
 }
 
 /** What can be watched: an actor, or whatever else calls its listeners when something has changed. */
@@ -9,19 +24,24 @@ interface Watchable {
 }
 
 /**
- * Resolves as soon as `holds`, or after `waitMs`; what it resolves to is whether it held. Nothing is polled: it looks
- * again when something has changed.
+ * Resolves as soon as `holds`, or after `waitMs`; what it resolves to is whether it held. Nothing is polled:
+ * it looks again when something has changed.
  */
-export async function until(source: Watchable, holds: () => boolean, waitMs: number): Promise<boolean> {
+export async function until(
+  source: Watchable,
+  holds: () => boolean,
+  waitMs: Millis,
+  timer: Timer = platformTimer,
+): Promise<boolean> {
   if (holds()) return true;
   if (waitMs <= 0) return false;
   return new Promise((resolve) => {
     const finish = (held: boolean) => {
-      clearTimeout(timer);
+      stopTimer();
       unwatch();
       resolve(held);
     };
-    const timer = setTimeout(() => finish(holds()), waitMs);
+    const stopTimer = timer(waitMs, () => finish(holds()));
     const unwatch = source.watch(() => {
       if (holds()) finish(true);
     });

@@ -12,7 +12,10 @@ const LIST_CONSISTENCY_MS = 1_000;
 
 type Called = { status: number; body: string } | { failure: ProviderFailure };
 
-/** A cloud behind an HTTP service of one's own, the loopback cloud too (`host-protocol.md`, the provider contract). */
+/**
+ * A cloud behind an HTTP service of one's own, the loopback cloud too (`host-protocol.md`, the provider
+ * contract).
+ */
 export function httpProvider(config: ProviderConfig, now: () => number): Provider {
   const call = (method: string, path: string, body?: object) => callService(config, method, path, body);
   return {
@@ -58,7 +61,8 @@ async function callService(
       ? { status: response.status, body: text }
       : { failure: classify(response, text) };
   } catch (error) {
-    const text = `the provider could not be reached: ${error instanceof Error ? error.message : String(error)}`;
+    const reason = error instanceof Error ? error.message : String(error);
+    const text = `the provider could not be reached: ${reason}`;
     return { failure: { class: "temporary", text } };
   }
 }

@@ -2,8 +2,9 @@ import type { CreateAnswer, DestroyAnswer, ListAnswer } from "../core/messages.t
 import type { CreateInstance } from "../schema/provider.ts";
 
 /**
- * A cloud. Every call answers with a result or a classified failure, and never throws for what a cloud can do: whether
- * a call that failed has had its effect can only be observed (`host-protocol.md`, the provider contract).
+ * A cloud. Every call answers with a result or a classified failure, and never throws for what a cloud can
+ * do: whether a call that failed has had its effect can only be observed (`host-protocol.md`, the provider
+ * contract).
  */
 export interface Provider {
   create(wanted: CreateInstance): Promise<CreateAnswer>;

@@ -7,7 +7,10 @@ import type { Host, Process } from "./host.ts";
 import type { Objects, Audit as ObjectsAudit } from "./objects.ts";
 import type { World } from "./world.ts";
 
-/** Looks after the invariants of `architecture.md` §5: some when something is stored, the others after every step. */
+/**
+ * Looks after the invariants of `architecture.md` §5: some when something is stored, the others after every
+ * step.
+ */
 export class Audit implements ObjectsAudit {
   readonly #world: World;
   readonly hosts = new Map<string, Host>();

@@ -5,8 +5,8 @@ import { placementKey, type WorkerState } from "../../src/core/worker/state.ts";
 import { type Machines, REAL_MACHINES } from "./objects.ts";
 
 /**
- * Bugs that somebody could well have written, put in by hand around the real machines. A simulator that does not find
- * them proves nothing by finding none.
+ * Bugs that somebody could well have written, put in by hand around the real machines. A simulator that does
+ * not find them proves nothing by finding none.
  */
 export const BUGS: Record<string, Machines> = {
   /** The pool takes any wish for a place as the end of the epoch that is open (rules R2 and R3). */

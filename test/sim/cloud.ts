@@ -9,7 +9,9 @@ export const LIST_CONSISTENCY_MS = 10_000;
 /** A call whose caller has given up takes effect within this time, or never. */
 const SLOWEST_CREATE_MS = 50_000;
 
-/** A machine that was missing is not missing again for some time: that would be no lie any more, but chance. */
+/**
+ * A machine that was missing is not missing again for some time: that would be no lie any more, but chance.
+ */
 const BETWEEN_OMISSIONS_MS = 300_000;
 
 interface Machine {
@@ -28,8 +30,9 @@ export interface Boot {
 }
 
 /**
- * A cloud that lies as clouds do: it loses answers, refuses, lists late, misses what exists, and destroys with delay or
- * not at all. What it keeps is its word on consistency: nothing is missing for longer than the window.
+ * A cloud that lies as clouds do: it loses answers, refuses, lists late, misses what exists, and destroys
+ * with delay or not at all. What it keeps is its word on consistency: nothing is missing for longer than the
+ * window.
  */
 export class Cloud {
   readonly #world: World;
@@ -103,7 +106,10 @@ export class Cloud {
     return { kind: "listed", beganAt, items };
   }
 
-  /** A machine that exists can be missing from all listings for a time, which is shorter than the consistency window. */
+  /**
+   * A machine that exists can be missing from all listings for a time, which is shorter than the consistency
+   * window.
+   */
   #misses(worker: string, machine: Machine): boolean {
     const { now, chance } = this.#world;
     if (now >= machine.missableFrom && this.#world.strikes("omission")) {

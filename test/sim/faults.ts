@@ -1,4 +1,7 @@
-/** What can go wrong, each with how often. A fault that is left out of `on` never happens: so a story is shortened. */
+/**
+ * What can go wrong, each with how often. A fault that is left out of `on` never happens: so a story is
+ * shortened.
+ */
 export const FAULTS = {
   /** A request, or its reply, is lost. */
   loss: 0.04,

@@ -44,7 +44,9 @@ export class Host {
   readonly #onStart: (process: Process) => void;
   readonly #rate: number;
   readonly #bornAt: number;
-  /** What lies on the machine's disk: the ids that were ever started or killed, and whether it has enrolled. */
+  /**
+   * What lies on the machine's disk: the ids that were ever started or killed, and whether it has enrolled.
+   */
   readonly #everStarted = new Set<string>();
   #enrolled = false;
   #state: HostState = initialHost();

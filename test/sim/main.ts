@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { shortest, tellStory } from "./shrink.ts";
 import { DEFAULTS, simulate } from "./simulation.ts";
 
-const HELP = `Runs the simulator: the real machines and the real shell over a fake clock, network, cloud and disk.
+const HELP = `Runs the simulator: the real machines and shell over a fake clock, network, cloud and disk.
 
   npm run sim                              seeds 1, 2, 3 … for a minute
   npm run sim -- --seed 7 --steps 100000   one story

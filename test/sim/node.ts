@@ -3,7 +3,10 @@ import { type RowDisk, Rows } from "../../src/core/rows.ts";
 import { Actor } from "../../src/objects/actor.ts";
 import { NoReply, type World } from "./world.ts";
 
-/** What survives the process of an object: its value, its tables, its alarm. Rows and values are never changed in place. */
+/**
+ * What survives the process of an object: its value, its tables, its alarm. Rows and values are never changed
+ * in place.
+ */
 export interface Disk<Value> {
   value: Value | null;
   tables: Map<string, Map<string, unknown>>;
@@ -25,7 +28,10 @@ export interface Wiring<Value, State, Event, Message extends Envelope> {
 /** How often an alarm that fails is delivered again (`cloudflare.md` §1.5). */
 const ALARM_RETRY_MS = 2_000;
 
-/** An object: the real shell around the real machine, over a fake disk and alarm, whose process can die at any commit. */
+/**
+ * An object: the real shell around the real machine, over a fake disk and alarm, whose process can die at any
+ * commit.
+ */
 export class Node<Value, State, Event extends { type: string }, Message extends Envelope> {
   readonly name: string;
   readonly disk: Disk<Value> = { value: null, tables: new Map(), alarm: undefined };

@@ -59,7 +59,9 @@ export interface Audit {
   worker(name: string, before: WorkerRecord | null, after: WorkerRecord | null): void;
 }
 
-/** All objects of one simulation, wired to each other over its network, as their classes in `src/objects` are. */
+/**
+ * All objects of one simulation, wired to each other over its network, as their classes in `src/objects` are.
+ */
 export class Objects {
   readonly allocations = new Map<string, AllocationNode>();
   readonly workers = new Map<string, WorkerNode>();

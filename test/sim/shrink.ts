@@ -1,12 +1,14 @@
 import { type Options, type Result, simulate } from "./simulation.ts";
 import type { Line } from "./world.ts";
 
-/** Seeds that are tried for each simpler kind of story: another seed can tell the same failure more shortly. */
+/**
+ * Seeds that are tried for each simpler kind of story: another seed can tell the same failure more shortly.
+ */
 const SEEDS_TRIED = 10;
 
 /**
- * Looks for the shortest story of a failure: fewer runs, fewer kinds of faults, fewer steps. A simpler kind of story is
- * taken when one of its first seeds, or the failing one, fails too.
+ * Looks for the shortest story of a failure: fewer runs, fewer kinds of faults, fewer steps. A simpler kind
+ * of story is taken when one of its first seeds, or the failing one, fails too.
  */
 export async function shortest(failing: Options): Promise<{ options: Options; result: Result }> {
   let best = { options: failing, result: await simulate(failing) };

@@ -36,7 +36,7 @@ describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", ()
     expect(first.story.length).toBeGreaterThan(50);
   });
 
-  test("without faults every run ends as its command, its user or its limits say, and none is lost", async () => {
+  test("without faults every run ends as its command, user or limits say, and none is lost", async () => {
     for (let seed = 1; seed <= 20; seed += 1) {
       const { violation, ends } = await simulate({ ...DEFAULTS, seed, steps: STEPS, faults: [] });
       expect(violation?.message).toBeUndefined();

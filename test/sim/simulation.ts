@@ -1,5 +1,7 @@
-import { judgeReport, ordersFor } from "../../src/core/worker/report.ts";
-import { type Living, ordersRevision, type WorkerState } from "../../src/core/worker/state.ts";
+import { DroverError } from "../../src/core/errors.ts";
+import type { WorkerState } from "../../src/core/worker/state.ts";
+import { exchange } from "../../src/objects/exchange.ts";
+import type { Timer } from "../../src/objects/waiting.ts";
 import type { HostSetup, Orders, Report } from "../../src/schema/host.ts";
 import { Audit } from "./audit.ts";
 import { Cloud } from "./cloud.ts";
@@ -31,7 +33,6 @@ export const DEFAULTS = { runs: 8, faults: ALL_FAULTS, machines: REAL_MACHINES }
 /** Steps for which the quiet end may take: far more than it ever needs. */
 const QUIET_STEPS = 60_000;
 const ACKNOWLEDGE_MS = 5_000;
-const OBSERVED_WAIT_MS = 5_000;
 const CRON_MS = 300_000;
 const UNREST_MS = 20_000;
 
@@ -86,7 +87,10 @@ class Simulation {
     return { violation, story, steps, virtualMs: this.#world.now, ends };
   }
 
-  /** One thing happens, and everything that follows from it at once. False at a violation, or when nothing is left. */
+  /**
+   * One thing happens, and everything that follows from it at once. False at a violation, or when nothing is
+   * left.
+   */
   async #step(): Promise<boolean> {
     if (!this.#world.time.step()) return false;
     await new Promise((resolve) => setImmediate(resolve));
@@ -221,48 +225,25 @@ class Simulation {
   }
 
   #serveReport(node: WorkerNode, report: Report, waitMs: number): Promise<Orders | "stale"> {
+    const timer: Timer = (ms, happen) => {
+      this.#world.time.after(ms, happen);
+      return () => undefined;
+    };
     return node.serve(async (actor) => {
-      const before = living(actor.state);
-      const verdict = judgeReport(before, report);
-      if (verdict === "stale" || verdict === "unknown") return "stale";
-      actor.apply({ type: "report", report });
-      await actor.settled(["observed"], this.#world.time.sleep(OBSERVED_WAIT_MS));
-      const news = () => {
-        const state = living(actor.state);
-        return (
-          ordersRevision(state) > report.ordersSeen ||
-          state.memo.lastSeq > report.seq ||
-          state.record.phase === "shutdown"
-        );
-      };
-      await this.#until(actor, news, verdict === "fresh" ? waitMs : 0);
-      actor.apply({ type: "told" });
-      return ordersFor(living(actor.state), report.seq, this.#world.now);
+      try {
+        return await exchange(actor, report, waitMs, () => this.#world.now, timer);
+      } catch (error) {
+        if (error instanceof DroverError && error.code === "stale_incarnation") return "stale";
+        if (error instanceof DroverError) throw new NoReply(error.code);
+        throw error;
+      }
     });
   }
-
-  #until(actor: WorkerNode["actor"], holds: () => boolean, waitMs: number): Promise<void> {
-    if (waitMs <= 0 || holds()) return Promise.resolve();
-    return new Promise((resolve) => {
-      const finish = () => {
-        unwatch();
-        resolve();
-      };
-      const unwatch = actor.watch(() => {
-        if (holds()) finish();
-      });
-      this.#world.time.after(waitMs, finish);
-    });
-  }
-}
-
-function living(state: WorkerState): Living {
-  if (state.record === null) throw new NoReply("no such worker");
-  return { ...state, record: state.record };
 }
 
 function setupOf(state: WorkerState): HostSetup {
-  const { record } = living(state);
+  const { record } = state;
+  if (record === null) throw new NoReply("no such worker");
   if (record.phase === "shutdown" || record.phase === "gone") throw new NoReply("it is over");
   const { worker, settings } = record.intent;
   return {

@@ -60,8 +60,8 @@ export class World {
   }
 
   /**
-   * Carries a request and its reply. Either can be lost, doubled or late; then the caller gets a `NoReply` and cannot
-   * know whether it was served.
+   * Carries a request and its reply. Either can be lost, doubled or late; then the caller gets a `NoReply`
+   * and cannot know whether it was served.
    */
   call<Reply>(from: string, to: string, what: string, serve: () => Promise<Reply>): Promise<Reply> {
     return new Promise((resolve, reject) => {

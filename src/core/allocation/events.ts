@@ -3,7 +3,10 @@ import { MAX_RUN_EVENTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { AllocationRecord } from "./state.ts";
 
-/** The types of events that have a cause here; names and meanings of `nomad.md` §1.4, `Placed` and `Lost` are ours. */
+/**
+ * The types of events that have a cause here; names and meanings of `nomad.md` §1.4, `Placed` and `Lost` are
+ * ours.
+ */
 export type RunEventType =
   | "Received"
   | "Placed"

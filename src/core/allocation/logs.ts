@@ -9,8 +9,8 @@ const NOTHING: StreamRecord = { size: 0, stored: 0, tail: new Uint8Array() };
 export const NO_LOGS: Record<StreamName, StreamRecord> = { stdout: NOTHING, stderr: NOTHING };
 
 /**
- * Takes in the log bytes of one attempt's report: only what continues the stored bytes counts, so that a doubled, an
- * older or a gapped piece changes nothing. Returns the record and the rows that left the tail.
+ * Takes in the log bytes of one attempt's report: only what continues the stored bytes counts, so that a
+ * doubled, an older or a gapped piece changes nothing. Returns the record and the rows that left the tail.
  */
 export function takeLogs(
   record: AllocationRecord,
@@ -58,7 +58,10 @@ export function logsComplete(record: AllocationRecord, attempt: string): boolean
   return STREAMS.every((stream) => logs[stream].stored >= Math.min(logs[stream].size, MAX_LOG_BYTES));
 }
 
-/** The offsets up to which an attempt's streams are stored: the host may drop what lies before (`Orders.logs`). */
+/**
+ * The offsets up to which an attempt's streams are stored: the host may drop what lies before
+ * (`Orders.logs`).
+ */
 export function storedOffsets(
   record: AllocationRecord,
   attempt: string,

@@ -190,7 +190,9 @@ function foldOrderAnswer(
   }
 }
 
-/** The worker's word that the placement is over (rule R2): what follows depends on what can have been started. */
+/**
+ * The worker's word that the placement is over (rule R2): what follows depends on what can have been started.
+ */
 function foldEnded(state: AllocationState, ended: Ended, now: Instant): AllocationState {
   const { record, memo } = state;
   if (record === null || ended.epoch !== record.endedEpoch + 1) return state;
@@ -265,13 +267,17 @@ function finish(
   return { ...noted, outcome, ended: true };
 }
 
-/** A change that others can see gets a new version. Log bytes are no such change: they would cost the pool a row each. */
+/**
+ * A change that others can see gets a new version. Log bytes are no such change: they would cost the pool a
+ * row each.
+ */
 function numbered(before: AllocationState, after: AllocationState): AllocationState {
   const { record } = after;
   if (record === null || before.record === null || record === before.record) return after;
   const { logs: _before, ...old } = before.record;
   const { logs: _after, ...rest } = record;
-  const same = (Object.keys(rest) as (keyof typeof rest)[]).every((key) => rest[key] === old[key]);
+  const keys = Object.keys(rest) as (keyof typeof rest)[]; // all of them are: it has just been made
+  const same = keys.every((key) => rest[key] === old[key]);
   return same ? after : { ...after, record: { ...record, version: before.record.version + 1 } };
 }
 

@@ -28,8 +28,8 @@ export function isOver(attempt: AttemptRecord): boolean {
 }
 
 /**
- * Folds in what the host of the open epoch says. An allocation that restarted may have forgotten a placement of which
- * the worker reports: nobody but it can have ordered it, so it takes the placement up again.
+ * Folds in what the host of the open epoch says. An allocation that restarted may have forgotten a placement
+ * of which the worker reports: nobody but it can have ordered it, so it takes the placement up again.
  */
 export function foldObserved(state: AllocationState, message: Observed, now: Instant): AllocationState {
   const { record } = state;
@@ -65,7 +65,10 @@ function foldAttempt(
   return attemptEvents({ ...record, tasks }, name, before, attempt, now);
 }
 
-/** Times are durations on the host's own clock: a host's idea of the date is never trusted (`host-protocol.md`). */
+/**
+ * Times are durations on the host's own clock: a host's idea of the date is never trusted
+ * (`host-protocol.md`).
+ */
 function advance(before: AttemptRecord | undefined, report: AttemptReport, now: Instant): AttemptRecord {
   const ago = (ms: number | undefined): Instant | null => (ms === undefined ? null : Math.round(now - ms));
   const over = report.state === "exited" || report.state === "gone";
@@ -115,7 +118,10 @@ function attemptEvents(
   );
 }
 
-/** A report that contradicts an end that is stored is recorded, once for each attempt, and never applied (invariant 1). */
+/**
+ * A report that contradicts an end that is stored is recorded, once for each attempt, and never applied
+ * (invariant 1).
+ */
 function noteLate(record: AllocationRecord, message: Observed, now: Instant): AllocationRecord {
   let next = record;
   for (const report of message.attempts) {

@@ -28,8 +28,8 @@ const NO_EXIT = { exitCode: null, signal: null, failure: null };
 /**
  * How a run ends whose one main task's attempt is over (`scoot.md` §2.4 as decided).
  *
- * A wish that was stored before the exit decides the state, whatever the command did then (`decisions.md`, abort). An
- * exit code, zero or not, is `complete`; only the mechanism fails a run.
+ * A wish that was stored before the exit decides the state, whatever the command did then (`decisions.md`,
+ * abort). An exit code, zero or not, is `complete`; only the mechanism fails a run.
  */
 export function outcomeOf(record: AllocationRecord, attempt: AttemptRecord, now: Instant): Outcome {
   if (record.wish !== null) return outcomeOfWish(record.wish, now);
@@ -52,8 +52,10 @@ export function outcomeOfWish(wish: Wish, now: Instant): Outcome {
   return { state: wish.state, at: now, exitCode: null, signal: null, failure };
 }
 
-/** How a run ends whose machine was lost after the host may have begun it: nobody can know (`api.md`, States). */
+/**
+ * How a run ends whose machine was lost after the host may have begun it: nobody can know (`api.md`, States).
+ */
 export function outcomeOfLoss(worker: string, now: Instant): Outcome {
-  const text = `worker ${worker} was lost while it may have been running the command; how that ended cannot be known`;
+  const text = `worker ${worker} was lost while it may have run the command: how that ended is not known`;
   return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "machine_lost", text } };
 }

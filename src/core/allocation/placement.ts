@@ -26,8 +26,8 @@ const ENDED_TEXT: Record<EndedHow, string> = {
 };
 
 /**
- * Closes an epoch (rule R2). Only now may another be asked for. An epoch that ended without trouble, after the tasks
- * themselves had, is no event.
+ * Closes an epoch (rule R2). Only now may another be asked for. An epoch that ended without trouble, after
+ * the tasks themselves had, is no event.
  */
 export function closePlacement(
   record: AllocationRecord,

@@ -46,7 +46,10 @@ export function statusOf(state: AllocationState & { record: AllocationRecord }):
   };
 }
 
-/** Nomad's client status, which looks at the exit code where a run's `state` does not (`nomad.md` §2.1, `api.md`). */
+/**
+ * Nomad's client status, which looks at the exit code where a run's `state` does not (`nomad.md` §2.1,
+ * `api.md`).
+ */
 function allocStatus(record: AllocationRecord): RunStatus["allocStatus"] {
   const state = stateOf(record);
   switch (state) {

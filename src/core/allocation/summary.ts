@@ -7,8 +7,8 @@ import type { AllocationRecord } from "./state.ts";
 const COMMAND_CHARS = 80;
 
 /**
- * The state of a run, one of Scoot's seven. It ends only when nothing of it can be left anywhere (rule R3): until then
- * a run whose command has been started is `running`, an aborted one too.
+ * The state of a run, one of Scoot's seven. It ends only when nothing of it can be left anywhere (rule R3):
+ * until then a run whose command has been started is `running`, an aborted one too.
  */
 export function stateOf(record: AllocationRecord): RunState {
   if (record.ended && record.outcome !== null) return record.outcome.state;

@@ -7,8 +7,8 @@ import { statusOf } from "./status.ts";
 import { stateOf } from "./summary.ts";
 
 /**
- * Why a run is where it is, and what happens next (invariant 5). `other` is what its pool says of a run that waits for
- * a place, or its worker of one that has one.
+ * Why a run is where it is, and what happens next (invariant 5). `other` is what its pool says of a run that
+ * waits for a place, or its worker of one that has one.
  */
 export function whyOf(
   state: AllocationState & { record: AllocationRecord },
@@ -32,7 +32,9 @@ export function whyOf(
     chain.push({ what, state: other.state, text: other.reason.text }, ...other.chain);
   }
   if (record.wish !== null) {
-    const text = `it is being stopped (${record.wish.reason}); its command gets ${record.spec.killSignal}, and is killed after ${record.spec.killTimeout}`;
+    const { killSignal, killTimeout } = record.spec;
+    const stop = `its command gets ${killSignal}, and is killed after ${killTimeout}`;
+    const text = `it is being stopped (${record.wish.reason}); ${stop}`;
     return {
       state: stateOf(record),
       reason: { code: "stopping", text },

@@ -99,7 +99,10 @@ function foldConfigure(state: PoolState, configure: Configure): PoolState {
   return { ...state, record: { ...record, revision, config, hold: null } };
 }
 
-/** Applies the plan. The answer to the run whose upsert brought it about tells it its place: that needs no message. */
+/**
+ * Applies the plan. The answer to the run whose upsert brought it about tells it its place: that needs no
+ * message.
+ */
 function decide(state: Configured, event: PoolEvent, now: Instant): PoolState {
   const { places, creates } = plan(state, now);
   let next = state;
@@ -141,7 +144,10 @@ function workerMessages(state: Configured, now: Instant): PoolMessage[] {
   return owed;
 }
 
-/** Whether nothing has been heard of a row's owner for one lease: its alarm may be lost (`architecture.md` §3). */
+/**
+ * Whether nothing has been heard of a row's owner for one lease: its alarm may be lost (`architecture.md`
+ * §3).
+ */
 function isOverdue(state: Configured, key: string, heardAt: Instant, now: Instant): boolean {
   const latest = Math.max(heardAt, state.memo.pokedAt[key] ?? 0);
   return now >= latest + durationMs(state.record.config.timeouts.lease);

@@ -30,12 +30,13 @@ interface Machine {
 }
 
 /**
- * Decides who is placed where and which machines are asked for. A pure function of the rows: the same view gives the
- * same decision.
+ * Decides who is placed where and which machines are asked for. A pure function of the rows: the same view
+ * gives the same decision.
  *
- * By priority, then by submission. Each run goes to the fullest ready worker that it fits (`arvados.md` §3.5 rule 4); else
- * it counts on a machine that is booting, to which it is not bound; else on a new one of the cheapest type that fits.
- * What cannot be placed is skipped with a reason, so that nothing behind it is blocked (`decisions.md`, D19).
+ * By priority, then by submission. Each run goes to the fullest ready worker that it fits (`arvados.md` §3.5
+ * rule 4); else it counts on a machine that is booting, to which it is not bound; else on a new one of the
+ * cheapest type that fits. What cannot be placed is skipped with a reason, so that nothing behind it is
+ * blocked (`decisions.md`, D19).
  */
 export function plan(state: Configured, now: Instant): Plan {
   const machines = machinesOf(state, now);
@@ -98,7 +99,10 @@ function emptyMachine(state: Configured, type: InstanceType, on: Resources[]): M
   return { worker: null, ready: false, left: remaining(resourcesOfType(type), on), slots };
 }
 
-/** Ready before booting before merely asked for; among those, the one with the least left: packing empties the others. */
+/**
+ * Ready before booting before merely asked for; among those, the one with the least left: packing empties the
+ * others.
+ */
 function fullestFitting(machines: Machine[], need: Resources): Machine | undefined {
   let best: Machine | undefined;
   for (const machine of machines) {

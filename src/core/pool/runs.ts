@@ -24,7 +24,8 @@ function refusal(state: PoolState, upsert: RunUpsert): Extract<PoolAnswer, { kin
     return { kind: "refused", code: "host_paths_not_allowed", text };
   }
   if (cheapestFitting(configured, upsert.resources) === undefined) {
-    const text = `no instance type of the pool can hold what \`resources\` asks for; it has ${typesText(configured)}`;
+    const types = typesText(configured);
+    const text = `no instance type of the pool can hold what \`resources\` asks for; it has ${types}`;
     return { kind: "refused", code: "unsatisfiable", text };
   }
   if (queueOf(configured).length < config.maxQueue) return null;
@@ -67,7 +68,10 @@ export function answerRun(state: PoolState, upsert: RunUpsert): PoolAnswer {
   return row.wants === "place" ? { kind: "queued" } : { kind: "none", version: row.version };
 }
 
-/** Opens the next epoch of a run on a ready worker. Only a run that asked for it, and has none open, gets one (R2). */
+/**
+ * Opens the next epoch of a run on a ready worker. Only a run that asked for it, and has none open, gets one
+ * (R2).
+ */
 export function openEpoch(state: Configured, row: RunRow, worker: string, now: Instant): void {
   state.runs.set(runKey(row.submittedAt, row.run), { ...row, opened: row.opened + 1, worker }, now);
 }

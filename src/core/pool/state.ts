@@ -18,7 +18,9 @@ export interface RunRow extends RunUpsert {
 export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   phase: WorkerUpsert["phase"] | "asked";
   instanceType: string;
-  /** As it was configured when the machine was asked for: what it has does not change with the configuration. */
+  /**
+   * As it was configured when the machine was asked for: what it has does not change with the configuration.
+   */
   type: InstanceType;
   askedAt: Instant;
   notAfter: Instant;

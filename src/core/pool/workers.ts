@@ -22,7 +22,10 @@ export const WORKER_TAG = "drover-worker";
 /** The tag by which an instance names its pool. */
 export const POOL_TAG = "drover-pool";
 
-/** The hold-off after a machine that could not be had: first, and longest. It doubles with each failure in a row. */
+/**
+ * The hold-off after a machine that could not be had: first, and longest. It doubles with each failure in a
+ * row.
+ */
 const HOLD_FIRST_MS: Millis = 5_000;
 const HOLD_LONGEST_MS: Millis = 10 * 60_000;
 
@@ -77,7 +80,8 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   const { wantsStop, ...view } = upsert;
   const stopUntil = wantsStop && mayStop(state, row) ? now + CONSENT_MS : 0;
   const next = { ...row, ...view, stopUntil };
-  const changed = (Object.keys(next) as (keyof WorkerRow)[]).some((key) => next[key] !== row[key]);
+  const keys = Object.keys(next) as (keyof WorkerRow)[]; // all of them are: it has just been made
+  const changed = keys.some((key) => next[key] !== row[key]);
   if (changed) state.workers.set(row.worker, { ...next, heardAt: now }, now);
   return { ...state, record: holdAfter(state.record, row, upsert, now) };
 }
@@ -92,7 +96,10 @@ function mayStop(state: Configured, row: WorkerRow): boolean {
   return others >= state.record.config.minInstances;
 }
 
-/** Machines that end without ever having been ready hold the next ones off, so that a broken image costs little. */
+/**
+ * Machines that end without ever having been ready hold the next ones off, so that a broken image costs
+ * little.
+ */
 function holdAfter(record: PoolRecord, row: WorkerRow, upsert: WorkerUpsert, now: Instant): PoolRecord {
   if (upsert.phase === "ready") return record.hold === null ? record : { ...record, hold: null };
   const ending = upsert.phase === "gone" || upsert.phase === "shutdown";
@@ -110,7 +117,10 @@ export function answerWorker(state: PoolState, upsert: WorkerUpsert, now: Instan
   return { kind: "ok", consent: upsert.wantsStop && now < row.stopUntil };
 }
 
-/** Folds in a worker's answer to a call of the pool. A worker without state never came to be: its permit is free. */
+/**
+ * Folds in a worker's answer to a call of the pool. A worker without state never came to be: its permit is
+ * free.
+ */
 export function foldWorkerAnswer(
   state: Configured,
   worker: string,

@@ -6,8 +6,8 @@ import { loseAll } from "./placements.ts";
 import { type Living, note, type WorkerRecord, type WorkerState } from "./state.ts";
 
 /**
- * The intent is stored before anything is created (invariant 3). One that comes too late, or twice, creates nothing: a
- * worker that is over stays over.
+ * The intent is stored before anything is created (invariant 3). One that comes too late, or twice, creates
+ * nothing: a worker that is over stays over.
  */
 export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instant): WorkerState {
   if (state.record !== null) return state;
@@ -71,7 +71,10 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   return shutDown({ ...state, record: note(called, "Create Failed", text, now) }, text, now);
 }
 
-/** Whatever the answer to a destroy is, only an observation is proof (invariant 3). While it is listed, it is asked again. */
+/**
+ * Whatever the answer to a destroy is, only an observation is proof (invariant 3). While it is listed, it is
+ * asked again.
+ */
 export function foldDestroyAnswer(state: Living, answer: DestroyAnswer, now: Instant): WorkerState {
   const record = { ...state.record, calledAt: now };
   const memo = { ...state.memo, destroyAskedAt: now };
@@ -80,7 +83,10 @@ export function foldDestroyAnswer(state: Living, answer: DestroyAnswer, now: Ins
   return { ...state, record: note(record, "Destroy Failed", text, now), memo };
 }
 
-/** The host's first word: from now on its secret is what it is known by. The same secret finds the same answer. */
+/**
+ * The host's first word: from now on its secret is what it is known by. The same secret finds the same
+ * answer.
+ */
 export function foldEnroll(state: Living, secret: string, bootId: string, now: Instant): WorkerState {
   const { record } = state;
   if (record.secret !== null || record.phase === "gone") return state;
@@ -92,8 +98,8 @@ export function foldEnroll(state: Living, secret: string, bootId: string, now: I
 const REMEMBERED_JOINS = 20;
 
 /**
- * Another start of the agent: a new incarnation. A new boot has ended whatever the host may have held (rule R2). `id`
- * is that of the signed call: the same call, however often it arrives, is one join.
+ * Another start of the agent: a new incarnation. A new boot has ended whatever the host may have held (rule
+ * R2). `id` is that of the signed call: the same call, however often it arrives, is one join.
  */
 export function foldJoin(state: Living, id: string, bootId: string, now: Instant): WorkerState {
   const { record, memo } = state;

@@ -6,8 +6,8 @@ import { forgetOld, loseAll } from "./placements.ts";
 import { type Living, livePlacements, note, type WorkerState } from "./state.ts";
 
 /**
- * When it is certain that the host has killed everything (rule R4): its lease and a margin are over, and we have been
- * up long enough for a report of our own past to arrive.
+ * When it is certain that the host has killed everything (rule R4): its lease and a margin are over, and we
+ * have been up long enough for a report of our own past to arrive.
  */
 export function lostAt(state: Living): Instant {
   return Math.max(state.record.leaseUntil, state.memo.loadedAt) + LEASE_MARGIN_MS;
@@ -101,9 +101,9 @@ export function goneNow(state: Living, reason: string, now: Instant): WorkerStat
 }
 
 /**
- * What a complete listing says (invariant 3, rule R5). That the provider calls it terminated is proof. That it is
- * missing is proof only when the host's lease is over, and only the second time, by two listings that began later than
- * the consistency window after our latest call, and that far apart.
+ * What a complete listing says (invariant 3, rule R5). That the provider calls it terminated is proof. That
+ * it is missing is proof only when the host's lease is over, and only the second time, by two listings that
+ * began later than the consistency window after our latest call, and that far apart.
  */
 export function foldSighting(
   state: Living,
@@ -127,7 +127,10 @@ export function foldSighting(
   return goneNow(state, "two listings omit it, and its host's lease is over", now);
 }
 
-/** When the latest call that can have made or ended the machine is over: one of an earlier process may still be under way. */
+/**
+ * When the latest call that can have made or ended the machine is over: one of an earlier process may still
+ * be under way.
+ */
 function latestCallEnd({ record, memo }: Living): Instant {
   if (record.instance !== null) return record.calledAt ?? memo.loadedAt;
   return Math.max(record.calledAt ?? 0, memo.loadedAt + CREATE_STRAGGLER_MS);

@@ -58,7 +58,10 @@ export type WorkerMessage = Envelope &
     | { kind: "ended"; body: Ended }
   );
 
-/** What a worker decides: the machine behind it from the intent to its observed end (`arvados.md` §1 as decided). */
+/**
+ * What a worker decides: the machine behind it from the intent to its observed end (`arvados.md` §1 as
+ * decided).
+ */
 export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> = {
   apply(before, event, now) {
     const folded = fold(before, event, now);

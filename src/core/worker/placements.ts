@@ -86,7 +86,10 @@ export function endPlacement(
   );
 }
 
-/** Ends every live placement whose order the host may have held, or all: the machine is lost to them (rule R2). */
+/**
+ * Ends every live placement whose order the host may have held, or all: the machine is lost to them (rule
+ * R2).
+ */
 export function loseAll(state: Living, which: "held" | "all", now: Instant): void {
   for (const row of livePlacements(state)) {
     const held = !state.memo.untold.has(placementKey(row.run, row.epoch));

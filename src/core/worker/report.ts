@@ -47,7 +47,10 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
   return { ...next, memo: { ...memo, reported, heard: pick(memo.heard, reported) } };
 }
 
-/** The entries whose keys `others` has too: what is answered of a placement that is no longer reported is forgotten. */
+/**
+ * The entries whose keys `others` has too: what is answered of a placement that is no longer reported is
+ * forgotten.
+ */
 function pick<T>(entries: Record<string, T>, others: Record<string, unknown>): Record<string, T> {
   return Object.fromEntries(Object.entries(entries).filter(([key]) => key in others));
 }
@@ -156,8 +159,8 @@ export function foldObserved(
 const NOTHING = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
 
 /**
- * What the host shall hold. An attempt that it reports and that no order knows is kept until its allocation has been
- * asked: orders omit it only after that said so (rule R5).
+ * What the host shall hold. An attempt that it reports and that no order knows is kept until its allocation
+ * has been asked: orders omit it only after that said so (rule R5).
  */
 export function ordersFor(state: Living, answers: number, now: Instant): Orders {
   const { record, memo } = state;

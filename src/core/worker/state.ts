@@ -44,7 +44,9 @@ export interface WorkerRecord {
   leaseUntil: Instant;
   /** When the latest complete listing that proves something began in which the instance was missing. */
   omittedAt: Instant | null;
-  /** When the latest create or destroy call ended: a listing begun too soon after it proves nothing (rule R5). */
+  /**
+   * When the latest create or destroy call ended: a listing begun too soon after it proves nothing (rule R5).
+   */
   calledAt: Instant | null;
   /** By whom it was asked to be destroyed by name: only then with runs on it (invariant 4). */
   killedBy: string | null;
@@ -133,7 +135,10 @@ export function note(record: WorkerRecord, type: string, message: string, now: I
   return { ...record, events: [...record.events, event].slice(-MAX_WORKER_EVENTS) };
 }
 
-/** What two reports must differ in for the allocation to be told again. Ages change with each report and do not count. */
+/**
+ * What two reports must differ in for the allocation to be told again. Ages change with each report and do
+ * not count.
+ */
 export function whatIsSaid(attempts: Report["attempts"]): string {
   return attempts
     .map(({ id, state, kill, log }) => {

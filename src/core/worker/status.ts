@@ -43,7 +43,9 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
   };
 }
 
-/** The five states, and `gone`: a ready worker is `idle` or `running` by what is on it (`arvados.md` §1.2). */
+/**
+ * The five states, and `gone`: a ready worker is `idle` or `running` by what is on it (`arvados.md` §1.2).
+ */
 export function shownState(phase: Living["record"]["phase"] | "asked", runs: number): ShownState {
   if (phase === "ready") return runs > 0 ? "running" : "idle";
   return phase === "asked" ? "booting" : phase;

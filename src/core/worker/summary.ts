@@ -4,7 +4,10 @@ import { proposalAt } from "./life.ts";
 import { isSilent } from "./placements.ts";
 import type { Living } from "./state.ts";
 
-/** The worker as its pool is to know it. A silent one is shown `unknown`, so that nothing more is placed on it. */
+/**
+ * The worker as its pool is to know it. A silent one is shown `unknown`, so that nothing more is placed on
+ * it.
+ */
 export function upsertOf(state: Living, now: Instant): WorkerUpsert {
   const { record } = state;
   const silent = record.phase === "ready" && isSilent(state, now);

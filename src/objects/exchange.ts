@@ -1,0 +1,52 @@
+import { DroverError } from "../core/errors.ts";
+import type { Instant, Millis } from "../core/machine.ts";
+import type { WorkerEventIn, WorkerMessage } from "../core/worker/machine.ts";
+import { judgeReport, ordersFor } from "../core/worker/report.ts";
+import { type Living, ordersRevision, type WorkerState } from "../core/worker/state.ts";
+import type { Orders, Report } from "../schema/host.ts";
+import type { Actor } from "./actor.ts";
+import { after, platformTimer, type Timer, until } from "./waiting.ts";
+
+/**
+ * How long an answer waits for the allocations that the report concerns: what they say is in the orders then.
+ */
+const OBSERVED_WAIT_MS: Millis = 5_000;
+
+type WorkerActor = Actor<WorkerState, WorkerEventIn, WorkerMessage>;
+
+/** The worker that an actor is. Throws `unknown_worker` if there is none. */
+export function livingWorker(actor: WorkerActor, name: string): Living {
+  const { state } = actor;
+  if (state.record === null) throw new DroverError("unknown_worker", `there is no worker "${name}"`);
+  return { ...state, record: state.record };
+}
+
+/**
+ * The one exchange between host and control plane: a report goes in, orders come out (`host-protocol.md`).
+ * The answer is held for up to `waitMs` while the host has the current orders; a newer report ends that at
+ * once. Throws `stale_incarnation` for another start of the agent than the latest.
+ */
+export async function exchange(
+  actor: WorkerActor,
+  report: Report,
+  waitMs: Millis,
+  now: () => Instant,
+  timer: Timer = platformTimer,
+): Promise<Orders> {
+  const living = () => livingWorker(actor, "of this report");
+  const verdict = judgeReport(living(), report);
+  if (verdict === "stale" || verdict === "unknown") {
+    const text = `incarnation ${report.incarnation} is not the latest start of this host's agent`;
+    throw new DroverError("stale_incarnation", `${text}: stop everything and exit`);
+  }
+  actor.apply({ type: "report", report });
+  await actor.settled(["observed"], after(OBSERVED_WAIT_MS, timer));
+  const news = () => {
+    const { record, memo } = living();
+    const newer = ordersRevision(living()) > report.ordersSeen || memo.lastSeq > report.seq;
+    return newer || record.phase === "shutdown";
+  };
+  await until(actor, news, verdict === "fresh" ? waitMs : 0, timer);
+  actor.apply({ type: "told" });
+  return ordersFor(living(), report.seq, now());
+}

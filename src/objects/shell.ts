@@ -1,0 +1,65 @@
+import type { Envelope, Machine } from "../core/machine.ts";
+import { Actor } from "./actor.ts";
+import { LazyAlarm } from "./alarm.ts";
+import { meter } from "./meter.ts";
+import { logFailure } from "./report-failure.ts";
+
+/**
+ * What differs from object to object: how its state is loaded and stored, and how its messages are delivered.
+ */
+export interface Wiring<State, Event, Message> {
+  load(): State;
+  save(state: State): void;
+  /** After each commit, in the same synchronous block. */
+  saved?(): void;
+  send(message: Message): Promise<Event>;
+}
+
+/** The actor of a Durable Object, with the platform's clock, transactions and alarm. */
+export class Shell<State, Event extends { type: string }, Message extends Envelope> {
+  readonly actor: Actor<State, Event, Message>;
+  readonly #alarm: LazyAlarm;
+  readonly #tick: Event;
+
+  constructor(
+    ctx: DurableObjectState,
+    machine: Machine<State, Event, Message>,
+    tick: Event,
+    wiring: Wiring<State, Event, Message>,
+  ) {
+    this.#tick = tick;
+    this.#alarm = new LazyAlarm(ctx.storage);
+    this.actor = new Actor(machine, {
+      now: () => Date.now(),
+      load: wiring.load,
+      commit: (write) => {
+        ctx.storage.transactionSync(write);
+        wiring.saved?.();
+      },
+      save: wiring.save,
+      wake: (at) => this.#alarm.arm(at, Date.now()),
+      send: wiring.send,
+      failed: (message, error, tries) => logFailure(ctx.id.name ?? "", message, error, tries),
+    });
+    void ctx.blockConcurrencyWhile(() => this.#alarm.load());
+  }
+
+  /** Every entry is billed, lets time do its work, and repairs what a crash may have left unsaid. */
+  enter(event: Event = this.#tick): State {
+    meter.requests += 1;
+    return this.actor.apply(event);
+  }
+
+  /**
+   * The alarm has fired. It never throws for what can be expected: what fails is tried again by the actor.
+   */
+  alarm(): void {
+    this.#alarm.fired();
+    this.enter();
+  }
+
+  /** The storage, and with it the alarm, has been emptied. */
+  emptied(): void {
+    this.#alarm.emptied();
+  }
+}
