@@ -30,7 +30,7 @@ export default defineConfig({
         plugins: [
           cloudflareTest({
             wrangler: { configPath: "./wrangler.toml" },
-            miniflare: { bindings: secrets },
+            miniflare: { bindings: { ...secrets, DROVER_URL: "http://drover.test" } },
           }),
         ],
         test: {

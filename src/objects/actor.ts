@@ -71,27 +71,24 @@ export class Actor<State, Event, Message extends Envelope> {
       throw error;
     }
     this.#pump(now);
-    for (const wake of this.#watchers) wake();
+    this.#notify();
     return this.state;
   }
 
-  /** Resolves when no message of these kinds is in flight any more, or after the given promise. */
-  async settled(kinds: readonly string[], giveUp: Promise<void>): Promise<void> {
-    const pending = () =>
-      [...this.#inFlight].filter(([key]) => kinds.includes(kindOf(key))).map(([, done]) => done);
-    let over = false;
-    void giveUp.then(() => {
-      over = true;
-    });
-    for (let wave = pending(); wave.length > 0 && !over; wave = pending()) {
-      await Promise.race([Promise.all(wave), giveUp]);
-    }
+  /** Whether a message of this kind is in flight. Whoever watches hears when that changes. */
+  busy(kind: Message["kind"]): boolean {
+    for (const key of this.#inFlight.keys()) if (key.startsWith(`${kind} `)) return true;
+    return false;
   }
 
   /** Calls `listener` after every event. Returns how to stop that. */
   watch(listener: () => void): () => void {
     this.#watchers.add(listener);
     return () => this.#watchers.delete(listener);
+  }
+
+  #notify(): void {
+    for (const listener of this.#watchers) listener();
   }
 
   /** Sends what is due and may be sent, and arms the alarm for the rest. */
@@ -123,10 +120,12 @@ export class Actor<State, Event, Message extends Envelope> {
     } catch (error) {
       this.#inFlight.delete(key);
       this.#backOff(message, key, error);
+      this.#notify();
       return;
     }
     this.#inFlight.delete(key);
     this.#afterReply(message, key);
+    this.#notify();
   }
 
   /** A reply after which the very same is still due has settled nothing: that is a failure like any other. */
@@ -151,8 +150,4 @@ export class Actor<State, Event, Message extends Envelope> {
 
 function keyOf(message: Envelope): string {
   return `${message.kind} ${message.to}`;
-}
-
-function kindOf(key: string): string {
-  return key.slice(0, key.indexOf(" "));
 }

@@ -96,7 +96,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     const { state } = this.#actor;
     const decided = () => this.#actor.state.memo.accepted || this.#actor.state.memo.refusal !== null;
     if (state.record !== null && !(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
-      const text = `the pool "${spec.pool}" has not confirmed the run in time; submit it again under the same id or key`;
+      const text = `the pool "${spec.pool}" has not confirmed the run in time; submit it again`;
       throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
     }
     const { refusal } = this.#actor.state.memo;

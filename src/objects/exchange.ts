@@ -5,7 +5,7 @@ import { judgeReport, ordersFor } from "../core/worker/report.ts";
 import { type Living, ordersRevision, type WorkerState } from "../core/worker/state.ts";
 import type { Orders, Report } from "../schema/host.ts";
 import type { Actor } from "./actor.ts";
-import { after, platformTimer, type Timer, until } from "./waiting.ts";
+import { platformTimer, type Timer, until } from "./waiting.ts";
 
 /**
  * How long an answer waits for the allocations that the report concerns: what they say is in the orders then.
@@ -40,7 +40,7 @@ export async function exchange(
     throw new DroverError("stale_incarnation", `${text}: stop everything and exit`);
   }
   actor.apply({ type: "report", report });
-  await actor.settled(["observed"], after(OBSERVED_WAIT_MS, timer));
+  await until(actor, () => !actor.busy("observed"), OBSERVED_WAIT_MS, timer);
   const news = () => {
     const { record, memo } = living();
     const newer = ordersRevision(living()) > report.ordersSeen || memo.lastSeq > report.seq;

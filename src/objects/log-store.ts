@@ -72,7 +72,7 @@ function attemptMeant(record: AllocationRecord, request: LogRequest): string | n
   if (request.attempt === undefined) return ids.at(-1) ?? null;
   const meant = ids.find((id) => id.endsWith(`/${request.attempt}`));
   if (meant === undefined) {
-    const text = `task "${request.task}" has no attempt ${request.attempt}; one is named <epoch>.<n>, such as 1.1`;
+    const text = `task "${request.task}" has no attempt ${request.attempt}; they are named like 1.1`;
     throw new DroverError("unknown_task", text);
   }
   return meant;

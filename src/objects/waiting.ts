@@ -11,13 +11,6 @@ export const platformTimer: Timer = (ms, happen) => {
   return () => clearTimeout(timer);
 };
 
-/** Resolves after so many milliseconds. */
-export function after(ms: Millis, timer: Timer = platformTimer): Promise<void> {
-  return new Promise((resolve) => {
-    timer(ms, resolve);
-  });
-}
-
 /** What can be watched: an actor, or whatever else calls its listeners when something has changed. */
 interface Watchable {
   watch(listener: () => void): () => void;

@@ -48,11 +48,15 @@ async function callService(
   path: string,
   body?: object,
 ): Promise<Called> {
+  // Not `AbortSignal.timeout`: its timer cannot be ended, and keeps the object awake, and billed, until it
+  // fires.
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new Error("it took too long")), CALL_TIMEOUT_MS);
   try {
     const response = await fetch(`${config.url.replace(/\/$/, "")}${path}`, {
       method,
       headers: { authorization: `Bearer ${config.secret}`, "content-type": "application/json" },
-      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+      signal: controller.signal,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
@@ -64,6 +68,8 @@ async function callService(
     const reason = error instanceof Error ? error.message : String(error);
     const text = `the provider could not be reached: ${reason}`;
     return { failure: { class: "temporary", text } };
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -1,7 +1,8 @@
 import { DroverError } from "../../src/core/errors.ts";
+import { ACKNOWLEDGE_MS } from "../../src/core/limits.ts";
 import type { WorkerState } from "../../src/core/worker/state.ts";
 import { exchange } from "../../src/objects/exchange.ts";
-import type { Timer } from "../../src/objects/waiting.ts";
+import { type Timer, until } from "../../src/objects/waiting.ts";
 import type { HostSetup, Orders, Report } from "../../src/schema/host.ts";
 import { Audit } from "./audit.ts";
 import { Cloud } from "./cloud.ts";
@@ -32,7 +33,6 @@ export const DEFAULTS = { runs: 8, faults: ALL_FAULTS, machines: REAL_MACHINES }
 
 /** Steps for which the quiet end may take: far more than it ever needs. */
 const QUIET_STEPS = 60_000;
-const ACKNOWLEDGE_MS = 5_000;
 const CRON_MS = 300_000;
 const UNREST_MS = 20_000;
 
@@ -49,6 +49,10 @@ class Simulation {
   readonly #audit: Audit;
   readonly #objects: Objects;
   readonly #cloud: Cloud;
+  readonly #timer: Timer = (ms, happen) => {
+    this.#world.time.after(ms, happen);
+    return () => undefined;
+  };
 
   constructor(options: Options) {
     this.#options = options;
@@ -119,9 +123,9 @@ class Simulation {
       this.#world.call("client", id, "submit", () =>
         this.#objects.allocation(id).serve(async (actor) => {
           actor.apply({ type: "submitted", id, spec, hash: id });
-          const giveUp = this.#world.time.sleep(ACKNOWLEDGE_MS);
-          await actor.settled(["upsert"], giveUp);
-          if (!actor.state.memo.accepted) throw new NoReply("not acknowledged");
+          const accepted = () => actor.state.memo.accepted;
+          const told = await until(actor, accepted, ACKNOWLEDGE_MS, this.#timer);
+          if (!told) throw new NoReply("not acknowledged");
         }),
       ),
     );
@@ -225,13 +229,9 @@ class Simulation {
   }
 
   #serveReport(node: WorkerNode, report: Report, waitMs: number): Promise<Orders | "stale"> {
-    const timer: Timer = (ms, happen) => {
-      this.#world.time.after(ms, happen);
-      return () => undefined;
-    };
     return node.serve(async (actor) => {
       try {
-        return await exchange(actor, report, waitMs, () => this.#world.now, timer);
+        return await exchange(actor, report, waitMs, () => this.#world.now, this.#timer);
       } catch (error) {
         if (error instanceof DroverError && error.code === "stale_incarnation") return "stale";
         if (error instanceof DroverError) throw new NoReply(error.code);

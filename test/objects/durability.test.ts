@@ -1,0 +1,200 @@
+import {
+  abortAllDurableObjects,
+  evictDurableObject,
+  runDurableObjectAlarm,
+  runInDurableObject,
+} from "cloudflare:test";
+import { describe, expect, test } from "vitest";
+import type { AttemptReport } from "../../src/schema/host.ts";
+import { refusal } from "./support/host.ts";
+import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
+
+const world = freshWorld();
+const RUNNING: AttemptReport = { id: "run/main/1.1", state: "running", startedAgoMs: 10 };
+const EXITED: AttemptReport = {
+  id: "run/main/1.1",
+  state: "exited",
+  startedAgoMs: 10,
+  endedAgoMs: 1,
+  exit: { code: 3, signal: null, oomKilled: false, message: "" },
+};
+
+async function runningRun() {
+  await makePool();
+  await submit("run");
+  const { worker, host } = await bootMachine(world.cloud);
+  await eventually(async () => ((await host.report()).attempts.length > 0 ? true : undefined));
+  host.attempts = [RUNNING];
+  await host.report();
+  return { worker, host };
+}
+
+const allocation = () => bindings.ALLOCATION.getByName("run");
+const pool = () => bindings.POOL.getByName("default");
+
+describe("what a restart may not lose (architecture.md §3)", () => {
+  test("every object can be evicted under a running command, and its end arrives", async () => {
+    const { worker, host } = await runningRun();
+    expect((await objects.allocation("run").read()).state).toBe("running");
+    await evictDurableObject(allocation());
+    await evictDurableObject(bindings.CLOUD_WORKER.getByName(worker));
+    await evictDurableObject(pool());
+    host.attempts = [EXITED];
+    await eventually(async () => ((await host.report()).attempts.length === 0 ? true : undefined));
+    expect(await objects.allocation("run").read()).toMatchObject({ state: "complete", exitCode: 3 });
+    await eventually(async () => {
+      const { items } = await objects
+        .pool("default")
+        .list({ states: ["complete"], labels: {} }, { limit: 1 });
+      return items[0];
+    });
+  });
+
+  test("every object can be reset at once between the order and the first report", async () => {
+    await makePool();
+    await submit("run");
+    const { host } = await bootMachine(world.cloud);
+    await eventually(async () => ((await host.report()).attempts.length > 0 ? true : undefined));
+    await abortAllDurableObjects();
+    host.attempts = [EXITED];
+    await eventually(async () => {
+      const orders = await host.report().catch(() => undefined);
+      return orders?.attempts.length === 0 ? true : undefined;
+    });
+    expect(await objects.allocation("run").read()).toMatchObject({ state: "complete", exitCode: 3 });
+  });
+
+  test("a run whose pool could not be told yet says it again by its own alarm", async () => {
+    await makePool();
+    await submit("run");
+    await evictDurableObject(allocation());
+    const said = await runInDurableObject(allocation(), async (_instance, state) => state.storage.getAlarm());
+    expect(said).not.toBeNull();
+    expect(await runDurableObjectAlarm(allocation())).toBe(true);
+    expect((await objects.allocation("run").read()).state).toBe("pending");
+  });
+});
+
+describe("an object without state writes nothing (rule R6)", () => {
+  const place = { run: "none", worker: "w", epoch: 1, version: 1 };
+  const order = {
+    run: "none",
+    epoch: 1,
+    revision: 1,
+    resources: { vcpus: 1, memoryBytes: 1, diskBytes: 0, gpus: 0 },
+    attempts: [],
+  };
+  const upsert = {
+    worker: "none",
+    version: 1,
+    phase: "ready" as const,
+    idleBehavior: "run" as const,
+    instance: null,
+    address: null,
+  };
+  const rest = { readyAt: null, booted: true, reason: "", wantsStop: false };
+
+  test.each([
+    ["place", () => bindings.ALLOCATION.getByName("none").place(place), "ALLOCATION"],
+    [
+      "observed",
+      () =>
+        bindings.ALLOCATION.getByName("none").observed({ run: "none", epoch: 1, worker: "w", attempts: [] }),
+      "ALLOCATION",
+    ],
+    [
+      "ended",
+      () =>
+        bindings.ALLOCATION.getByName("none").ended({
+          run: "none",
+          epoch: 1,
+          worker: "w",
+          how: "lost",
+          held: true,
+        }),
+      "ALLOCATION",
+    ],
+    ["poke of a run", () => bindings.ALLOCATION.getByName("none").poke(), "ALLOCATION"],
+    ["order", () => bindings.CLOUD_WORKER.getByName("none").order(order), "CLOUD_WORKER"],
+    [
+      "sighting",
+      () => bindings.CLOUD_WORKER.getByName("none").sighting({ worker: "none", beganAt: 1 }),
+      "CLOUD_WORKER",
+    ],
+    ["poke of a worker", () => bindings.CLOUD_WORKER.getByName("none").poke(), "CLOUD_WORKER"],
+    [
+      "upsert of a worker",
+      () => bindings.POOL.getByName("none").upsertWorker({ ...upsert, ...rest }),
+      "POOL",
+    ],
+  ] as const)("%s is answered no_such", async (_name, call, binding) => {
+    expect(await call()).toEqual({ kind: "no_such" });
+    const stub: DurableObjectStub = bindings[binding].getByName("none");
+    const left = await runInDurableObject(stub, async (_instance, { storage }) => {
+      return { alarm: await storage.getAlarm(), keys: [...storage.kv.list()], bytes: tables(storage) };
+    });
+    expect(left).toEqual({ alarm: null, keys: [], bytes: [] });
+  });
+
+  test.each([
+    ["unknown_pool", { pool: "nowhere" }],
+    ["unsatisfiable", { resources: { vcpus: 64 } }],
+    ["host_paths_not_allowed", { dir: "/tmp" }],
+  ])("a submission that is refused with %s leaves nothing (architecture.md §4)", async (code, more) => {
+    await makePool();
+    expect(await refusal(submit("run", more))).toMatchObject({ name: "DroverError", code });
+    expect((await refusal(objects.allocation("run").read())).code).toBe("unknown_run");
+    const left = await runInDurableObject(allocation(), async (_instance, { storage }) => {
+      return { alarm: await storage.getAlarm(), keys: [...storage.kv.list()] };
+    });
+    expect(left).toEqual({ alarm: null, keys: [] });
+    expect(
+      (await objects.pool("default").list({ states: ["pending"], labels: {} }, { limit: 1 })).items,
+    ).toEqual([]);
+  });
+});
+
+function tables(storage: DurableObjectStorage): string[] {
+  const rows = storage.sql.exec<{ name: string }>(
+    "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf%' ESCAPE '\\'",
+  );
+  return rows.toArray().map(({ name }) => name);
+}
+
+test("what a newer version has stored is refused, and stays as it is (architecture.md §3, versions)", async () => {
+  await makePool();
+  await submit("run");
+  await runInDurableObject(allocation(), async (_instance, { storage }) => {
+    storage.kv.put("state", { v: 2, value: { newer: true } });
+  });
+  await evictDurableObject(allocation());
+  const { message } = await refusal(objects.allocation("run").read());
+  expect(message).toMatch(/newer version of Drover/);
+});
+
+test("logs that outgrow the one value are kept in rows, and read back byte for byte", async () => {
+  const { host } = await runningRun();
+  const bytes = Uint8Array.from({ length: 300_000 }, (_, i) => (i * 31 + (i >> 8)) % 256);
+  const pieceBytes = 50_000;
+  for (let from = 0; from < bytes.length; from += pieceBytes) {
+    const data = btoa(String.fromCharCode(...bytes.subarray(from, from + pieceBytes)));
+    host.attempts = [{ ...RUNNING, log: { stdout: { from, size: from + pieceBytes, data } } }];
+    const orders = await host.report();
+    expect(orders.logs["run/main/1.1"]?.stdout).toBe(from + pieceBytes);
+  }
+  await evictDurableObject(allocation());
+  const read = (from: number, maxBytes: number) =>
+    objects.allocation("run").log({ task: "main", stream: "stdout", from, maxBytes, waitMs: 0 });
+  for (const [from, maxBytes] of [
+    [0, 1_000_000],
+    [1, 7],
+    [99_999, 100_001],
+    [299_999, 10],
+    [-5, 10],
+  ] as const) {
+    const start = from < 0 ? bytes.length + from : from;
+    const chunk = await read(from, maxBytes);
+    expect(chunk.from).toBe(start);
+    expect(chunk.data).toEqual(bytes.slice(start, start + maxBytes));
+  }
+});

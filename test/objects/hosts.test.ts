@@ -1,0 +1,153 @@
+import { describe, expect, test } from "vitest";
+import { SIGNATURE_TOLERANCE_MS } from "../../src/core/limits.ts";
+import { enrollmentCode } from "../../src/objects/signing.ts";
+import { OTHER_SECRET, refusal, sign, TestHost } from "./support/host.ts";
+import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
+
+const world = freshWorld();
+
+async function askedWorker(): Promise<string> {
+  await makePool();
+  await submit("first");
+  const { id } = await eventually(async () => {
+    const workers = await objects.pool("default").workers(["booting"]);
+    return workers.find((one) => world.cloud.codeOf(one.id) !== undefined);
+  });
+  return id;
+}
+
+describe("enrolling (host-protocol.md, Joining)", () => {
+  test("the same code with the same secret gets the same answer, however often", async () => {
+    const worker = await askedWorker();
+    const code = world.cloud.codeOf(worker) ?? "";
+    const first = await new TestHost(() => objects.worker(worker)).enroll(code);
+    expect(first).toMatchObject({
+      worker,
+      incarnation: 1,
+      reportUrl: `http://drover.test/v1/hosts/${worker}/reports`,
+    });
+    expect(await new TestHost(() => objects.worker(worker)).enroll(code)).toEqual(first);
+  });
+
+  test.each([
+    ["a used code with another secret", "code_used", (code: string) => code],
+    ["a forged code", "bad_signature", (code: string) => `${code.slice(0, -4)}AAAA`],
+    [
+      "a code for later than it says",
+      "bad_signature",
+      (code: string) => code.replace(/\.\d+\./, ".9999999999."),
+    ],
+  ])("%s is refused, and seen in the worker's events", async (_name, expected, change) => {
+    const worker = await askedWorker();
+    const code = world.cloud.codeOf(worker) ?? "";
+    await new TestHost(() => objects.worker(worker)).enroll(code);
+    const clone = new TestHost(() => objects.worker(worker));
+    expect((await refusal(clone.enroll(change(code), OTHER_SECRET))).code).toBe(expected);
+    const { events } = await objects.worker(worker).read();
+    expect(events.at(-1)?.type).toBe("Refused");
+  });
+
+  test("an expired code is refused with its own code", async () => {
+    const worker = await askedWorker();
+    const old = await enrollmentCode(worker, Date.now() - 1_000, bindings.DROVER_SIGNING_KEY);
+    expect((await refusal(new TestHost(() => objects.worker(worker)).enroll(old))).code).toBe(
+      "enrollment_over",
+    );
+  });
+
+  test("a worker that is being destroyed takes no host", async () => {
+    const worker = await askedWorker();
+    await objects.worker(worker).kill({ reason: "test", by: "test" });
+    const code = world.cloud.codeOf(worker) ?? "";
+    expect((await refusal(new TestHost(() => objects.worker(worker)).enroll(code))).code).toBe(
+      "enrollment_over",
+    );
+  });
+});
+
+describe("signed calls (Standard Webhooks 1.0)", () => {
+  const body = (more = {}) =>
+    JSON.stringify({ incarnation: 1, seq: 9, full: true, ordersSeen: 0, attempts: [], ...more });
+
+  test.each([
+    ["another worker's secret", "bad_signature", () => sign(body(), { secret: OTHER_SECRET })],
+    [
+      "a time stamp that is too old",
+      "bad_signature",
+      () => sign(body(), { atMs: Date.now() - SIGNATURE_TOLERANCE_MS - 2_000 }),
+    ],
+    [
+      "a time stamp from the future",
+      "bad_signature",
+      () => sign(body(), { atMs: Date.now() + SIGNATURE_TOLERANCE_MS + 2_000 }),
+    ],
+    [
+      "a body that was changed",
+      "bad_signature",
+      async () => ({ ...(await sign(body())), body: body({ seq: 10 }) }),
+    ],
+    ["no JSON", "malformed_json", () => sign("{")],
+    ["a field of a wrong type", "invalid_request", () => sign(body({ seq: "9" }))],
+    ["an incarnation that never was", "stale_incarnation", () => sign(body({ incarnation: 2 }))],
+  ])("a report with %s is refused", async (_name, expected, call) => {
+    await makePool();
+    await submit("first");
+    const { worker } = await bootMachine(world.cloud);
+    expect((await refusal(objects.worker(worker).report(await call(), 0))).code).toBe(expected);
+  });
+
+  test("an older start of the agent is told to end, and a doubled join is one join", async () => {
+    await makePool();
+    await submit("first");
+    const { worker, host } = await bootMachine(world.cloud);
+    const second = new TestHost(() => objects.worker(worker));
+    expect((await second.join("boot-1", "join-1")).incarnation).toBe(2);
+    expect((await second.join("boot-1", "join-1")).incarnation).toBe(2);
+    expect((await refusal(host.report())).code).toBe("stale_incarnation");
+    expect((await refusal(second.report())).code).toBe("accepted");
+  });
+
+  test("a replayed report is answered with the current orders, and changes nothing", async () => {
+    await makePool();
+    await submit("first");
+    const { worker, host } = await bootMachine(world.cloud);
+    const call = await sign(
+      JSON.stringify(host.next({ attempts: [{ id: "ghost/main/1.1", state: "running" }] })),
+    );
+    await objects.worker(worker).report(call, 0);
+    const before = await objects.worker(worker).read();
+    const replayed = await objects.worker(worker).report(call, 20_000);
+    expect(replayed.revision).toBe(before.ordersRevision);
+    expect((await objects.worker(worker).read()).version).toBe(before.version);
+  });
+
+  test("a worker that does not exist takes no report", async () => {
+    const host = new TestHost(() => objects.worker("default-none-1"));
+    expect((await refusal(host.report())).code).toBe("unknown_worker");
+  });
+});
+
+test("a held answer comes at once when there is an order (host-protocol.md, webhook)", async () => {
+  await makePool();
+  await submit("first");
+  const { host } = await bootMachine(world.cloud);
+  await eventually(async () => ((await host.report()).attempts.length > 0 ? true : undefined));
+  const held = host.report(
+    { attempts: [{ id: "first/main/1.1", state: "running", startedAgoMs: 1 }] },
+    20_000,
+  );
+  await submit("second");
+  const { attempts } = await held;
+  expect(attempts.map(({ id }) => id).sort()).toEqual(["first/main/1.1", "second/main/1.1"]);
+});
+
+test("a held answer comes at once when a newer report arrives", async () => {
+  await makePool();
+  await submit("first");
+  const { host } = await bootMachine(world.cloud);
+  await eventually(async () => ((await host.report()).attempts.length > 0 ? true : undefined));
+  const running = [{ id: "first/main/1.1", state: "running" as const, startedAgoMs: 1 }];
+  const held = host.report({ attempts: running }, 20_000);
+  const newer = host.report({ attempts: running });
+  expect((await held).answers).toBeLessThan((await newer).answers);
+});

@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { meter } from "../../src/objects/meter.ts";
+import { bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
+
+const world = freshWorld();
+
+const EXITED = {
+  state: "exited" as const,
+  startedAgoMs: 5,
+  endedAgoMs: 1,
+  exit: { code: 0, signal: null, oomKilled: false, message: "" },
+};
+
+/** A run that the pool knows to be complete. Asking is a request too, which must not be counted. */
+async function completeInPool(run: string, counted = { ...meter }) {
+  const { items } = await objects.pool("default").list({ states: ["complete"], labels: {} }, { limit: 10 });
+  counted.requests += 1;
+  return items.find(({ id }) => id === run);
+}
+
+/** What one run on a ready host costs, counted until its end is acknowledged everywhere. */
+async function hotRun(output: string) {
+  await makePool();
+  await submit("warm-up");
+  const { worker, host } = await bootMachine(world.cloud);
+  await host.report({}, 1_000);
+  host.attempts = [{ id: "warm-up/main/1.1", ...EXITED }];
+  await host.report();
+  host.attempts = [];
+  await eventually(() => completeInPool("warm-up"));
+  const arrived = meter.requests + 1;
+  const held = host.report({}, 20_000);
+  await eventually(() => (meter.requests >= arrived ? true : undefined));
+  const before = { ...meter };
+
+  await submit("hot");
+  const orders = await held;
+  expect(orders.attempts.map(({ id, want }) => `${id} ${want}`)).toEqual(["hot/main/1.1 run"]);
+  const data = output === "" ? {} : { log: { stdout: { from: 0, size: output.length, data: btoa(output) } } };
+  host.attempts = [{ id: "hot/main/1.1", ...EXITED, ...data }];
+  const after = await host.report();
+  expect(after.attempts).toEqual([]);
+  host.attempts = [];
+  const idle = host.report({}, 50);
+  const alarms = 1; // the allocation's own, which fires once when there is nothing left to do
+  await idle;
+  const summary = await eventually(() => completeInPool("hot", before));
+
+  const cost = {
+    rows: meter.rowsWritten - before.rowsWritten,
+    requests: meter.requests - before.requests + alarms,
+  };
+  const status = await objects.allocation("hot").read();
+  return { worker, cost, status, summary };
+}
+
+test.each([
+  ["no output", ""],
+  ["small output", "hello\n"],
+])(
+  "a hot run with %s costs at most 8 rows and 8 object requests (architecture.md §9)",
+  async (_name, output) => {
+    const { cost, status, summary, worker } = await hotRun(output);
+    console.info(
+      `a hot run (${output.length} bytes of output): ${cost.rows} rows written, ${cost.requests} object requests`,
+    );
+    expect(status).toMatchObject({
+      state: "complete",
+      exitCode: 0,
+      placements: [{ epoch: 1, worker, outcome: "gone" }],
+    });
+    expect(summary).toMatchObject({ id: "hot", state: "complete", exitCode: 0 });
+    expect(cost.rows).toBeLessThanOrEqual(8);
+    expect(cost.requests).toBeLessThanOrEqual(8);
+  },
+);

@@ -1,0 +1,60 @@
+import { vi } from "vitest";
+import type { Instance } from "../../../src/schema/provider.ts";
+
+/** Where the pools of these tests believe their cloud to be. */
+export const CLOUD_URL = "http://cloud.test";
+
+/** A cloud as an object sees it: an HTTP service. Nothing boots here; the tests are the hosts. */
+export class TestCloud {
+  readonly instances = new Map<string, Instance & { userData: string }>();
+  readonly calls: string[] = [];
+  /** What the next create call is answered with, instead of an instance. */
+  refusal: { status: number; body: object } | undefined;
+
+  /** Takes over all calls that leave the objects. `vi.restoreAllMocks` gives them back. */
+  open(): void {
+    vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) =>
+      this.#serve(new Request(input, init)),
+    );
+  }
+
+  async #serve(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    this.calls.push(`${request.method} ${pathname}`);
+    if (request.headers.get("authorization") !== "Bearer cloud-secret")
+      return new Response(null, { status: 401 });
+    if (request.method === "POST") return this.#create(await request.json());
+    if (request.method === "GET")
+      return Response.json({ items: [...this.instances.values()], complete: true });
+    const id = pathname.split("/").at(-1) ?? "";
+    const instance = this.instances.get(id);
+    if (instance !== undefined) this.instances.set(id, { ...instance, state: "terminated" });
+    return new Response(null, { status: 200 });
+  }
+
+  #create(wanted: {
+    token: string;
+    instanceType: string;
+    tags: Record<string, string>;
+    userData: string;
+  }): Response {
+    if (this.refusal !== undefined) return Response.json(this.refusal.body, { status: this.refusal.status });
+    const { token, instanceType, tags, userData } = wanted;
+    const instance = {
+      id: `i-${token}`,
+      name: token,
+      address: null,
+      state: "running" as const,
+      instanceType,
+      tags,
+      createdAt: new Date().toISOString(),
+    };
+    this.instances.set(instance.id, { ...instance, userData });
+    return Response.json(instance, { status: 201 });
+  }
+
+  /** The enrollment code that the user data of a worker's machine carries; undefined while there is no machine. */
+  codeOf(worker: string): string | undefined {
+    return /drvc_[^']+/.exec(this.instances.get(`i-${worker}`)?.userData ?? "")?.[0];
+  }
+}

@@ -1,0 +1,65 @@
+import { reset } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeEach, vi } from "vitest";
+import type { Env } from "../../../src/objects/env.ts";
+import { objectsOf } from "../../../src/objects/stubs.ts";
+import { PoolConfig, type PoolConfigInput } from "../../../src/schema/pool.ts";
+import { RunSpec, type RunSpecInput } from "../../../src/schema/run.ts";
+import { CLOUD_URL, TestCloud } from "./cloud.ts";
+import { TestHost } from "./host.ts";
+
+/** The bindings of the Worker under test: those of `wrangler.toml`. */
+export const bindings = env as unknown as Env; // the pool of these tests is configured with that file
+export const objects = objectsOf(bindings);
+
+/** A fresh cloud for each test, and fresh objects after it: an alarm must not fire into the next test. */
+export function freshWorld(): { cloud: TestCloud } {
+  const world = { cloud: new TestCloud() };
+  beforeEach(() => {
+    world.cloud = new TestCloud();
+    world.cloud.open();
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await reset();
+  });
+  return world;
+}
+
+/** Creates the pool `default`. */
+export async function makePool(more: Partial<PoolConfigInput> = {}): Promise<void> {
+  const config = PoolConfig.parse({
+    provider: { kind: "http", url: CLOUD_URL, secret: "cloud-secret" },
+    instanceTypes: { small: { vcpus: 4, memory: "8GiB" } },
+    probe: { interval: "10s", boot: "true" },
+    ...more,
+  });
+  await objects.registry().putPool("default", config);
+}
+
+/** Submits a run. */
+export async function submit(id: string, more: Partial<RunSpecInput> = {}) {
+  const spec = RunSpec.parse({ id, argv: ["true"], ...more });
+  return objects.allocation(id).submit({ spec, hash: JSON.stringify(spec) });
+}
+
+/** Waits until `look` finds something. Fails, by the test's own time limit, if it never does. */
+export async function eventually<T>(look: () => Promise<T | undefined> | T | undefined): Promise<T> {
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Boots the machine that the pool has asked for: enrolls its host and lets its boot probe succeed. */
+export async function bootMachine(cloud: TestCloud): Promise<{ worker: string; host: TestHost }> {
+  const { id: worker } = await eventually(async () => {
+    const workers = await objects.pool("default").workers(["booting"]);
+    return workers.find((one) => cloud.codeOf(one.id) !== undefined);
+  });
+  const host = new TestHost(() => objects.worker(worker));
+  await host.enroll(cloud.codeOf(worker) ?? "");
+  await host.report({ boot: { ok: true, output: "running" } });
+  return { worker, host };
+}
