@@ -1,0 +1,86 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { accommodates, fitsInto, remaining, subtract } from "../../src/core/resources.ts";
+import type { Resources } from "../../src/schema/common.ts";
+
+const NONE: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
+const BIG: Resources = { vcpus: 8, memoryBytes: 1_000, diskBytes: 1_000, gpus: 2 };
+
+// The packing table, row by row: runs that ask for no vCPU share one.
+describe("zero-vCPU packing (arvados.md §6.4)", () => {
+  test.each([
+    { left: 2, shared: false, need: 2, fits: true },
+    { left: 2, shared: true, need: 2, fits: false },
+    { left: 2, shared: true, need: 1, fits: true },
+    { left: 2, shared: true, need: 0, fits: true },
+    { left: 1, shared: true, need: 1, fits: false },
+    { left: 1, shared: true, need: 0, fits: true },
+    { left: 0, shared: true, need: 0, fits: false },
+    { left: 0, shared: false, need: 0, fits: false },
+  ])("$left vCPUs left, shared: $shared, asked for $need: fits $fits", ({ left, shared, need, fits }) => {
+    expect(accommodates({ ...NONE, vcpus: left, shared }, { ...NONE, vcpus: need })).toBe(fits);
+  });
+
+  test("a run without vCPUs makes the machine a shared one, one with vCPUs does not", () => {
+    const left = remaining(BIG, []);
+    subtract(left, { ...NONE, vcpus: 1 });
+    expect(left).toMatchObject({ vcpus: 7, shared: false });
+    subtract(left, NONE);
+    expect(left).toMatchObject({ vcpus: 7, shared: true });
+  });
+});
+
+describe("each resource must be enough by itself", () => {
+  const room = { ...BIG, memoryBytes: 950 };
+  test.each(["vcpus", "memoryBytes", "diskBytes", "gpus"] as const)("%s", (what) => {
+    expect(fitsInto(BIG, [], room)).toBe(true);
+    expect(fitsInto(BIG, [], { ...room, [what]: room[what] + 1 })).toBe(false);
+  });
+});
+
+describe("of a machine's memory 95 % can be used (arvados.md §6.1)", () => {
+  test.each([
+    { memoryBytes: 1_000, need: 950, fits: true },
+    { memoryBytes: 1_000, need: 951, fits: false },
+    { memoryBytes: 999, need: 949, fits: true },
+    { memoryBytes: 999, need: 950, fits: false },
+  ])("$need of $memoryBytes: fits $fits", ({ memoryBytes, need, fits }) => {
+    expect(fitsInto({ ...BIG, memoryBytes }, [], { ...NONE, vcpus: 1, memoryBytes: need })).toBe(fits);
+  });
+
+  test("what is on the machine already counts in full", () => {
+    const on = [{ ...NONE, vcpus: 1, memoryBytes: 500 }];
+    expect(fitsInto(BIG, on, { ...NONE, vcpus: 1, memoryBytes: 450 })).toBe(true);
+    expect(fitsInto(BIG, on, { ...NONE, vcpus: 1, memoryBytes: 451 })).toBe(false);
+  });
+});
+
+const need = fc.record({
+  vcpus: fc.nat(4),
+  memoryBytes: fc.nat(400),
+  diskBytes: fc.nat(400),
+  gpus: fc.nat(2),
+});
+
+test("whatever is packed while it fits never adds up to more than the machine has (invariant 9)", () => {
+  fc.assert(
+    fc.property(fc.array(need, { maxLength: 20 }), (needs) => {
+      const packed: Resources[] = [];
+      for (const one of needs) if (fitsInto(BIG, packed, one)) packed.push(one);
+      const sum = (what: keyof Resources) => packed.reduce((all, one) => all + one[what], 0);
+      const sharing = packed.some((one) => one.vcpus === 0) ? 1 : 0;
+      expect(sum("vcpus") + sharing).toBeLessThanOrEqual(BIG.vcpus);
+      expect(sum("memoryBytes")).toBeLessThanOrEqual(950);
+      expect(sum("diskBytes")).toBeLessThanOrEqual(BIG.diskBytes);
+      expect(sum("gpus")).toBeLessThanOrEqual(BIG.gpus);
+    }),
+  );
+});
+
+test("what fits beside others fits without them too", () => {
+  fc.assert(
+    fc.property(fc.array(need, { maxLength: 5 }), need, (used, one) => {
+      expect(fitsInto(BIG, used, one) && !fitsInto(BIG, [], one)).toBe(false);
+    }),
+  );
+});

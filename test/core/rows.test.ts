@@ -1,0 +1,138 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Rows } from "../../src/core/rows.ts";
+import { MapDisk } from "./support/map-disk.ts";
+
+interface Row {
+  live: boolean;
+  n: number;
+}
+
+const alive = (n: number): Row => ({ live: true, n });
+const dead = (n: number): Row => ({ live: false, n });
+
+function table() {
+  const disk = new MapDisk<Row>();
+  const load = () => new Rows(disk, (row) => row.live);
+  return { disk, load, rows: load() };
+}
+
+describe("changes reach the disk at the flush, and only then (architecture.md §3: one commit)", () => {
+  test("a row that was set is there at once, and on the disk after the flush", () => {
+    const { disk, rows } = table();
+    rows.set("a", alive(1), 5);
+    expect(rows.get("a")).toEqual(alive(1));
+    expect(disk.calls).toEqual([]);
+    expect(rows.flush()).toBe(1);
+    expect(disk.calls).toEqual([{ what: "write", key: "a", live: true, at: 5 }]);
+  });
+
+  test("what a crash comes before is lost whole", () => {
+    const { load, rows } = table();
+    rows.set("a", alive(1), 0);
+    rows.flush();
+    rows.set("a", alive(2), 0);
+    rows.set("b", alive(3), 0);
+    expect([...load().live()]).toEqual([alive(1)]);
+  });
+
+  test("a row that changed twice costs one row, an unchanged one none", () => {
+    const { rows } = table();
+    const same = alive(2);
+    rows.set("a", alive(1), 0);
+    rows.set("a", same, 1);
+    expect(rows.flush()).toBe(1);
+    rows.set("a", same, 2);
+    expect(rows.flush()).toBe(0);
+  });
+});
+
+describe("only live rows stay in memory", () => {
+  test("one that is over is written as such, found by its key, and no longer among the live", () => {
+    const { disk, load, rows } = table();
+    rows.set("a", alive(1), 0);
+    rows.set("a", dead(2), 0);
+    expect([...rows.live()]).toEqual([]);
+    rows.flush();
+    expect(disk.rows.get("a")).toEqual({ row: dead(2), live: false });
+    expect(rows.get("a")).toEqual(dead(2));
+    expect([...load().live()]).toEqual([]);
+    expect(load().get("a")).toEqual(dead(2));
+  });
+
+  test("one that comes back to life is live again", () => {
+    const { rows } = table();
+    rows.set("a", dead(1), 0);
+    rows.flush();
+    rows.set("a", alive(2), 0);
+    expect([...rows.live()]).toEqual([alive(2)]);
+  });
+
+  test("they come in the order in which they were first seen", () => {
+    const { rows } = table();
+    for (const [key, n] of [
+      ["b", 1],
+      ["a", 2],
+      ["b", 3],
+    ] as const)
+      rows.set(key, alive(n), 0);
+    expect([...rows.live()].map((row) => row.n)).toEqual([3, 2]);
+  });
+});
+
+describe("a deleted row", () => {
+  test("is gone before the flush already, and from the disk after it", () => {
+    const { disk, rows } = table();
+    rows.set("a", dead(1), 0);
+    rows.flush();
+    rows.delete("a");
+    expect(rows.get("a")).toBeUndefined();
+    expect(rows.flush()).toBe(1);
+    expect(disk.rows.size).toBe(0);
+    expect(rows.get("a")).toBeUndefined();
+  });
+
+  test("that is set again is there again", () => {
+    const { disk, rows } = table();
+    rows.set("a", alive(1), 0);
+    rows.flush();
+    rows.delete("a");
+    rows.set("a", alive(2), 0);
+    rows.flush();
+    expect(disk.rows.get("a")?.row).toEqual(alive(2));
+  });
+});
+
+test("after any changes and flushes it is what a plain map would be, before and after a reload", () => {
+  const key = fc.constantFrom("a", "b", "c");
+  const step = fc.oneof(
+    fc.record({
+      what: fc.constant("set" as const),
+      key,
+      row: fc.record({ live: fc.boolean(), n: fc.nat(9) }),
+    }),
+    fc.record({ what: fc.constant("delete" as const), key }),
+    fc.record({ what: fc.constant("flush" as const) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step), (steps) => {
+      const { load, rows } = table();
+      const model = new Map<string, Row>();
+      for (const one of steps) {
+        if (one.what === "set") {
+          rows.set(one.key, one.row, 0);
+          model.set(one.key, one.row);
+        } else if (one.what === "delete") {
+          rows.delete(one.key);
+          model.delete(one.key);
+        } else rows.flush();
+        for (const name of ["a", "b", "c"]) expect(rows.get(name)).toEqual(model.get(name));
+        expect(new Set(rows.live())).toEqual(new Set([...model.values()].filter((row) => row.live)));
+      }
+      rows.flush();
+      const again = load();
+      for (const name of ["a", "b", "c"]) expect(again.get(name)).toEqual(model.get(name));
+      expect(new Set(again.live())).toEqual(new Set([...model.values()].filter((row) => row.live)));
+    }),
+  );
+});

@@ -1,0 +1,128 @@
+import {
+  type AllocationEvent,
+  type AllocationMessage,
+  allocationMachine,
+} from "../../../src/core/allocation/machine.ts";
+import {
+  type AllocationRecord,
+  type AllocationState,
+  loadedAllocation,
+} from "../../../src/core/allocation/state.ts";
+import type { Instant } from "../../../src/core/machine.ts";
+import type { EndedHow, OrderAnswer, PoolAnswer } from "../../../src/core/messages.ts";
+import type { AttemptReport } from "../../../src/schema/host.ts";
+import { RunSpec, type RunSpecInput } from "../../../src/schema/run.ts";
+
+/** When the run of every story here is submitted. */
+export const T0: Instant = Date.UTC(2026, 10, 21, 8, 30);
+export const RUN = "build-17";
+export const FIRST = `${RUN}/main/1.1`;
+
+export type Submitted = AllocationState & { record: AllocationRecord };
+
+export function specOf(more: Partial<RunSpecInput> = {}): RunSpec {
+  return RunSpec.parse({ argv: ["make", "test"], ...more });
+}
+
+/** Folds events in, all at one moment. */
+export function at(state: AllocationState, now: Instant, ...events: AllocationEvent[]): AllocationState {
+  return events.reduce((before, event) => allocationMachine.apply(before, event, now), state);
+}
+
+/** The same, for a run that is there afterwards. */
+export function runAt(state: AllocationState, now: Instant, ...events: AllocationEvent[]): Submitted {
+  return existing(at(state, now, ...events));
+}
+
+export function existing(state: AllocationState): Submitted {
+  if (state.record === null) throw new Error("there is no run");
+  return { ...state, record: state.record };
+}
+
+/** What is left of an allocation when its object is evicted, and loaded again. */
+export function reloaded(state: AllocationState): Submitted {
+  return existing(loadedAllocation(state.record));
+}
+
+export const nothing = (): AllocationState => loadedAllocation(null);
+
+export function submit(more: Partial<RunSpecInput> = {}): AllocationEvent {
+  return { type: "submitted", id: RUN, spec: specOf(more), hash: "hash" };
+}
+
+export const abort = (reason = "enough"): AllocationEvent => ({ type: "abort", reason, by: "ann" });
+
+/** The pool answers the upsert of `version`. */
+export function pool(version: number, answer: PoolAnswer): AllocationEvent {
+  return { type: "pool_answered", version, answer };
+}
+
+export function placedOn(worker = "w1", epoch = 1): PoolAnswer {
+  return { kind: "placed", worker, epoch };
+}
+
+export function place(worker = "w1", epoch = 1, version = 1): AllocationEvent {
+  return { type: "place", place: { run: RUN, worker, epoch, version } };
+}
+
+export function observed(
+  attempts: AttemptReport[],
+  { epoch = 1, worker = "w1" }: { epoch?: number; worker?: string } = {},
+): AllocationEvent {
+  return { type: "observed", observed: { run: RUN, epoch, worker, attempts } };
+}
+
+export function ended(
+  how: EndedHow,
+  { epoch = 1, worker = "w1", held = true }: { epoch?: number; worker?: string; held?: boolean } = {},
+): AllocationEvent {
+  return { type: "ended", ended: { run: RUN, epoch, worker, how, held } };
+}
+
+/** The worker answers the order that is due. */
+export function orderAnswered(state: AllocationState, answer: OrderAnswer, now = T0): AllocationEvent {
+  const order = owed(state, now).order;
+  if (order === undefined) throw new Error("no order is due");
+  return { type: "order_answered", order, answer };
+}
+
+export const EXIT = { code: 0, signal: null, oomKilled: false, message: "" };
+
+export const running: AttemptReport = { id: FIRST, state: "running", startedAgoMs: 0 };
+
+export function exited(exit: Partial<typeof EXIT> | { signal: string; code: null } = {}): AttemptReport {
+  return { id: FIRST, state: "exited", startedAgoMs: 1_000, endedAgoMs: 0, exit: { ...EXIT, ...exit } };
+}
+
+/** An exit of which log bytes are still missing: the run cannot end before they came, or are given up. */
+export const exitedButUnlogged: AttemptReport = {
+  ...exited({ code: 3 }),
+  log: { stdout: { from: 0, size: 10 } },
+};
+
+/** Submitted, and known to its pool. */
+export function queued(more: Partial<RunSpecInput> = {}): Submitted {
+  return runAt(nothing(), T0, submit(more), pool(1, { kind: "queued" }));
+}
+
+/** Submitted and placed on worker w1, which has confirmed the order. */
+export function ordered(more: Partial<RunSpecInput> = {}): Submitted {
+  const state = runAt(nothing(), T0, submit(more), pool(1, placedOn()));
+  return runAt(state, T0, orderAnswered(state, { kind: "accepted", revision: 1 }));
+}
+
+/** Its command runs on worker w1. */
+export function started(more: Partial<RunSpecInput> = {}): Submitted {
+  return runAt(ordered(more), T0, observed([running]));
+}
+
+/** What is due, by kind: there is never more than one message of a kind. */
+export function owed(
+  state: AllocationState,
+  now: Instant,
+): {
+  upsert?: Extract<AllocationMessage, { kind: "upsert" }>["body"];
+  order?: Extract<AllocationMessage, { kind: "order" }>["body"];
+} {
+  return Object.fromEntries(allocationMachine.due(state, now).map(({ kind, body }) => [kind, body]));
+}

@@ -1,0 +1,31 @@
+import type { Instant } from "../../../src/core/machine.ts";
+import type { RowDisk } from "../../../src/core/rows.ts";
+
+/** One call that reached the disk. */
+export type DiskCall =
+  | { what: "write"; key: string; live: boolean; at: Instant }
+  | { what: "remove"; key: string };
+
+/** A disk of rows in memory that remembers what was written to it. */
+export class MapDisk<Row> implements RowDisk<Row> {
+  readonly rows = new Map<string, { row: Row; live: boolean }>();
+  readonly calls: DiskCall[] = [];
+
+  read(key: string): Row | undefined {
+    return this.rows.get(key)?.row;
+  }
+
+  *readLive(): Generator<[string, Row]> {
+    for (const [key, { row, live }] of this.rows) if (live) yield [key, row];
+  }
+
+  write(key: string, row: Row, live: boolean, at: Instant): void {
+    this.calls.push({ what: "write", key, live, at });
+    this.rows.set(key, { row, live });
+  }
+
+  remove(key: string): void {
+    this.calls.push({ what: "remove", key });
+    this.rows.delete(key);
+  }
+}
