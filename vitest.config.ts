@@ -29,6 +29,8 @@ export default defineConfig({
       {
         plugins: [
           cloudflareTest({
+            // What an object throws on purpose would fill the screen.
+            verbose: false,
             wrangler: { configPath: "./wrangler.toml" },
             miniflare: { bindings: { ...secrets, DROVER_URL: "http://drover.test" } },
           }),

@@ -161,7 +161,7 @@ function tables(storage: DurableObjectStorage): string[] {
   return rows.toArray().map(({ name }) => name);
 }
 
-test("what a newer version has stored is refused, and stays as it is (architecture.md §3, versions)", async () => {
+test("what a newer version has stored is refused, and stays (architecture.md §3, versions)", async () => {
   await makePool();
   await submit("run");
   await runInDurableObject(allocation(), async (_instance, { storage }) => {

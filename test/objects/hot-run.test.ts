@@ -62,7 +62,7 @@ test.each([
   async (_name, output) => {
     const { cost, status, summary, worker } = await hotRun(output);
     console.info(
-      `a hot run (${output.length} bytes of output): ${cost.rows} rows written, ${cost.requests} object requests`,
+      `a hot run, ${output.length} bytes of output: ${cost.rows} rows written, ${cost.requests} requests`,
     );
     expect(status).toMatchObject({
       state: "complete",

@@ -4,7 +4,7 @@ import type { Line } from "./world.ts";
 /**
  * Seeds that are tried for each simpler kind of story: another seed can tell the same failure more shortly.
  */
-const SEEDS_TRIED = 10;
+const SEEDS_TRIED = 30;
 
 /**
  * Looks for the shortest story of a failure: fewer runs, fewer kinds of faults, fewer steps. A simpler kind

@@ -137,7 +137,8 @@ function wish(record: AllocationRecord, wanted: Wish): AllocationRecord {
 
 function placed(state: AllocationState, worker: string, epoch: number, now: Instant): AllocationState {
   const { record, memo } = state;
-  if (record === null || epoch !== record.endedEpoch + 1 || openPlacement(state) !== null) return state;
+  if (record === null || record.ended) return state;
+  if (epoch !== record.endedEpoch + 1 || openPlacement(state) !== null) return state;
   const placement = newPlacement(worker, epoch, now);
   // The pool has stored it and repeats it. Only a time limit must not start again after a crash.
   if (record.spec.timeout === undefined) return { ...state, memo: { ...memo, placement } };
@@ -153,6 +154,8 @@ function foldPoolAnswer(
   const { record } = state;
   if (record === null) return state;
   if (answer.kind === "refused") {
+    // Nobody may lose a run that was acknowledged (invariant 1): then the pool has had it, and is told again.
+    if (state.memo.accepted || record.ended || record.placements.length > 0) return state;
     return { record: null, memo: { ...EMPTY_MEMO, refusal: answer }, spill: [] };
   }
   const known = confirmed(state, version);
@@ -195,7 +198,7 @@ function foldOrderAnswer(
  */
 function foldEnded(state: AllocationState, ended: Ended, now: Instant): AllocationState {
   const { record, memo } = state;
-  if (record === null || ended.epoch !== record.endedEpoch + 1) return state;
+  if (record === null || record.ended || ended.epoch !== record.endedEpoch + 1) return state;
   const placement = openPlacement(state) ?? newPlacement(ended.worker, ended.epoch, now);
   if (placement.worker !== ended.worker) return state;
   const closed = closePlacement(record, placement, ended.how, now);

@@ -34,7 +34,8 @@ export function isOver(attempt: AttemptRecord): boolean {
 export function foldObserved(state: AllocationState, message: Observed, now: Instant): AllocationState {
   const { record } = state;
   if (record === null) return state;
-  if (message.epoch <= record.endedEpoch) return { ...state, record: noteLate(record, message, now) };
+  if (record.ended || message.epoch <= record.endedEpoch)
+    return { ...state, record: noteLate(record, message, now) };
   const placement = openPlacement(state) ?? newPlacement(message.worker, message.epoch, now);
   if (message.epoch !== record.endedEpoch + 1 || placement.worker !== message.worker) return state;
   let next = storePlacement(record, placement);

@@ -53,7 +53,10 @@ export class TestCloud {
     return Response.json(instance, { status: 201 });
   }
 
-  /** The enrollment code that the user data of a worker's machine carries; undefined while there is no machine. */
+  /**
+   * The enrollment code that the user data of a worker's machine carries; undefined while there is no
+   * machine.
+   */
   codeOf(worker: string): string | undefined {
     return /drvc_[^']+/.exec(this.instances.get(`i-${worker}`)?.userData ?? "")?.[0];
   }

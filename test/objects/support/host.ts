@@ -69,7 +69,10 @@ export class TestHost {
   }
 }
 
-/** The error that a call is refused with. By `then` alone: an RPC promise that is looked at twice rejects twice. */
+/**
+ * The error that a call is refused with. By `then` alone: an RPC promise that is looked at twice rejects
+ * twice.
+ */
 export function refusal(call: Promise<unknown>): Promise<{ code: string; message: string }> {
   return call.then(
     () => ({ code: "accepted", message: "" }),

@@ -6,8 +6,6 @@ import {
   failureClass,
   STATUS_OF_CODE,
 } from "../../src/core/errors.ts";
-import { earliest } from "../../src/core/machine.ts";
-import { isTerminal, RUN_STATES } from "../../src/core/run-state.ts";
 
 describe("an error says whether the same request can succeed later (architecture.md §7)", () => {
   const codes = Object.entries(STATUS_OF_CODE) as [ErrorCode, number][];
@@ -49,33 +47,4 @@ describe("the command or the machinery is to blame, never both (scoot.md §2.10)
   test.each(FAILURE_CODES)("%s", (code) => {
     expect(failureClass(code)).toBe(task.includes(code) ? "task" : "infrastructure");
   });
-});
-
-// The numbers are bit positions in a query's state filter: they can never change.
-test.each([
-  [0, "unknown", true],
-  [1, "pending", false],
-  [2, "running", false],
-  [3, "complete", true],
-  [4, "failed", true],
-  [5, "aborted", true],
-  [6, "timedout", true],
-] as const)("state %d is %s, terminal: %s (scoot.md §1.1)", (number, state, terminal) => {
-  expect(RUN_STATES[number]).toBe(state);
-  expect(isTerminal(state)).toBe(terminal);
-});
-
-test("there are seven states", () => {
-  expect(RUN_STATES).toHaveLength(7);
-});
-
-test.each([
-  [[], undefined],
-  [[undefined], undefined],
-  [[5], 5],
-  [[undefined, 7, undefined, 3, 9], 3],
-  [[0, 1], 0],
-  [[-1, undefined], -1],
-])("the earliest of %j is %s: what is absent never comes (architecture.md §3)", (instants, first) => {
-  expect(earliest(...instants)).toBe(first);
 });

@@ -1,0 +1,146 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
+import { until } from "../../local/support/scratch.ts";
+import { leftOf } from "../../local/support/up-process.ts";
+import type { Json } from "./edge.ts";
+
+const ROOT = join(import.meta.dirname, "../../..");
+const COMMAND = join(ROOT, "bin/drover.mjs");
+
+/** A directory of its own inside the checkout. Its path has no links in it: processes are found by it. */
+export function makeHome(name: string): string {
+  const cache = join(ROOT, ".cache");
+  mkdirSync(cache, { recursive: true });
+  return realpathSync(mkdtempSync(join(cache, `${name}-`)));
+}
+
+/** How a command ended, and what it wrote. */
+export interface Ended {
+  code: number | string | null;
+  stdout: Buffer;
+  stderr: string;
+}
+
+/** The built command, as a person calls it in a directory. `env` is all that it has besides the PATH. */
+export async function drover(
+  cwd: string,
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<Ended> {
+  const child = spawn(process.execPath, [COMMAND, ...args], {
+    cwd,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [out, err]: [Buffer[], Buffer[]] = [[], []];
+  child.stdout.on("data", (bytes) => out.push(bytes));
+  child.stderr.on("data", (bytes) => err.push(bytes));
+  const code = await endOf(child);
+  return { code, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString() };
+}
+
+/** `drover up` of the built package, in a process group of its own, with its state in `.drover` below a home. */
+export interface RunningDrover {
+  /** Of its Node process, and of its process group. */
+  pid: number;
+  stateDir: string;
+  url: string;
+  token: string;
+  /** Its exit code, or the signal that ended it. */
+  ended: Promise<number | string | null>;
+  /** What it has said so far, on both streams. */
+  said(): string;
+  /** Sends with the token, and JSON if there is a body. */
+  call(method: string, path: string, body?: unknown): Promise<Response>;
+  /** The same, for the JSON of an answer that must have this status. */
+  json(status: number, method: string, path: string, body?: unknown): Promise<Json>;
+  /** Ctrl-C, and the exit code that it leads to. */
+  stop(): Promise<number | string | null>;
+}
+
+/** Starts it and waits until it is up. `env` is what the shell of the person has besides. */
+export async function startDrover(home: string, env: Record<string, string> = {}): Promise<RunningDrover> {
+  const child = spawn(process.execPath, [COMMAND, "up"], {
+    cwd: home,
+    env: { ...process.env, ...env },
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => {
+      said += text;
+    });
+  }
+  const ended = endOf(child);
+  const { pid } = child;
+  if (pid === undefined) throw new Error("`drover up` could not be started.");
+  const failed = ended.then((code) => {
+    throw new Error(`\`drover up\` ended with ${code}: ${said}`);
+  });
+  await Promise.race([until("`drover up` is up", () => said.includes("is up at") || undefined), failed]);
+  failed.catch(() => undefined);
+  const stateDir = join(home, ".drover");
+  const { url, token } = JSON.parse(readFileSync(join(stateDir, "context.json"), "utf8"));
+  const call: RunningDrover["call"] = (method, path, body) => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    return fetch(`${url}${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  };
+  return {
+    pid,
+    stateDir,
+    url,
+    token,
+    ended,
+    said: () => said,
+    call,
+    async json(status, method, path, body) {
+      const answer = await call(method, path, body);
+      const text = await answer.text();
+      if (answer.status !== status) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
+      return JSON.parse(text);
+    },
+    stop() {
+      process.kill(-pid, "SIGINT");
+      return ended;
+    },
+  };
+}
+
+/** Ends whatever a test has left of a Drover that was started in this home. */
+export async function endDrover(home: string, running: RunningDrover | undefined): Promise<void> {
+  const stateDir = join(home, ".drover");
+  for (const pid of [...(running === undefined ? [] : [-running.pid]), ...leftOf(stateDir)]) killIfThere(pid);
+  await running?.ended;
+  // As the next `drover up` would: the cgroups of machines that a killed one left lie outside the checkout.
+  if (existsSync(stateDir)) await new LoopbackCloud({ dir: stateDir, onProblem: () => {} }).endAll();
+}
+
+/** SIGKILL to a process, or to a group by its negative number; it may have ended already. */
+export function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It was faster.
+  }
+}
+
+/** The pool `default` as it is, with the secret of its provider, which is never shown: to be put again. */
+export async function poolConfigOf(running: RunningDrover): Promise<Json> {
+  const { config } = await running.json(200, "GET", "/v1/pools/default");
+  const { providerSecret } = JSON.parse(readFileSync(join(running.stateDir, "up.json"), "utf8"));
+  return { ...config, provider: { ...config.provider, secret: providerSecret } };
+}
+
+function endOf(child: ChildProcess): Promise<number | string | null> {
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code, signal) => resolve(code ?? signal));
+  });
+}
