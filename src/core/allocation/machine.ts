@@ -223,8 +223,6 @@ function settle(state: AllocationState, now: Instant): AllocationState {
   if (outcome === null) return { ...state, record: next };
   const complete = logsComplete(next, attempt.id);
   if (!complete && now < outcome.at + LAST_BYTE_MS) return { ...state, record: next };
-  if (!complete)
-    next = addEvent(next, "Log Truncated", now, "the last bytes of the logs did not arrive in time");
   return { ...state, record: finish(closePlacement(next, placement, "gone", now), outcome, now) };
 }
 

@@ -57,11 +57,17 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   wakeAt(state) {
     if (state.record === null) return undefined;
     const configured: Configured = { ...state, record: state.record };
-    const { hold } = state.record;
-    const waiting = hold !== null && queueOf(configured).length > 0 ? hold.until : undefined;
-    return earliest(sweepAt(configured), waiting);
+    return earliest(sweepAt(configured), holdEndsAt(configured));
   },
 };
+
+/** When machines may be asked for again, if any are wanted, and if that is still to come. */
+function holdEndsAt(state: Configured): Instant | undefined {
+  const { hold, config } = state.record;
+  if (hold === null || hold.until <= state.memo.decidedAt) return undefined;
+  const missing = [...state.workers.live()].length < config.minInstances;
+  return missing || queueOf(state).length > 0 ? hold.until : undefined;
+}
 
 function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
   if (event.type === "configure") return foldConfigure(state, event.configure);
@@ -105,7 +111,7 @@ function foldConfigure(state: PoolState, configure: Configure): PoolState {
  */
 function decide(state: Configured, event: PoolEvent, now: Instant): PoolState {
   const { places, creates } = plan(state, now);
-  let next = state;
+  let next: Configured = { ...state, memo: { ...state.memo, decidedAt: now } };
   for (const { run, worker } of places) openEpoch(next, run, worker, now);
   for (const type of creates) next = askForWorker(next, type, now);
   if (event.type !== "run") return next;

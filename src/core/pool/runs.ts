@@ -52,7 +52,9 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
   if (upsert.epoch === row.opened) tell(state, row);
   if (upsert.version > row.version) {
     const ended = Math.max(row.ended, upsert.ended);
-    state.runs.set(key, { ...row, ...upsert, ended, heardAt: now }, now);
+    // An epoch that we do not know to have opened, and that has ended, is continued above (rule R1).
+    const opened = Math.max(row.opened, ended);
+    state.runs.set(key, { ...row, ...upsert, ended, opened, heardAt: now }, now);
     if (ended >= row.opened) state.memo.told.delete(row.run);
   }
   return state;

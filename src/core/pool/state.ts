@@ -54,6 +54,8 @@ export interface PoolMemo {
   pokedAt: Record<string, Instant>;
   /** Why the latest configuration was refused. */
   refusedRevision: number;
+  /** When we last decided: what was to happen by then has. */
+  decidedAt: Instant;
 }
 
 export interface PoolState {
@@ -80,6 +82,7 @@ export function loadedPool(
     missingSince: {},
     pokedAt: {},
     refusedRevision: 0,
+    decidedAt: 0,
   };
   return { record, runs, workers, memo };
 }

@@ -78,7 +78,7 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   const row = state.workers.get(upsert.worker);
   if (row === undefined || upsert.version < row.version || row.phase === "gone") return state;
   const { wantsStop, ...view } = upsert;
-  const stopUntil = wantsStop && mayStop(state, row) ? now + CONSENT_MS : 0;
+  const stopUntil = wantsStop && mayStop(state, row, now) ? now + CONSENT_MS : 0;
   const next = { ...row, ...view, stopUntil };
   const keys = Object.keys(next) as (keyof WorkerRow)[]; // all of them are: it has just been made
   const changed = keys.some((key) => next[key] !== row[key]);
@@ -87,24 +87,25 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
 }
 
 /** The pool consents to a stop if nothing is placed there, and enough others remain. */
-function mayStop(state: Configured, row: WorkerRow): boolean {
+function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   for (const run of state.runs.live()) if (isOpen(run) && run.worker === row.worker) return false;
   let others = 0;
   for (const other of state.workers.live()) {
-    if (other.worker !== row.worker && (other.phase === "ready" || other.phase === "booting")) others += 1;
+    const stays = now >= other.stopUntil && (other.phase === "ready" || other.phase === "booting");
+    if (other.worker !== row.worker && stays) others += 1;
   }
   return others >= state.record.config.minInstances;
 }
 
 /**
  * Machines that end without ever having been ready hold the next ones off, so that a broken image costs
- * little.
+ * little. One that becomes ready ends that; one that has been ready for long proves nothing.
  */
 function holdAfter(record: PoolRecord, row: WorkerRow, upsert: WorkerUpsert, now: Instant): PoolRecord {
-  if (upsert.phase === "ready") return record.hold === null ? record : { ...record, hold: null };
+  if (upsert.booted) return row.booted || record.hold === null ? record : { ...record, hold: null };
   const ending = upsert.phase === "gone" || upsert.phase === "shutdown";
   const already = row.phase === "gone" || row.phase === "shutdown";
-  if (!ending || already || upsert.booted) return record;
+  if (!ending || already) return record;
   const failures = (record.hold?.failures ?? 0) + 1;
   const until = now + Math.min(HOLD_LONGEST_MS, HOLD_FIRST_MS * 2 ** (failures - 1));
   return { ...record, hold: { failures, until, reason: upsert.reason } };

@@ -187,7 +187,11 @@ function foldPoolAnswer(
   const told: Living = { ...state, memo };
   if (!sent.wantsStop) return told;
   const { idleMs } = state.record.intent.settings;
-  if (!answer.consent) return { ...told, memo: { ...memo, proposeAt: now + Math.max(idleMs, ASK_AGAIN_MS) } };
+  if (!answer.consent) {
+    // A refused proposal is over: the next one is news, also if nothing else was said in between.
+    const poolHas = poolKnows({ ...sent, wantsStop: false });
+    return { ...told, memo: { ...memo, poolHas, proposeAt: now + Math.max(idleMs, ASK_AGAIN_MS) } };
+  }
   const stillIdle = livePlacements(told).length === 0 && (proposalAt(told) ?? now + 1) <= now;
   return stillIdle ? shutDown(told, "it was idle, and the pool does not need it", now) : told;
 }
@@ -201,7 +205,7 @@ function numbered(before: WorkerState, after: WorkerState): WorkerState {
   if (record === null || before.record === null || record === before.record) return after;
   const visible = (one: WorkerRecord) => {
     const { phase, idleBehavior, reason, readyAt } = one;
-    return [phase, idleBehavior, reason, readyAt, one.instance?.id];
+    return [phase, idleBehavior, reason, readyAt, one.instance?.id, one.instance?.address];
   };
   const old = visible(before.record);
   if (visible(record).every((value, i) => value === old[i])) return after;
