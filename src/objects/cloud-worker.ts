@@ -5,9 +5,11 @@ import { Rows } from "../core/rows.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
 import { answerOrder } from "../core/worker/placements.ts";
 import {
+  isLivePlacement,
   type Living,
   loadedWorker,
   type PlacementRow,
+  TRACKED_OF_PLACEMENTS,
   type WorkerRecord,
   type WorkerState,
 } from "../core/worker/state.ts";
@@ -39,7 +41,8 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     workerMachine,
     { type: "tick" },
     {
-      load: () => loadedWorker(this.#store.read(), new Rows(this.#placements, () => true), Date.now()),
+      load: () =>
+        loadedWorker(this.#store.read(), new Rows(this.#placements, isLivePlacement, TRACKED_OF_PLACEMENTS)),
       save: (state) => {
         state.placements.flush();
         if (state.record !== null) this.#store.write(state.record);

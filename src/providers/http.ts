@@ -76,7 +76,7 @@ async function callService(
 /** An error answer by the service's own word, or by its status where it says none. */
 function classify(response: Response, body: string): ProviderFailure {
   const problem = parsed(ProviderProblem, body);
-  if (problem !== null) return problem;
+  if (problem !== null) return { ...problem, text: problem.text.slice(0, MAX_TEXT_CHARS) };
   const text = `the provider answered ${response.status}: ${body.slice(0, MAX_TEXT_CHARS)}`;
   if (response.status === 429) return { class: "rate_limit", text };
   return { class: response.status >= 500 ? "temporary" : "invalid", text };

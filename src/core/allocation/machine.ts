@@ -78,7 +78,7 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
     case "tick":
       return state;
     case "poke":
-      return { ...state, memo: { ...state.memo, workerHas: "" } };
+      return { ...state, memo: { ...state.memo, poolHas: 0, workerHas: "" } };
     case "abort":
       return {
         ...state,
@@ -91,6 +91,8 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
         }),
       };
     case "place":
+      // An earlier submission under this id was refused, and yet the pool has it: that is not this run.
+      if (event.place.submittedAt !== record.submittedAt) return state;
       return placed(confirmed(state, event.place.version), event.place.worker, event.place.epoch, now);
     case "observed":
       return foldObserved(state, event.observed, now);

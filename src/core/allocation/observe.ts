@@ -43,7 +43,8 @@ export function foldObserved(state: AllocationState, message: Observed, now: Ins
   const spill = [...state.spill];
   for (const report of message.attempts) {
     const parts = parseAttemptId(report.id);
-    if (parts === undefined || parts.epoch !== placement.epoch) continue;
+    const ordered = parts !== undefined && parts.epoch === placement.epoch && parts.n === 1;
+    if (!ordered) continue;
     const taken = takeLogs(foldAttempt(next, parts.task, report, now), report);
     next = taken.record;
     spill.push(...taken.rows);

@@ -31,6 +31,8 @@ export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instan
     lastSeq: 0,
     lastReportAt: null,
     leaseUntil: 0,
+    overdueSince: null,
+    destroyAskedAt: null,
     omittedAt: null,
     calledAt: null,
     killedBy: null,
@@ -49,7 +51,10 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   const { record } = state;
   if (answer.kind === "created") {
     const { id, address } = answer.instance;
-    const created = { ...record, instance: { id, address }, createdAt: now, calledAt: now };
+    const made = { ...record, instance: { id, address }, createdAt: now, calledAt: now };
+    // It may come when everything was over already: then what came to be is to be destroyed.
+    const late = record.phase === "gone" ? { phase: "shutdown" as const, goneAt: null } : {};
+    const created = { ...made, ...late };
     const reason = record.phase === "booting" ? "booting" : record.reason;
     return {
       ...state,
@@ -76,11 +81,10 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
  * asked again.
  */
 export function foldDestroyAnswer(state: Living, answer: DestroyAnswer, now: Instant): WorkerState {
-  const record = { ...state.record, calledAt: now };
-  const memo = { ...state.memo, destroyAskedAt: now };
-  if (answer.kind === "asked") return { ...state, record, memo };
+  const record = { ...state.record, calledAt: now, destroyAskedAt: now };
+  if (answer.kind === "asked") return { ...state, record };
   const text = `the provider did not take the destroy (${answer.failure.class}): ${answer.failure.text}`;
-  return { ...state, record: note(record, "Destroy Failed", text, now), memo };
+  return { ...state, record: note(record, "Destroy Failed", text, now) };
 }
 
 /**

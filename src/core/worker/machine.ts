@@ -83,11 +83,11 @@ export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> =
 };
 
 function cloudCallsDue(state: Living, now: Instant): WorkerMessage[] {
-  const { record, memo } = state;
+  const { record } = state;
   if (record.phase === "booting" && record.instance === null && now < record.intent.notAfter) {
     return [{ to: "provider", kind: "create", repeatedBy: "self", body: record.intent }];
   }
-  if (record.phase !== "shutdown" || record.instance === null || memo.destroyAskedAt !== null) return [];
+  if (record.phase !== "shutdown" || record.instance === null || record.destroyAskedAt !== null) return [];
   const body = { worker: record.intent.worker, instance: record.instance.id };
   return [{ to: "provider", kind: "destroy", repeatedBy: "self", body }];
 }
@@ -99,7 +99,7 @@ function talkDue(state: Living, now: Instant): WorkerMessage[] {
   const upsert = upsertOf(state, now);
   if (poolKnows(upsert) !== state.memo.poolHas)
     owed.push({ to: pool, kind: "upsert", repeatedBy: "peer", body: upsert });
-  for (const body of observationsDue(state)) {
+  for (const body of observationsDue(state, now)) {
     owed.push({ to: placementKey(body.run, body.epoch), kind: "observed", repeatedBy: "peer", body });
   }
   for (const row of state.placements.live()) {

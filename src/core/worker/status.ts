@@ -3,12 +3,12 @@ import type { Why } from "../../schema/run.ts";
 import type { Instant } from "../machine.ts";
 import { resourcesOfType } from "../spec.ts";
 import { lifeWakesAt, proposalAt } from "./life.ts";
-import { type Living, livePlacements, ordersRevision } from "./state.ts";
+import { type Living, lastHeardAt, livePlacements, ordersRevision } from "./state.ts";
 import { upsertOf } from "./summary.ts";
 
 /** A worker, whole, as a reader sees it. */
 export function statusOf(state: Living, now: Instant): WorkerStatus {
-  const { record, memo } = state;
+  const { record } = state;
   const { intent } = record;
   const live = livePlacements(state);
   const view = upsertOf(state, now);
@@ -30,7 +30,7 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
     bootProbe: record.bootProbe,
     createdAt: orNull(record.createdAt),
     joinedAt: orNull(record.joinedAt),
-    lastReportAt: orNull(memo.lastReportAt),
+    lastReportAt: orNull(lastHeardAt(state)),
     leaseUntil: record.leaseUntil === 0 ? null : iso(record.leaseUntil),
     incarnation: record.incarnation,
     ordersRevision: ordersRevision(state),
