@@ -23,7 +23,7 @@ Examples:
   drover apply -f pool.json --name nightly
   jq --arg secret "$SECRET" '.provider.secret = $secret' pool.json | drover apply -f -`;
 
-/** `drover apply`: a pool becomes what a file says. What is wrong in the file the server says, field by field. */
+/** `drover apply`: a pool becomes what a file says. What is wrong in it the server says, field by field. */
 export function addApply(program: Command, io: Io): void {
   program
     .command("apply")

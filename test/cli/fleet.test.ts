@@ -24,7 +24,7 @@ const pool: PoolView = {
   holdOffs: [{ scope: "all", until: "2026-11-21T08:30:00.000Z", reason: "no capacity" }],
 };
 
-/** A fleet of which the machine `old` is on its way out, `lost` is gone, and the others are as they should. */
+/** A fleet of which `old` is on its way out, `lost` is gone, and the others are as they should. */
 function serveWorkers(): void {
   bench.plane.on("POST", VERB, ({ path }: Seen, res) => {
     const id = VERB.exec(path)?.[1] ?? "";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "../edge/support/drover.ts";
 import { blocksOf, examplesOf, isAsShown, readDocument } from "./support/examples.ts";
-import { makeReader, NOT_HERE, runExamples } from "./support/shell.ts";
+import { makeReader, NOT_HERE, type Reader, runExamples } from "./support/shell.ts";
 
 // What the documents tell a reader to type is typed here, against one real `drover up`: each `sh` block must
 // succeed, and show what the `text` block after it says. What cannot be run here stands in `shell` blocks.
@@ -38,10 +38,12 @@ describe.each(DOCUMENTS)("%s", (path) => {
 });
 
 describe("against a Drover of one's own", () => {
-  const home = makeHome("docs");
-  const reader = makeReader(home);
+  let home = "";
+  let reader: Reader;
   let running: RunningDrover | undefined;
   beforeAll(async () => {
+    home = makeHome("docs");
+    reader = makeReader(home);
     running = await startDrover(home);
   });
   afterAll(async () => {

@@ -120,7 +120,7 @@ function waitText(state: Configured, code: WaitCode): string {
     case "no_workers":
       return "the pool has no machine for it and may create none (`maxInstances` is 0)";
     case "max_instances":
-      return `no machine has room for it, and there may be no more (\`maxInstances\` is ${config.maxInstances})`;
+      return `no machine has room, and there may be no more (\`maxInstances\` is ${config.maxInstances})`;
     case "hold_off":
       return `no machine is created for now, since the latest failed: ${hold?.reason ?? ""}`;
     case "no_type":

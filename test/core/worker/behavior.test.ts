@@ -77,7 +77,7 @@ describe("eligibility for shutdown (arvados.md §1.11, first table)", () => {
     expect(at(at(ready(), silent, set("hold")), T0 + DAY, tick).record.phase).toBe("ready");
   });
 
-  test("running, draining: it goes in the same step in which its last run ends, and says who wanted it", () => {
+  test("running, draining: it goes in the step in which its last run ends, and says who wanted it", () => {
     const both = [exitedOf("a"), exitedOf("b")];
     const exited = at(at(holding(["a", "b"]), T0, set("drain")), T0, report(2, { attempts: both }));
     const one = at(exited, T0, observedAnswer(exited, "a", T0, orderIs(1, [])));
@@ -97,7 +97,7 @@ describe("eligibility for shutdown (arvados.md §1.11, first table)", () => {
     expect(at(holding(["a", "b"]), T0, set("hold"), report(2, { attempts })).record.phase).toBe("ready");
   });
 
-  test("an unkillable run ends only with the machine, and what has ended beside it does not keep that", () => {
+  test("an unkillable run ends only with the machine; what has ended beside it does not keep that", () => {
     const draining = at(holding(["a", "b"]), T0, set("drain"));
     const exited = at(draining, T0, report(2, { attempts: [unkillable("a"), exitedOf("b")] }));
     const alone = at(exited, T0, observedAnswer(exited, "b", T0, orderIs(1, [])));

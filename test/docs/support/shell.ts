@@ -21,8 +21,8 @@ export interface Reader {
 }
 
 /**
- * What is never run from a document: it needs an account, a cloud or a terminal of its own, or it would install
- * into or build this very checkout, in which the reader's folder lies and where `npm` would find it.
+ * What is never run from a document: it needs an account, a cloud or a terminal of its own, or it would
+ * change this very checkout, in which the reader's folder lies and where `npm` would find it.
  */
 export const NOT_HERE =
   /\b(?:wrangler|npm|npx|yarn|pnpm|git|sudo|alias|drover up|openssl|example\.(?:com|dev)|workers\.dev)\b/;
@@ -55,9 +55,10 @@ function writeScript(file: string, text: string): void {
 }
 
 /**
- * Runs the examples of one document one after the other in one shell, as a reader would, so that what one sets
- * the next one has. The shell ends at the first command that fails: a document that shows a failure says so,
- * by `echo $?` or by `||`. Throws, before anything runs, if an example is one that must not be run here.
+ * Runs the examples of one document one after the other in one shell, as a reader would, so that what one
+ * sets the next one has. The shell ends at the first command that fails: a document that shows a failure
+ * says so, by `echo $?` or by `||`. Throws, before anything runs, if an example is one that must not be run
+ * here.
  */
 export async function runExamples(examples: readonly Example[], reader: Reader): Promise<Outcome[]> {
   const forbidden = examples.find(({ script }) => NOT_HERE.test(script));
