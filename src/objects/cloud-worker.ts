@@ -1,6 +1,13 @@
 import { DurableObject } from "cloudflare:workers";
 import { DroverError } from "../core/errors.ts";
-import type { CreateWorker, Order, OrderAnswer, Sighting, WorkerAnswer } from "../core/messages.ts";
+import type {
+  CreateWorker,
+  IdleBehavior,
+  Order,
+  OrderAnswer,
+  Sighting,
+  WorkerAnswer,
+} from "../core/messages.ts";
 import { Rows } from "../core/rows.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
 import { answerOrder } from "../core/worker/placements.ts";
@@ -179,8 +186,8 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return whyOf(this.#living(), Date.now());
   }
 
-  async drain(by: string): Promise<WorkerStatus> {
-    this.#shell.enter({ type: "behavior", behavior: "drain", by });
+  async setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus> {
+    this.#shell.enter({ type: "behavior", behavior, by });
     return statusOf(this.#living(), Date.now());
   }
 

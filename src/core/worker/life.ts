@@ -3,6 +3,7 @@ import type { Instance } from "../../schema/provider.ts";
 import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import type { Sighting } from "../messages.ts";
+import { isDrained } from "./behavior.ts";
 import { forgetOld, loseAll } from "./placements.ts";
 import { type Living, lastHeardAt, livePlacements, note, type WorkerState } from "./state.ts";
 
@@ -85,8 +86,7 @@ export function foldTime(before: Living, now: Instant): WorkerState {
   if (passed(givenUpAt(state), now)) {
     return shutDown(state, "its host has not been heard of for too long", now);
   }
-  const stops = record.idleBehavior === "drain" && (record.phase === "booting" || record.phase === "ready");
-  return stops && livePlacements(state).length === 0 ? shutDown(state, record.reason, now) : state;
+  return isDrained(state) ? shutDown(state, record.reason, now) : state;
 }
 
 function seeOverdue(state: Living, now: Instant): Living {

@@ -14,6 +14,7 @@ import type {
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../messages.ts";
+import { foldBehavior } from "./behavior.ts";
 import { foldCreate, foldCreateAnswer, foldDestroyAnswer, foldEnroll, foldJoin } from "./birth.ts";
 import { foldSighting, foldTime, lifeWakesAt, proposalAt, shutDown } from "./life.ts";
 import { foldOrder } from "./placements.ts";
@@ -149,16 +150,6 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
     case "pool_answered":
       return foldPoolAnswer(living, event.sent, event.answer, now);
   }
-}
-
-function foldBehavior(state: Living, behavior: IdleBehavior, by: string, now: Instant): WorkerState {
-  const { record } = state;
-  if (record.idleBehavior === behavior) return state;
-  const reason = `set to ${behavior} by ${by}`;
-  return {
-    ...state,
-    record: note({ ...record, idleBehavior: behavior, reason }, "Idle Behavior", reason, now),
-  };
 }
 
 /** Destroys the machine now, runs or not: its owner asked by name (invariant 4, T18). */
