@@ -33,6 +33,7 @@ export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instan
     leaseUntil: 0,
     omittedAt: null,
     calledAt: null,
+    createNotBefore: null,
     killedBy: null,
     goneAt: late ? now : null,
     revision: 0,
@@ -40,6 +41,8 @@ export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instan
   };
   return {
     ...state,
+    // The intent is stored with this step, so no process before this one can have called for it.
+    memo: { ...state.memo, stragglersUntil: now },
     record: note(record, "Asked", `a machine of type ${intent.instanceType} is wanted`, now),
   };
 }
@@ -59,11 +62,18 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   const { failure } = answer;
   const text = `the provider did not make the machine (${failure.class}): ${failure.text}`;
   if (failure.class === "temporary" || failure.class === "rate_limit") {
-    // It may have been made all the same, or be made yet. The same token is tried again, until `notAfter`.
+    // It may have been made all the same, or be made yet. The same token is tried again, until `notAfter`,
+    // and not before the provider wants to be asked.
     const calledAt = failure.class === "temporary" ? now + CREATE_STRAGGLER_MS : now;
+    const createNotBefore = failure.retryAfterMs === undefined ? null : now + failure.retryAfterMs;
     return {
       ...state,
-      record: { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), reason: text },
+      record: {
+        ...record,
+        calledAt: Math.max(record.calledAt ?? 0, calledAt),
+        createNotBefore,
+        reason: text,
+      },
     };
   }
   // Even a plain refusal may follow a call that had no answer: only listings prove that nothing was made.

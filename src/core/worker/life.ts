@@ -1,5 +1,5 @@
 import type { Instance } from "../../schema/provider.ts";
-import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS } from "../limits.ts";
+import { LEASE_MARGIN_MS, UNLISTED_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import type { Sighting } from "../messages.ts";
 import { forgetOld, loseAll } from "./placements.ts";
@@ -48,19 +48,22 @@ function probeDeadline(state: Living): Instant | undefined {
   return livePlacements(state).length === 0 ? silent : Math.max(silent, lostAt(state));
 }
 
+/** When the provider may be asked again to make the machine, and after that: when it may no longer be. */
+function createWakesAt({ record }: Living): Instant | undefined {
+  if (record.phase !== "booting" || record.instance !== null) return undefined;
+  return Math.min(record.createNotBefore ?? Infinity, record.intent.notAfter);
+}
+
 /** When time alone changes something. */
 export function lifeWakesAt(state: Living): Instant | undefined {
-  const { record } = state;
   const live = livePlacements(state).length > 0;
-  const notAfter =
-    record.phase === "booting" && record.instance === null ? record.intent.notAfter : undefined;
   const lost = live ? lostAt(state) : undefined;
-  return earliest(bootDeadline(state), probeDeadline(state), proposalAt(state), lost, notAfter);
+  return earliest(bootDeadline(state), probeDeadline(state), proposalAt(state), lost, createWakesAt(state));
 }
 
 /** What time brings about: deadlines that have passed, and a drain that has nothing left to wait for. */
 export function foldTime(before: Living, now: Instant): WorkerState {
-  const state = forgetOld(before, now) as Living; // forgetOld keeps the record
+  const state = mayCreate(forgetOld(before, now) as Living, now); // forgetOld keeps the record
   const { record } = state;
   if (now >= lostAt(state) && livePlacements(state).length > 0) loseAll(state, "all", now);
   if (record.phase === "booting") {
@@ -75,6 +78,13 @@ export function foldTime(before: Living, now: Instant): WorkerState {
   const drained =
     record.idleBehavior === "drain" && empty && (record.phase === "booting" || record.phase === "ready");
   return drained ? shutDown(state, record.reason, now) : state;
+}
+
+/** The pause that the provider asked for is over: the create is due again. */
+function mayCreate(state: Living, now: Instant): Living {
+  const { record } = state;
+  if (record.createNotBefore === null || now < record.createNotBefore) return state;
+  return { ...state, record: { ...record, createNotBefore: null } };
 }
 
 function passed(deadline: Instant | undefined, now: Instant): boolean {
@@ -117,7 +127,8 @@ export function foldSighting(
   if (instance?.state === "terminated") return goneNow(state, "the provider says that it is terminated", now);
   if (instance !== undefined) return foldListed(state, instance, beganAt, now);
   const leased = record.leaseUntil > 0 && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
-  const tooSoon = beganAt < latestCallEnd(state) + consistencyMs;
+  const unlisted = record.createdAt !== null && beganAt < record.createdAt + UNLISTED_MS;
+  const tooSoon = beganAt < latestCallEnd(state) + consistencyMs || (unlisted && record.leaseUntil === 0);
   const mayYetCreate = record.phase === "booting" && record.instance === null;
   if (leased || tooSoon || mayYetCreate) return state;
   // A listing in between had it, or the pool cannot say that none did: this is the first one again.
@@ -133,7 +144,7 @@ export function foldSighting(
  */
 function latestCallEnd({ record, memo }: Living): Instant {
   if (record.instance !== null) return record.calledAt ?? memo.loadedAt;
-  return Math.max(record.calledAt ?? 0, memo.loadedAt + CREATE_STRAGGLER_MS);
+  return Math.max(record.calledAt ?? 0, memo.stragglersUntil);
 }
 
 /** It exists. If it was to be destroyed long enough before the listing began, it is asked for again (T19). */

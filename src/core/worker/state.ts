@@ -1,7 +1,7 @@
 import type { Resources } from "../../schema/common.ts";
 import type { AttemptOrder, AttemptReport, Report, StreamName } from "../../schema/host.ts";
 import type { WorkerEvent } from "../../schema/pool.ts";
-import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS } from "../limits.ts";
+import { CREATE_STRAGGLER_MS, MAX_TEXT_CHARS, MAX_WORKER_EVENTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { CreateWorker, EndedHow, IdleBehavior, WorkerPhase } from "../messages.ts";
 import type { Rows } from "../rows.ts";
@@ -48,6 +48,8 @@ export interface WorkerRecord {
    * When the latest create or destroy call ended: a listing begun too soon after it proves nothing (rule R5).
    */
   calledAt: Instant | null;
+  /** Until then the provider does not want to be asked again to make the machine; null: it may be asked. */
+  createNotBefore: Instant | null;
   /** By whom it was asked to be destroyed by name: only then with runs on it (invariant 4). */
   killedBy: string | null;
   goneAt: Instant | null;
@@ -80,6 +82,8 @@ export interface WorkerMemo {
   /** The pool did not consent to our stopping: ask again then. */
   proposeAt: Instant;
   destroyAskedAt: Instant | null;
+  /** Until then a create call that an earlier process began may still take effect. */
+  stragglersUntil: Instant;
 }
 
 export interface WorkerState {
@@ -105,6 +109,7 @@ export function loadedWorker(
     poolHas: "",
     proposeAt: 0,
     destroyAskedAt: null,
+    stragglersUntil: now + CREATE_STRAGGLER_MS,
   };
   return { record, placements, memo };
 }

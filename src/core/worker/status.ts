@@ -63,6 +63,7 @@ export function whyOf(state: Living, now: Instant): Why {
 function nextAction(state: Living, { state: shown, runs }: WorkerStatus): string {
   switch (shown) {
     case "booting":
+      if (state.record.createNotBefore !== null) return "ask the provider again to make the machine";
       return "give it up, if its boot probe has not succeeded by then";
     case "running":
       return `go on with ${runs.length} run${runs.length === 1 ? "" : "s"}, as long as its host reports`;
