@@ -98,7 +98,8 @@ export function wipe(dir: string): void {
 
 /**
  * Makes the folders that the tools write to. What a killed `drover up` left in the temporary one goes, and so
- * do its drafts: nobody else will remove them. A context that is still there leads to nothing until we are up.
+ * do its drafts: nobody else will remove them. A context that is still there leads to nothing until we are
+ * up.
  */
 export function prepareFolders(dir: string): void {
   for (const name of readdirSync(dir)) if (isDraft(name)) rmSync(join(dir, name), { force: true });

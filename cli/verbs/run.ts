@@ -122,8 +122,9 @@ async function toTheEnd(
 }
 
 /**
- * Submits a run that is waited for. Where nothing listens, that is said soon. Once Drover may have got the run,
- * as when it dies before it answers, the very same is submitted again for as long as a run may be out of sight.
+ * Submits a run that is waited for. Where nothing listens, that is said soon. Once Drover may have got the
+ * run, as when it dies before it answers, the very same is submitted again for as long as a run may be out of
+ * sight.
  */
 async function submitPatiently(client: Client, spec: NamedSpec, leave: AbortSignal): Promise<RunStatus> {
   try {

@@ -28,9 +28,9 @@ export interface Places {
 }
 
 /**
- * Reads what a former `drover up` has written down; nothing if there was none. A ledger that is lost or cannot
- * be read is made again from the copies that the instances have, and that is reported. A copy may be old, but
- * whether an instance still runs is seen by its processes and never taken from here.
+ * Reads what a former `drover up` has written down; nothing if there was none. A ledger that is lost or
+ * cannot be read is made again from the copies that the instances have, and that is reported. A copy may be
+ * old, but whether an instance still runs is seen by its processes and never taken from here.
  */
 export function readLedger(places: Places, onProblem: (text: string) => void): Entry[] {
   try {

@@ -66,7 +66,7 @@ function submit(id: string, argv: string[], more: Partial<RunSpecInput> = {}) {
   return up?.json(201, "POST", "/v1/runs", { id, argv, dir: home, pool: POOL, ...more });
 }
 
-test(`runs go on over ${ROUNDS} crashes of drover up, and so do the commands that are attached to them (seed ${SEED})`, {
+test(`runs and attached commands go on over ${ROUNDS} crashes of drover up (seed ${SEED})`, {
   timeout: 60_000 + ROUNDS * ROUND_WITHIN_MS,
 }, async () => {
   const chance = new Chance(SEED);

@@ -10,7 +10,8 @@ import { SECRET } from "./support/cloud.ts";
 import { until } from "./support/scratch.ts";
 import { leftOf } from "./support/up-process.ts";
 
-// The whole system against clouds that lie: one control plane, and for each row a cloud and a pool of its own.
+// The whole system against clouds that lie: one control plane, and for each row a cloud and a pool of its
+// own.
 // All rows are played at once, since most of their time is waiting; each test awaits one.
 
 interface Row {

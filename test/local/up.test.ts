@@ -139,7 +139,7 @@ describe("drover up", () => {
     expect(existsSync(join(dir, ".gitignore"))).toBe(false);
   });
 
-  it("after a SIGKILL leaves no runtime, and the next one takes over and goes on with the machines", async () => {
+  it("leaves no runtime after a SIGKILL, and the next one goes on with the machines", async () => {
     const { stateDir, context, machine } = await killedWithMachine();
     const next = startUp(stateDir);
     expect(await whenUp(next, stateDir)).toEqual(context);
