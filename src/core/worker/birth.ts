@@ -77,8 +77,10 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
     };
   }
   // Even a plain refusal may follow a call that had no answer: only listings prove that nothing was made.
-  const called = { ...record, calledAt: Math.max(record.calledAt ?? 0, now) };
-  return shutDown({ ...state, record: note(called, "Create Failed", text, now) }, text, now);
+  const calledAt = Math.max(record.calledAt ?? 0, now);
+  const ended = shutDown({ ...state, record: note(record, "Create Failed", text, now) }, text, now);
+  // This call has had its answer, and there is only one at a time: none is under way (rule R7).
+  return ended.record === null ? ended : { ...ended, record: { ...ended.record, calledAt } };
 }
 
 /**

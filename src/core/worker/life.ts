@@ -1,5 +1,5 @@
 import type { Instance } from "../../schema/provider.ts";
-import { LEASE_MARGIN_MS, UNLISTED_MS } from "../limits.ts";
+import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import type { Sighting } from "../messages.ts";
 import { forgetOld, loseAll } from "./placements.ts";
@@ -94,8 +94,10 @@ function passed(deadline: Instant | undefined, now: Instant): boolean {
 /** Begins the end: from this step on orders are refused and the machine is to be destroyed. */
 export function shutDown(state: Living, reason: string, now: Instant): WorkerState {
   if (state.record.phase === "shutdown" || state.record.phase === "gone") return state;
-  // A create call whose answer never came counts as ended now: nothing may be proved by an older listing.
-  const calledAt = state.record.calledAt ?? now;
+  // A call that is under way, or never had an answer, may still make it: until then no listing proves
+  // anything.
+  const { calledAt: called, instance } = state.record;
+  const calledAt = instance === null ? Math.max(called ?? 0, now + CREATE_STRAGGLER_MS) : (called ?? now);
   const record = note({ ...state.record, phase: "shutdown", reason, calledAt }, "Shutdown", reason, now);
   return { ...state, record, memo: { ...state.memo, destroyAskedAt: null } };
 }

@@ -131,6 +131,12 @@ describe("what a missing machine proves (rule R5, invariant 3, D4)", () => {
     expect(missingTwice(state, T0 + CREATE_STRAGGLER_MS + CONSISTENCY_MS).record?.phase).toBe("gone");
   });
 
+  it("not while the call is under way during which the worker was killed", () => {
+    const state = at(asked(), T0, { type: "kill", reason: "enough", by: "ann" });
+    expect(missingTwice(state, T0 + CREATE_STRAGGLER_MS).record?.phase).toBe("shutdown");
+    expect(missingTwice(state, T0 + CREATE_STRAGGLER_MS + CONSISTENCY_MS).record?.phase).toBe("gone");
+  });
+
   it("not while a call of an earlier process may take effect", () => {
     const { record } = asked();
     const state = at(loadedWorker(record, rows(), T0), T0, refused);
