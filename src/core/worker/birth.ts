@@ -35,6 +35,7 @@ export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instan
     destroyAskedAt: null,
     omittedAt: null,
     calledAt: null,
+    createNotBefore: null,
     killedBy: null,
     goneAt: late ? now : null,
     revision: 0,
@@ -42,6 +43,8 @@ export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instan
   };
   return {
     ...state,
+    // The intent is stored with this step, so no process before this one can have called for it.
+    memo: { ...state.memo, mayHaveCalled: false },
     record: note(record, "Asked", `a machine of type ${intent.instanceType} is wanted`, now),
   };
 }
@@ -64,16 +67,26 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   const { failure } = answer;
   const text = `the provider did not make the machine (${failure.class}): ${failure.text}`;
   if (failure.class === "temporary" || failure.class === "rate_limit") {
-    // It may have been made all the same, or be made yet. The same token is tried again, until `notAfter`.
+    // It may have been made all the same, or be made yet. The same token is tried again, until `notAfter`,
+    // and not before the provider wants to be asked.
     const calledAt = failure.class === "temporary" ? now + CREATE_STRAGGLER_MS : now;
+    const createNotBefore = failure.retryAfterMs === undefined ? null : now + failure.retryAfterMs;
     return {
       ...state,
-      record: { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), reason: text },
+      record: {
+        ...record,
+        calledAt: Math.max(record.calledAt ?? 0, calledAt),
+        createNotBefore,
+        reason: text,
+      },
     };
   }
   // Even a plain refusal may follow a call that had no answer: only listings prove that nothing was made.
-  const called = { ...record, calledAt: Math.max(record.calledAt ?? 0, now) };
-  return shutDown({ ...state, record: note(called, "Create Failed", text, now) }, text, now);
+  const calledAt = Math.max(record.calledAt ?? 0, now);
+  const ended = shutDown({ ...state, record: note(record, "Create Failed", text, now) }, text, now);
+  // If all our calls have had their answers, and there is only one at a time, none is under way (rule R7).
+  if (ended.record === null || state.memo.mayHaveCalled) return ended;
+  return { ...ended, record: { ...ended.record, calledAt } };
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { ProviderConfig } from "../../schema/pool.ts";
 import type { Instance } from "../../schema/provider.ts";
-import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS } from "../limits.ts";
+import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import type { Sighting } from "../messages.ts";
 import { isDrained } from "./behavior.ts";
@@ -65,8 +65,14 @@ function bootDeadline(state: Living): Instant | undefined {
 export function lifeWakesAt(state: Living): Instant | undefined {
   const { record } = state;
   const overdue = record.overdueSince === null ? earliest(leaseEnd(state), silentAt(state)) : undefined;
-  const notAfter = isUnmade(state) ? record.intent.notAfter : undefined;
-  return earliest(bootDeadline(state), proposalAt(state), overdue, lostAt(state), givenUpAt(state), notAfter);
+  const create = createWakesAt(state);
+  return earliest(bootDeadline(state), proposalAt(state), overdue, lostAt(state), givenUpAt(state), create);
+}
+
+/** When the provider may be asked again to make the machine, and after that: when it may no longer be. */
+function createWakesAt(state: Living): Instant | undefined {
+  const { createNotBefore, intent } = state.record;
+  return isUnmade(state) ? Math.min(createNotBefore ?? Infinity, intent.notAfter) : undefined;
 }
 
 /** Whether its machine may still be created. */
@@ -76,7 +82,7 @@ function isUnmade({ record }: Living): boolean {
 
 /** What time brings about: deadlines that have passed, and a drain that has nothing left to wait for. */
 export function foldTime(before: Living, now: Instant): WorkerState {
-  const state = seeOverdue(forgetOld(before, now), now);
+  const state = mayCreate(seeOverdue(forgetOld(before, now), now), now);
   const { record } = state;
   if (passed(lostAt(state), now)) loseAll(state, "all", now);
   if (isUnmade(state) && now >= record.intent.notAfter) {
@@ -93,6 +99,13 @@ function seeOverdue(state: Living, now: Instant): Living {
   const { record } = state;
   if (record.overdueSince !== null || !passed(earliest(leaseEnd(state), silentAt(state)), now)) return state;
   return { ...state, record: { ...record, overdueSince: now } };
+}
+
+/** The pause that the provider asked for is over: the create is due again. */
+function mayCreate(state: Living, now: Instant): Living {
+  const { record } = state;
+  if (record.createNotBefore === null || now < record.createNotBefore) return state;
+  return { ...state, record: { ...record, createNotBefore: null } };
 }
 
 function passed(deadline: Instant | undefined, now: Instant): boolean {
@@ -137,8 +150,9 @@ export function foldSighting(
   if (instance !== undefined) return foldListed(state, instance, beganAt, now);
   if (record.phase === "gone") return state;
   const leased = record.leaseUntil > 0 && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
+  const unlisted = record.leaseUntil === 0 && beganAt < (record.createdAt ?? 0) + UNLISTED_MS;
   const tooSoon = record.calledAt === null || beganAt < record.calledAt + consistencyMs;
-  if (leased || tooSoon || isUnmade(state)) return state;
+  if (leased || tooSoon || unlisted || isUnmade(state)) return state;
   // A listing in between had it, or the pool cannot say that none did: this is the first one again.
   const first = record.omittedAt === null || missingSince > record.omittedAt ? beganAt : record.omittedAt;
   if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };

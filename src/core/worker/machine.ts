@@ -86,6 +86,7 @@ export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> =
 function cloudCallsDue(state: Living, now: Instant): WorkerMessage[] {
   const { record } = state;
   if (record.phase === "booting" && record.instance === null && now < record.intent.notAfter) {
+    if (record.createNotBefore !== null) return [];
     return [{ to: "provider", kind: "create", repeatedBy: "self", body: record.intent }];
   }
   if (record.phase !== "shutdown" || record.instance === null || record.destroyAskedAt !== null) return [];

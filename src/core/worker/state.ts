@@ -55,6 +55,8 @@ export interface WorkerRecord {
   calledAt: Instant | null;
   /** When the provider was last asked to destroy it, and has not been seen to ignore that. */
   destroyAskedAt: Instant | null;
+  /** Until then the provider does not want to be asked again to make the machine; null: it may be asked. */
+  createNotBefore: Instant | null;
   /** By whom it was asked to be destroyed by name: only then with runs on it (invariant 4). */
   killedBy: string | null;
   goneAt: Instant | null;
@@ -88,6 +90,8 @@ export interface WorkerMemo {
   forgotAt: Instant | null;
   /** The pool did not consent to our stopping: ask again then. */
   proposeAt: Instant;
+  /** A create call of which nothing is known may have been made: a refusal is then no proof of anything. */
+  mayHaveCalled: boolean;
 }
 
 export interface WorkerState {
@@ -108,6 +112,7 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
     poolHas: "",
     forgotAt: null,
     proposeAt: 0,
+    mayHaveCalled: true,
   };
   return { record, placements, memo };
 }

@@ -65,6 +65,7 @@ function nextAction(state: Living, { state: shown, runs, idleBehavior }: WorkerS
   const held = idleBehavior === "hold";
   switch (shown) {
     case "booting":
+      if (state.record.createNotBefore !== null) return "ask the provider again to make the machine";
       return held
         ? `become ready, or not: ${STAY}`
         : "give it up, if its boot probe has not succeeded by then";
