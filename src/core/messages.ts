@@ -85,7 +85,10 @@ export interface Observed {
   run: string;
   epoch: number;
   worker: string;
-  /** Whether the worker has accepted an order of this epoch. If not, it only asks what to do with what it sees. */
+  /**
+   * Whether the worker has accepted an order of this epoch. If not, it only asks what to do with what it
+   * sees.
+   */
   held: boolean;
   attempts: AttemptReport[];
 }

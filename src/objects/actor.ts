@@ -151,8 +151,9 @@ export class Actor<State, Event, Message extends Envelope> {
   }
 
   /**
-   * A reply after which the very same is still due has settled nothing: that is a failure like any other. What
-   * is due is asked as of the sending: what is left of a time limit is another number with each millisecond.
+   * A reply after which the very same is still due has settled nothing: that is a failure like any other.
+   * What is due is asked as of the sending: what is left of a time limit is another number with each
+   * millisecond.
    */
   #afterReply(message: Message, key: string, sentAt: Instant): void {
     const still = this.#machine.due(this.state, sentAt).find((one) => keyOf(one) === key);

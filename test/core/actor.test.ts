@@ -71,7 +71,7 @@ describe("load, apply, commit, send (architecture.md §3)", () => {
 });
 
 describe("one message in flight for each destination and kind (R7)", () => {
-  test("what changes meanwhile goes out when the first has been answered, and only as it is then", async () => {
+  test("what changes meanwhile goes out when the first is answered, and only as it is then", async () => {
     const { world, actor } = tiny();
     for (const text of ["one", "two", "three"]) actor.apply(owe("b", text));
     expect(world.sent.map(({ message }) => message.text)).toEqual(["one"]);
@@ -127,7 +127,7 @@ describe("a message that fails is sent again after a back-off (R7)", () => {
     expect(world.failures.map(({ tries }) => tries)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  test("a reply after which the very same is still owed has settled nothing: that is a failure too", async () => {
+  test("a reply after which the very same is still owed settles nothing: that is a failure", async () => {
     const { world, actor, pass } = tiny();
     actor.apply(owe("b"));
     await world.last.reply(nothing);
@@ -187,7 +187,7 @@ describe("a message that fails is sent again after a back-off (R7)", () => {
     expect(world.sent).toHaveLength(2);
   });
 
-  test("another text to the same destination waits as well: it is the destination that is in trouble", async () => {
+  test("another text to the same destination waits as well: that is what is in trouble", async () => {
     const { world, actor } = tiny();
     actor.apply(owe("b", "one"));
     await world.last.fail();

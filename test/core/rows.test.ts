@@ -103,6 +103,86 @@ describe("a deleted row", () => {
   });
 });
 
+describe("what is known of all rows, though only the live ones are in memory", () => {
+  interface Numbered extends Row {
+    at: number;
+  }
+  const numbered = (n: number, live: boolean, at = 0): Numbered => ({ n, live, at });
+
+  function tracking() {
+    const disk = new MapDisk<Numbered>();
+    const load = () => new Rows(disk, (row: Numbered) => row.live, ["n"]);
+    return { disk, load, rows: load() };
+  }
+
+  test("the highest value of a tracked field, of rows that are over too, and over a reload", () => {
+    const { load, rows } = tracking();
+    expect(rows.highest("n")).toBe(0);
+    rows.set("a", numbered(7, false), 0);
+    rows.set("b", numbered(3, true), 0);
+    expect(rows.highest("n")).toBe(7);
+    rows.flush();
+    expect(load().highest("n")).toBe(7);
+  });
+
+  test("it does not sink while this process lives, whatever is deleted or overwritten", () => {
+    const { rows } = tracking();
+    rows.set("a", numbered(7, true), 0);
+    rows.set("a", numbered(2, true), 0);
+    rows.delete("a");
+    rows.flush();
+    expect(rows.highest("n")).toBe(7);
+  });
+
+  test("a field that is not tracked has none", () => {
+    const { rows } = tracking();
+    rows.set("a", numbered(7, true, 9), 0);
+    expect(rows.highest("at")).toBe(0);
+  });
+
+  test("what is to be forgotten goes with the next flush: rows that are over, up to that time", () => {
+    const { rows } = tracking();
+    rows.set("old", numbered(1, false, 10), 0);
+    rows.set("young", numbered(1, false, 11), 0);
+    rows.set("live", numbered(1, true, 1), 0);
+    rows.flush();
+    rows.forget(10);
+    expect(rows.get("old")).toBeDefined();
+    rows.flush();
+    expect([rows.get("old"), rows.get("young"), rows.get("live")].map((row) => row?.at)).toEqual([
+      undefined,
+      11,
+      1,
+    ]);
+  });
+
+  test("it is forgotten once, and not again with each flush", () => {
+    const { rows } = tracking();
+    rows.forget(10);
+    rows.flush();
+    rows.set("late", numbered(1, false, 5), 0);
+    rows.flush();
+    rows.flush();
+    expect(rows.get("late")).toBeDefined();
+  });
+
+  test("each change is another version, and what changes nothing is none", () => {
+    const { rows } = tracking();
+    const row = numbered(1, true);
+    const versions = [
+      () => rows.set("a", row, 0),
+      () => rows.set("a", row, 1),
+      () => rows.flush(),
+      () => rows.set("a", numbered(2, true), 2),
+      () => rows.delete("a"),
+    ].map((change) => {
+      change();
+      return rows.version;
+    });
+    expect(versions).toEqual([1, 1, 1, 2, 3]);
+  });
+});
+
 test("after any changes and flushes it is what a plain map would be, before and after a reload", () => {
   const key = fc.constantFrom("a", "b", "c");
   const step = fc.oneof(

@@ -13,9 +13,10 @@ import { playRound, type Round, type System } from "./support/round.ts";
 import { instancesOf, STRIKES } from "./support/strikes.ts";
 import { Told } from "./support/told.ts";
 
-// The whole system as real processes on one state directory, of which something is killed with SIGKILL in each
-// round, at a random moment (`architecture.md` §8). DROVER_CRASH_ROUNDS=50 plays longer; DROVER_CRASH_SEED=7
-// chooses the jobs, the strikes and their moments again, though never quite the same interleaving.
+// The whole system as real processes on one state directory, of which something is killed with SIGKILL in
+// each round, at a random moment (`architecture.md` §8). Machines outlive `drover up` and are adopted by the
+// next one, so a run may end `unknown` only if its own machine was killed. DROVER_CRASH_ROUNDS=50 plays longer;
+// DROVER_CRASH_SEED=7 chooses jobs, strikes and moments again, though never quite the same interleaving.
 
 const ROUNDS = Number(process.env.DROVER_CRASH_ROUNDS ?? STRIKES.length);
 const SEED = Number(process.env.DROVER_CRASH_SEED ?? Date.now() % 1_000_000);
@@ -107,7 +108,7 @@ function auditState(job: Job, status: RunStatus, round: Round): string[] {
   return [];
 }
 
-/** Only a machine that was killed takes the knowledge of a run with it, and only of one that was placed on it. */
+/** Only a machine that was killed takes the knowledge of a run with it, and only of one that was on it. */
 function auditLoss(status: RunStatus, round: Round, instanceOf: Map<string, string>): string[] {
   const { failure, placements } = status;
   const placement = placements.at(-1);

@@ -148,7 +148,7 @@ describe("the exit code of `drover run` (scoot.md §2.10 and the rules of a shel
     {
       what: "of arguments that the kernel does not take",
       args: ["--", "true", "x".repeat(131_072)],
-      // A shell says 126 of E2BIG. This one is below the bound of a spec, so the machine is the one to say it.
+      // A shell says 126 of E2BIG. This is below the bound of a spec, so the machine is the one to say it.
       code: 126,
       state: "failed",
       says: /arguments/,
@@ -393,7 +393,7 @@ describe("what cannot be run is refused with the name of what is wrong, and noth
 });
 
 describe("in the end", () => {
-  test("no machine is left after the idle time, by the views of pool and workers and by the processes", async () => {
+  test("no machine is left after the idle time, by all views and by the processes", async () => {
     const config = await poolConfigOf(up);
     const timeouts = { ...config.timeouts, idle: "1s" };
     await up.json(201, "PUT", "/v1/pools/brief", { ...config, timeouts });

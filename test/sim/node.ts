@@ -46,7 +46,10 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   #life = 0;
   #dying = false;
   #firing = false;
-  /** Requests that are being served, and messages that are on their way: while there are any, it is not evicted. */
+  /**
+   * Requests that are being served, and messages that are on their way: while there are any, it is not
+   * evicted.
+   */
   #busy = 0;
   #usedAt = 0;
 

@@ -118,18 +118,17 @@ export const EMPTY_MEMO: AllocationMemo = {
 };
 
 /**
- * The state of an allocation as it is loaded. As long as it owes something, an alarm is armed: `settled` says that
- * none was, and then others have confirmed all that is stored. Otherwise nothing is known of that.
+ * The state of an allocation as it is loaded. As long as it owes something, an alarm is armed: `settled` says
+ * that none was. Then others have confirmed all that is stored, but for the one case in which a lost alarm
+ * could not be repaired: a run of which nothing proves that its pool has ever heard.
  */
 export function loadedAllocation(record: AllocationRecord | null, settled: boolean): AllocationState {
-  if (record === null || !settled) return { record, memo: EMPTY_MEMO, spill: [] };
-  const open =
-    record.placements.at(-1)?.to === null ? `${record.placements.at(-1)?.epoch}.${record.revision}` : "";
-  return {
-    record,
-    memo: { ...EMPTY_MEMO, accepted: true, poolHas: record.version, workerHas: open },
-    spill: [],
-  };
+  const last = record?.placements.at(-1);
+  const known = record !== null && (record.ended || last !== undefined);
+  if (!settled || !known) return { record, memo: EMPTY_MEMO, spill: [] };
+  const workerHas = last?.to === null ? `${last.epoch}.${record.revision}` : "";
+  const memo = { ...EMPTY_MEMO, accepted: true, poolHas: record.version, workerHas };
+  return { record, memo, spill: [] };
 }
 
 /** The open placement, stored or only told. */

@@ -131,7 +131,9 @@ function decide(state: Configured, event: PoolEvent, now: Instant): PoolState {
   return next;
 }
 
-/** Whether the plan would be the same as before: no row and no setting has changed, and no hold-off has ended. */
+/**
+ * Whether the plan would be the same as before: no row and no setting has changed, and no hold-off has ended.
+ */
 function nothingNew(state: Configured, now: Instant): boolean {
   if (state.memo.decidedFrom !== basisOf(state)) return false;
   const { decidedAt } = state.memo;
@@ -204,7 +206,8 @@ function sweepAt(state: Configured): Instant | undefined {
 }
 
 function sweepDue(state: Configured, now: Instant): PoolMessage[] {
-  // While nothing lives no alarm is armed for it: the cron trigger's poke, or whoever else comes, brings it about.
+  // While nothing lives no alarm is armed for it: the cron trigger's poke, or whoever else comes, brings it
+  // about.
   const nothing = (state.memo.sweptAt ?? now) + SWEEP_EMPTY_MS;
   if (now < (sweepAt(state) ?? nothing)) return [];
   return [{ to: "provider", kind: "list", repeatedBy: "peer", tag: `${POOL_TAG}:${state.record.name}` }];

@@ -109,7 +109,8 @@ export function foldPlaceAnswer(state: PoolState, key: string, answer: PlaceAnsw
   const same = answer.kind === "run" && runKey(answer.run.submittedAt, answer.run.run) === key;
   if (answer.kind === "run" && same) return foldRun(state, answer.run, now);
   if (isTerminal(row.state)) return state;
-  // Its owner has no state, or is another submission under the same id: the run is over, whatever it was, and uses nothing any more.
+  // Its owner has no state, or is another submission under the same id: the run is over, whatever it was, and
+  // uses nothing any more.
   const over = {
     ...row,
     state: "unknown" as const,

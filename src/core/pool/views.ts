@@ -129,7 +129,9 @@ function waitText(state: Configured, code: WaitCode): string {
   }
 }
 
-/** The pool's machines in words: that none has room can be because they are full, or because they are no good. */
+/**
+ * The pool's machines in words: that none has room can be because they are full, or because they are no good.
+ */
 function phasesText(state: Configured): string {
   const counts = new Map<string, number>();
   const runs = runsByWorker(state);

@@ -115,7 +115,8 @@ function passed(deadline: Instant | undefined, now: Instant): boolean {
 /** Begins the end: from this step on orders are refused and the machine is to be destroyed. */
 export function shutDown(state: Living, reason: string, now: Instant): WorkerState {
   if (state.record.phase === "shutdown" || state.record.phase === "gone") return state;
-  // A call that is under way, or never had an answer, may still make it: until then no listing proves anything.
+  // A call that is under way, or never had an answer, may still make it: until then no listing proves
+  // anything.
   const { calledAt: called, instance } = state.record;
   const calledAt = instance === null ? Math.max(called ?? 0, now + CREATE_STRAGGLER_MS) : (called ?? now);
   const ending = { ...state.record, phase: "shutdown" as const, reason, calledAt, destroyAskedAt: null };
@@ -160,7 +161,10 @@ export function foldSighting(
   return goneNow(state, "two listings omit it, and its host's lease is over", now);
 }
 
-/** The provider's secret may have been changed since the worker was asked for: without it nothing is destroyed. */
+/**
+ * The provider's secret may have been changed since the worker was asked for: without it nothing is
+ * destroyed.
+ */
 function withProvider(state: Living, provider: ProviderConfig): Living {
   const { intent } = state.record;
   if (JSON.stringify(intent.provider) === JSON.stringify(provider)) return state;
@@ -168,8 +172,8 @@ function withProvider(state: Living, provider: ProviderConfig): Living {
 }
 
 /**
- * It exists. If it was to be destroyed long enough before the listing began, that is asked for again (T19). If it
- * was gone, it was not: it is in the ledger again, to be destroyed (invariant 3).
+ * It exists. If it was to be destroyed long enough before the listing began, that is asked for again (T19).
+ * If it was gone, it was not: it is in the ledger again, to be destroyed (invariant 3).
  */
 function foldListed(state: Living, instance: Instance, beganAt: Instant, now: Instant): WorkerState {
   const { record } = state;

@@ -19,9 +19,9 @@ const SILENT_AT_LEAST_MS: Millis = 30_000;
 const FORGET_EVERY_MS: Millis = 3_600_000;
 
 /**
- * Whether the host has not been heard of for three probe intervals. To a process that no host has reported to,
- * it is silent: a run that is refused is placed again when the host has been heard, and costs less than one that
- * waits for a dead machine.
+ * Whether the host has not been heard of for three probe intervals. To a process that no host has reported
+ * to, it is silent: a run that is refused is placed again when the host has been heard, and costs less than
+ * one that waits for a dead machine.
  */
 export function isSilent(state: Living, now: Instant): boolean {
   const { lastReportAt } = state.memo;

@@ -94,7 +94,7 @@ describe("a run's story in events", () => {
   });
 });
 
-describe("a run keeps its latest MAX_RUN_EVENTS events, and counts what it dropped (decisions.md, events)", () => {
+describe("a run keeps its latest MAX_RUN_EVENTS events, and counts the others (decisions.md)", () => {
   const filledTo = (count: number) => {
     let { record } = queued();
     for (let i = record.events.length; i < count; i += 1)
@@ -118,7 +118,7 @@ describe("a run keeps its latest MAX_RUN_EVENTS events, and counts what it dropp
   });
 });
 
-test("each visible change is one version, numbered without gaps, and an event without a change none (R1)", () => {
+test("each visible change is one version, without gaps, an event without a change none (R1)", () => {
   const steps: AllocationEvent[] = [
     place(),
     observed([{ id: FIRST, state: "preparing" }]),

@@ -125,7 +125,7 @@ const holds = (look: Look) =>
   );
 
 describe("whatever happens, in whatever order", () => {
-  test("terminal is final: neither the state, nor the outcome, nor the placements change again (invariant 1)", () => {
+  test("terminal is final: state, outcome and placements never change again (invariant 1)", () => {
     holds(({ record: before }, { record: after }) => {
       if (before === null || !before.ended) return;
       expect(after).not.toBeNull();
@@ -146,7 +146,7 @@ describe("whatever happens, in whatever order", () => {
     });
   });
 
-  test("versions, epochs and event numbers only grow, and a version is one state of what others see (R1)", () => {
+  test("versions, epochs and event numbers only grow, and a version is one state (R1)", () => {
     holds(({ record: before }, { record: after }) => {
       if (before === null || after === null) return;
       expect(after.version).toBeGreaterThanOrEqual(before.version);
@@ -167,7 +167,7 @@ describe("whatever happens, in whatever order", () => {
     });
   });
 
-  test("within an epoch the order only grows in revision, and says another thing only with a higher one", () => {
+  test("within an epoch an order says another thing only with a higher revision", () => {
     holds((before, after, now) => {
       const [one, two] = [before, after].map(
         (state) =>

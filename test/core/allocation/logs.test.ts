@@ -31,7 +31,7 @@ const says = (stdout: LogPiece, report: AttemptReport = running) =>
   observed([{ ...report, log: { stdout } }]);
 const tail = ({ record }: Submitted) => textOf(record.logs[FIRST]?.stdout.tail ?? new Uint8Array());
 
-describe("log bytes continue what is stored, by offset, so that nothing is stored twice or out of order", () => {
+describe("log bytes continue what is stored, by offset: nothing is stored twice or out of order", () => {
   const before = runAt(started(), T0, says(piece(0, "hello ")));
 
   test.each([
@@ -169,7 +169,7 @@ test("base64 is read as the bytes that it says", () => {
   expect([...decodeBase64("")]).toEqual([]);
 });
 
-test("whatever pieces arrive, doubled, gapped, overlapping or late, what is stored is a prefix of the stream", () => {
+test("whatever pieces arrive, doubled, gapped, overlapping or late, a prefix is stored", () => {
   const whole = Array.from({ length: 300 }, (_, i) => String.fromCharCode(97 + (i % 26))).join("");
   const cut = fc
     .tuple(fc.nat(299), fc.nat(300))

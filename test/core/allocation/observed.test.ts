@@ -52,7 +52,8 @@ describe("an attempt goes on and never back, in whatever order its reports arriv
   });
 });
 
-// A non-zero exit code is complete, never failed: failed means that the mechanism failed (scoot.md §1.1, §2.4).
+// A non-zero exit code is complete, never failed: failed means that the mechanism failed (scoot.md §1.1,
+// §2.4).
 describe("how the attempt ended decides how the run ends", () => {
   test.each([
     ["exit code 0", exited(), { state: "complete", exitCode: 0, signal: null, failure: null }],
@@ -190,7 +191,7 @@ test("an attempt that was never ordered is none of the run's, and neither are it
   expect(record).toMatchObject({ ended: false, tasks: [{ attempts: [] }], logs: {} });
 });
 
-test("a report of an abandoned place that the run has not heard of is not lost: it takes the place up (R1)", () => {
+test("a report of a place that the run has forgotten is not lost: it takes the place up (R1)", () => {
   const state = runAt(queued(), T0, observed([running]));
   expect(state.record.placements).toMatchObject([{ epoch: 1, worker: "w1", to: null }]);
 });

@@ -99,7 +99,7 @@ describe("a submission", () => {
     expect(state.record).toBe(before.record);
   });
 
-  test("is acknowledged with the pool's word that it has the row, whatever that is (architecture.md §4)", () => {
+  test("is acknowledged with the pool's word that it has the row (architecture.md §4)", () => {
     const fresh = runAt(nothing(), T0, submit());
     expect(fresh.memo.accepted).toBe(false);
     for (const answer of [{ kind: "queued" } as const, placedOn(), { kind: "none", version: 1 } as const]) {

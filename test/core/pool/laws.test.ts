@@ -310,7 +310,7 @@ describe("whatever happens, in whatever order", () => {
     });
   });
 
-  test("what has been decided is decided: a tick at the same moment changes nothing (architecture.md §3)", () => {
+  test("what is decided is decided: a tick at that moment changes nothing (architecture.md §3)", () => {
     holds((state, now) => {
       const rows = () => [[...state.runs.live()], [...state.workers.live()], state.record];
       const before = rows();

@@ -116,7 +116,7 @@ describe("a run goes to the fullest ready worker that it fits (arvados.md §3.5,
   });
 });
 
-describe("a run that fits no ready worker counts on one that boots, and is not bound to it (decisions.md)", () => {
+describe("a run that fits no ready worker counts on a booting one, unbound (decisions.md)", () => {
   test.each(["booting", "asked"] as const)("one that is %s: no other machine is asked for", (phase) => {
     const result = plan(configured({}, [waiting("a"), waiting("b")], [workerRow("w1", phase)]), T0);
     expect(result.creates).toEqual([]);

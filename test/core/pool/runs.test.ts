@@ -269,7 +269,7 @@ describe("an owner that has not been heard of for one lease is asked how it is (
     expect(owed(heard, now + LEASE, "poke_run")).toHaveLength(1);
   });
 
-  test("the answer to something else than a poke does not count as one: that may not repeat what is owed", () => {
+  test("an answer to something else than a poke does not count as one", () => {
     const now = T0 + LEASE;
     const knows = { kind: "run" as const, run: upsert("a") };
     const event = { type: "place_answered" as const, key: runKey(T0, "a"), poked: false, answer: knows };

@@ -53,7 +53,9 @@ export function existing(state: PoolState): Configured {
   return { ...state, record: state.record };
 }
 
-/** Folds events in, all at one moment, and commits each. The tables are kept in place: use each state once. */
+/**
+ * Folds events in, all at one moment, and commits each. The tables are kept in place: use each state once.
+ */
 export function at(state: PoolState, now: number, ...events: PoolEvent[]): Configured {
   let next = state;
   for (const event of events) {

@@ -48,7 +48,9 @@ export function intent(more: Partial<CreateWorker> = {}): CreateWorker {
   };
 }
 
-/** Folds events in, all at one moment, and commits each. Works on a copy of the table, which is kept in place. */
+/**
+ * Folds events in, all at one moment, and commits each. Works on a copy of the table, which is kept in place.
+ */
 export function at(state: WorkerState, now: number, ...events: WorkerEventIn[]): Living {
   return living(
     events.reduce(

@@ -123,7 +123,7 @@ describe("the provider's answer to a create", () => {
     expect(owed(state, T0 + 5, "create")).toHaveLength(phase === "booting" ? 1 : 0);
   });
 
-  test("a refusal after a call without an answer does not shorten the watch for what that may have made", () => {
+  test("a refusal after a call without an answer does not shorten the watch for its effect", () => {
     const state = at(at(asked, T0 + 5, failed("temporary")), T0 + 6, failed("quota"));
     expect(state.record).toMatchObject({ phase: "shutdown", calledAt: T0 + 5 + CREATE_STRAGGLER_MS });
   });

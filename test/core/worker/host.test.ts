@@ -75,7 +75,7 @@ describe("each start of the agent is an incarnation (host-protocol.md, Joining)"
     expect(state.record.incarnation).toBe(2);
   });
 
-  test("an agent that was started again keeps what runs (host-protocol.md: tasks do not die with the agent)", () => {
+  test("an agent that was started again keeps what runs (host-protocol.md, The agent)", () => {
     expect(runs(at(holding(["a"]), T0, join("j1")))).toEqual(["a"]);
   });
 

@@ -158,7 +158,7 @@ describe("an attempt that no order knows is shown to its allocation before it is
   });
 });
 
-describe("missing in a full report is gone, if the host has seen the orders (host-protocol.md, Report)", () => {
+describe("missing in a full report is gone, if the host has seen the orders (host-protocol.md)", () => {
   const state = holding(["a"]);
   const seen = ordersRevision(state);
 

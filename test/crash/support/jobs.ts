@@ -24,7 +24,8 @@ const LOUD_LINES = 12_000;
 const ABORT_WITHIN_MS = 3_000;
 
 /**
- * Its effect comes first, and once for each start: a line in a file of its own. Then output, time, and the end.
+ * Its effect comes first, and once for each start: a line in a file of its own. Then come output, time, and
+ * the end.
  */
 const SCRIPT = 'echo "$DROVER_ATTEMPT_ID" >>"$1"; seq 1 "$2"; sleep "$3"; exit "$4"';
 

@@ -37,8 +37,8 @@ export interface Round {
 }
 
 /**
- * One round: users submit, abort and watch, and in the middle of it something is killed. If that was the control
- * plane it is started again on the same state. Whoever got no answer asks again, as a client does. Resolves
+ * One round: users submit, abort and watch, and in the middle of it something is killed. If that was the
+ * control plane it is started again on the same state. Whoever got no answer asks again, as a client does. Resolves
  * when every run has ended.
  */
 export async function playRound(

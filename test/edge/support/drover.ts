@@ -37,7 +37,7 @@ export async function drover(cwd: string, args: string[], env: Record<string, st
   return { code, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString() };
 }
 
-/** `drover up` of the built package, in a process group of its own, with its state in `.drover` below a home. */
+/** `drover up` of the built package, in a process group of its own, with its state in `.drover` of a home. */
 export interface RunningDrover {
   /** Of its Node process, and of its process group. */
   pid: number;
