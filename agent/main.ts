@@ -3,12 +3,15 @@ import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { makeClock } from "./clock.ts";
 import { initialHost } from "./core/host.ts";
+import type { HostEvent } from "./core/types.ts";
 import { AttemptStore } from "./exec/dirs.ts";
+import { findAttempt } from "./exec/found.ts";
 import { shellTellsSignals } from "./exec/shim.ts";
 import { Supervisor } from "./exec/supervisor.ts";
-import { readBootId, readResources } from "./facts.ts";
+import { readBootId, readLocalBootId, readResources } from "./facts.ts";
 import { errorText, makePrivateDir } from "./files.ts";
 import { HostAgent } from "./host-agent.ts";
+import { Journal } from "./journal.ts";
 import { Refusal } from "./plane/control-plane.ts";
 import { REFUSED_EXIT_CODE } from "./plane/exchange.ts";
 import { joinControlPlane } from "./plane/join.ts";
@@ -69,8 +72,14 @@ async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
   const { DROVER_INSTANCE: instance } = process.env;
   const now = makeClock();
   const store = new AttemptStore(stateDir);
+  const journal = new Journal(stateDir, readLocalBootId(process.env));
   store.prune();
-  const agent = new HostAgent(initialHost(store.found()), { now, stateDir, instance, exit });
+  journal.prune(store.found());
+  const shellTells = await shellTellsSignals(join(stateDir, "shell-check"));
+  const found = store.found().map((id) => findAttempt(id, { store, journal, shellTells }, now()));
+  const attempts = found.map(({ attempt }) => attempt);
+  const state = initialHost({ attempts, lease: journal.readLease() }, now());
+  const agent = new HostAgent(state, { now, stateDir, journal, instance, exit });
   const joining = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
@@ -78,8 +87,10 @@ async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
       agent.tell({ type: "shutdown" });
     });
   }
-  const shellTells = await shellTellsSignals(join(stateDir, "shell-check"));
-  agent.supervise(new Supervisor({ store, now, instance, shellTells, tell: (event) => agent.tell(event) }));
+  const tell = (event: HostEvent) => agent.tell(event);
+  const supervisor = new Supervisor({ store, now, instance, shellTells, tell });
+  for (const one of found) supervisor.adopt(one);
+  agent.supervise(supervisor);
   try {
     const facts = { bootId: readBootId(process.env), resources: readResources(process.env, stateDir) };
     const { plane, setup } = await joinControlPlane({ url, stateDir, codeFile, ...facts }, joining.signal);

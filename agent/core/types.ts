@@ -8,6 +8,12 @@ export interface StreamState {
   acked: number;
 }
 
+/** How an attempt that nobody has said anything else about is stopped. */
+export interface StopPlan {
+  signal: SignalName;
+  timeoutMs: Millis;
+}
+
 /** A stop that has begun. It is never undone. */
 export interface StopState {
   signal: SignalName;
@@ -26,17 +32,20 @@ export interface AttemptState {
   wanted: "run" | "stop" | "nothing";
   /** What would be started. Absent: this host must not, or need not, start it. */
   task?: TaskSpec;
+  /** The stop that its task asks for. Absent: the task is not known. */
+  plan?: StopPlan | undefined;
   /** The main process. `over`: it has ended, or will never be started. */
   main: "waiting" | "running" | "over";
-  startedAt?: Instant;
-  endedAt?: Instant;
+  startedAt?: Instant | undefined;
+  endedAt?: Instant | undefined;
   /** Neither `exit` nor `startError` when it is over: its status will never be known. */
-  exit?: Exit;
-  startError?: StartError;
-  /** Its time limit. */
-  deadline?: Instant;
+  exit?: Exit | undefined;
+  startError?: StartError | undefined;
+  /** Its time limit, and the words of the orders that it was made of. */
+  deadline?: Instant | undefined;
+  timeoutMs?: Millis | undefined;
   timedOut: boolean;
-  stop?: StopState;
+  stop?: StopState | undefined;
   /** `tries`: those that found something to kill. `failed`: those of them that left something alive. */
   kill: { tries: number; failed: number; error: string | null };
   /** No process of it lives, nor ever will. */
@@ -90,7 +99,7 @@ export interface Ending {
   silent: boolean;
 }
 
-/** All that the agent knows. Plain data; instants are of the host's own monotonic clock. */
+/** All that the agent knows. Plain data; instants are milliseconds since the boot of the machine. */
 export interface HostState {
   setup?: HostSetup;
   attempts: Record<string, AttemptState>;
@@ -98,6 +107,8 @@ export interface HostState {
   ordersSeen: number;
   reportWithinMs: Millis;
   leaseUntil?: Instant;
+  /** The longest lease that is ever granted; zero before the first join. */
+  leaseMs: Millis;
   boot: BootState;
   exchange: ExchangeState;
   ending?: Ending;

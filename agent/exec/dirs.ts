@@ -52,10 +52,10 @@ export class AttemptStore {
     };
   }
 
-  /** Ids of which an earlier start of the agent has left data. */
+  /** Ids of which an earlier start of the agent has left data that were not about to be deleted. */
   found(): string[] {
     return readdirSync(this.#attempts)
-      .filter((name) => KEY.test(name))
+      .filter((name) => KEY.test(name) && !existsSync(join(this.#forgotten, name)))
       .map(idOf);
   }
 
@@ -91,8 +91,12 @@ export class AttemptStore {
     await rm(this.dirsOf(id).root, { recursive: true, force: true, maxRetries: 3 });
   }
 
-  /** Drops the memory of ids that were forgotten 30 days ago. */
+  /** Drops the memory of ids that were forgotten 30 days ago, and data whose deletion was interrupted. */
   prune(): void {
+    for (const name of readdirSync(this.#attempts)) {
+      if (!existsSync(join(this.#forgotten, name))) continue;
+      rmSync(join(this.#attempts, name), { recursive: true, force: true });
+    }
     for (const name of readdirSync(this.#forgotten)) {
       const file = join(this.#forgotten, name);
       if (Date.now() - statSync(file).mtimeMs > REMEMBER_MS) rmSync(file);
@@ -100,7 +104,8 @@ export class AttemptStore {
   }
 }
 
-function keyOf(id: string): string {
+/** The name under which the files of an attempt lie. */
+export function keyOf(id: string): string {
   return id.replaceAll("/", "_");
 }
 

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, openSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import type { StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run.ts";
 import { readIfThere } from "../files.ts";
 import type { AttemptDirs } from "./dirs.ts";
+import { type Proc, parseStat } from "./processes.ts";
 
 /**
  * Runs "$@" and leaves its status as the last line of the file that is its own stderr. POSIX `sh`, nothing
@@ -19,8 +20,11 @@ import type { AttemptDirs } from "./dirs.ts";
  *   descriptor 2.)
  * - One `write` of one line: whoever reads the file sees all of the line or nothing, so no rename is
  *   needed.
+ * - The first line says which process the shim is, before its task begins: so a later start of the agent
+ *   finds it, however soon this one dies.
  */
 const SHIM = `trap : HUP INT QUIT USR1 USR2 PIPE ALRM TERM
+read -r stat <"/proc/$$/stat" && echo "$stat" >&2
 ( trap 'echo unstarted >>"/proc/$$/fd/2"' EXIT; exec "$@" 2>&3 3>&- )
 echo "$?" >&2
 `;
@@ -32,6 +36,13 @@ const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, numbe
 
 /** How the main process ended, as the shim saw it. */
 export type ShimEnd = { exit: Exit } | { startError: StartError } | { lost: true };
+
+/** What the shim has written. `shim`: itself. `status`: absent as long as its task runs. */
+interface ShimFile {
+  shim: Proc | undefined;
+  said: string;
+  status: number | undefined;
+}
 
 /** The files of an attempt that the shim writes, or hands to its command. */
 export type ShimFiles = Pick<AttemptDirs, "stdout" | "stderr" | "exit">;
@@ -60,15 +71,25 @@ export function spawnShim(
   }
 }
 
+function readShimFile({ exit }: Pick<ShimFiles, "exit">): ShimFile {
+  const [, first = "", rest = ""] = /^(.*?)\n(.*)$/s.exec(readIfThere(exit) ?? "") ?? [];
+  const [, said = "", status] = /^(.*?)(\d+)\n$/s.exec(rest) ?? [];
+  return { shim: parseStat(first), said, status: status === undefined ? undefined : Number(status) };
+}
+
+/** The shim as it named itself; undefined if it never did, and so has not started its task. */
+export function readShim(files: Pick<ShimFiles, "exit">): Proc | undefined {
+  return readShimFile(files).shim;
+}
+
 /**
  * Reads what the shim has left. A shell tells `exit 137` from SIGKILL only by what it says beside the
  * status ("Killed"). So a status above 128 is a signal if the shell has said something, or if it is one of
  * those of which shells are silent, or if this machine's shell never says anything (`shellTellsSignals`).
  */
 export function readShimEnd(files: ShimFiles, shellTells: boolean): ShimEnd {
-  const match = /^(.*?)(\d+)\n$/s.exec(readIfThere(files.exit) ?? "");
-  if (match === null) return { lost: true };
-  const [said, status] = [match[1] ?? "", Number(match[2])];
+  const { said, status } = readShimFile(files);
+  if (status === undefined) return { lost: true };
   if (said.includes("unstarted\n")) return { startError: unstarted(status) };
   const signal = SIGNAL_NAMES.get(status - 128);
   const bySignal = signal !== undefined && (said !== "" || !shellTells || SILENT_STATUSES.has(status));
@@ -98,5 +119,5 @@ export async function shellTellsSignals(scratch: string): Promise<boolean> {
   const files = { stdout: scratch, stderr: scratch, exit: scratch };
   const child = await spawnShim(["/bin/sh", "-c", "kill -9 $$"], "/", {}, files);
   await new Promise((resolve) => child.once("exit", resolve));
-  return /[a-z]/i.test(readFileSync(scratch, "utf8"));
+  return readShimFile(files).said !== "";
 }

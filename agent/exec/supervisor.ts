@@ -8,8 +8,9 @@ import type { HostEvent } from "../core/types.ts";
 import { errorCode, errorText } from "../files.ts";
 import type { AttemptDirs, AttemptStore } from "./dirs.ts";
 import { markersOf, taskEnvironment } from "./environment.ts";
+import type { Found } from "./found.ts";
 import { killTree, sendSignal } from "./kill.ts";
-import { childrenOf, type Proc, readProc } from "./processes.ts";
+import { childrenOf, lives, type Proc, readProc } from "./processes.ts";
 import { resolveCommand } from "./resolve.ts";
 import { readShimEnd, spawnShim } from "./shim.ts";
 
@@ -19,10 +20,13 @@ const SHIM_END_MS: Millis = 2_000;
 const MAIN_APPEARS_MS: Millis = 1_000;
 const LOOK_MS: Millis = 5;
 
-/** One attempt whose shim this agent has started. */
+/** How often a shim that another start of the agent has started is looked at: only its own child tells. */
+const ADOPTED_LOOK_MS: Millis = 50;
+
+/** One attempt whose shim was started by this agent, or by an earlier start of it. */
 interface Running {
   shim: Proc;
-  /** Settles when the shim has ended and that has been told. */
+  /** Settles when the shim has ended and, if it lived when we began, that has been told. */
   ended: Promise<void>;
 }
 
@@ -51,6 +55,18 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Takes on an attempt of an earlier start of the agent (`host-protocol.md`, Survives). Its streams are read
+   * from their files; the end of its main process, if it lives, is told as for any other.
+   */
+  adopt({ attempt: { id, main }, shim }: Found): void {
+    if (main.kind === "rebooted") return;
+    this.#sizes.set(id, { stdout: 0, stderr: 0 });
+    if (shim === undefined) return;
+    const ended = main.kind === "running" ? this.#watch(id, shim) : Promise.resolve();
+    this.#running.set(id, { shim, ended });
   }
 
   /** Starts an attempt, once: `launched`, `launch_failed` or `refused`. */
@@ -134,6 +150,11 @@ export class Supervisor {
     return undefined;
   }
 
+  async #watch(id: string, shim: Proc): Promise<void> {
+    while (lives(shim)) await sleep(ADOPTED_LOOK_MS);
+    this.#tellEnd(id, this.#options.store.dirsOf(id));
+  }
+
   #tellEnd(id: string, dirs: AttemptDirs): void {
     const end = readShimEnd(dirs, this.#options.shellTells);
     this.#tellSizes(id);
@@ -149,7 +170,7 @@ export class Supervisor {
       running !== undefined && now() < until;
       await sleep(LOOK_MS)
     ) {
-      if (readProc(running.shim.pid)?.startTime !== running.shim.startTime) return undefined;
+      if (!lives(running.shim)) return undefined;
       const main = childrenOf(running.shim.pid).at(0);
       if (main !== undefined) return main.pid;
     }
@@ -203,7 +224,9 @@ export class Supervisor {
  * lost.
  */
 async function endShim({ shim, ended }: Running): Promise<void> {
-  const late = setTimeout(() => sendSignal(shim.pid, "SIGKILL"), SHIM_END_MS);
+  const late = setTimeout(() => {
+    if (lives(shim)) sendSignal(shim.pid, "SIGKILL");
+  }, SHIM_END_MS);
   await ended;
   clearTimeout(late);
 }

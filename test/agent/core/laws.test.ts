@@ -53,7 +53,7 @@ const story = fc.array(fc.tuple(event, fc.nat(30_000)), { maxLength: 60 });
  * Plays a story as a shell does: whatever report is due is sent, and the answers name the report in flight.
  */
 function play(events: [HostEvent, number][], look: (state: HostState, now: number) => void): void {
-  let state = initialHost(["left/main/1.1"]);
+  let state = initialHost({ attempts: [{ id: "left/main/1.1", main: { kind: "lost" } }] });
   let now = 0;
   for (const [told, ms] of events) {
     now += ms;

@@ -1,0 +1,38 @@
+import { statSync } from "node:fs";
+import type { Instant } from "../../src/core/machine.ts";
+import type { FoundAttempt } from "../core/journal.ts";
+import type { Journal } from "../journal.ts";
+import type { AttemptStore } from "./dirs.ts";
+import { lives, type Proc } from "./processes.ts";
+import { readShim, readShimEnd } from "./shim.ts";
+
+/** An attempt of an earlier start of the agent, and the shim that it had, if that is known for certain. */
+export interface Found {
+  attempt: FoundAttempt;
+  shim: Proc | undefined;
+}
+
+/**
+ * Looks at what an earlier start has left of an attempt. Without a journal of this boot nothing that was
+ * written down is believed, because a pid and a start time name a process within one boot only.
+ */
+export function findAttempt(
+  id: string,
+  { store, journal, shellTells }: { store: AttemptStore; journal: Journal; shellTells: boolean },
+  now: Instant,
+): Found {
+  const kept = journal.read(id);
+  if (kept === undefined) return { attempt: { id, main: { kind: "lost" } }, shim: undefined };
+  if (kept === "other boot") return { attempt: { id, main: { kind: "rebooted" } }, shim: undefined };
+  const dirs = store.dirsOf(id);
+  const shim = readShim(dirs);
+  if (shim !== undefined && lives(shim)) {
+    return { attempt: { id, journal: kept, main: { kind: "running" } }, shim };
+  }
+  // Only now: a shim that ended in between has written its status by the time that it is gone.
+  const end = readShimEnd(dirs, shellTells);
+  if ("lost" in end) return { attempt: { id, journal: kept, main: { kind: "lost" } }, shim };
+  const agoMs = Math.max(0, Date.now() - statSync(dirs.exit).mtimeMs);
+  const at = Math.max(kept.startedAt ?? 0, Math.round(now - agoMs));
+  return { attempt: { id, journal: kept, main: { kind: "ended", at, ...end } }, shim };
+}
