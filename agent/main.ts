@@ -12,6 +12,7 @@ import { readBootId, readLocalBootId, readResources } from "./facts.ts";
 import { errorText, makePrivateDir } from "./files.ts";
 import { HostAgent } from "./host-agent.ts";
 import { Journal } from "./journal.ts";
+import { lockState } from "./lock.ts";
 import { Refusal } from "./plane/control-plane.ts";
 import { REFUSED_EXIT_CODE } from "./plane/exchange.ts";
 import { joinControlPlane } from "./plane/join.ts";
@@ -30,6 +31,8 @@ Makes this machine a host of Drover and runs what it is ordered to run.
 `;
 
 const USAGE_EXIT_CODE = 2;
+/** Another agent lives on the same state. */
+const LOCKED_EXIT_CODE = 4;
 
 // Without it a busy hour leaves the agent with 90 MB that it never gives back: what it makes is small and
 // short-lived.
@@ -69,6 +72,11 @@ function exit(code: number, reason: string): never {
 
 async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
   makePrivateDir(stateDir);
+  const holder = lockState(stateDir);
+  if (holder !== undefined) {
+    const why = `the agent with pid ${holder.pid} serves ${stateDir}. Stop it first, or name another --state.`;
+    exit(LOCKED_EXIT_CODE, why);
+  }
   const { DROVER_INSTANCE: instance } = process.env;
   const now = makeClock();
   const store = new AttemptStore(stateDir);

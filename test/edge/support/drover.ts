@@ -24,11 +24,7 @@ export interface Ended {
 }
 
 /** The built command, as a person calls it in a directory. `env` is all that it has besides the PATH. */
-export async function drover(
-  cwd: string,
-  args: string[],
-  env: Record<string, string> = {},
-): Promise<Ended> {
+export async function drover(cwd: string, args: string[], env: Record<string, string> = {}): Promise<Ended> {
   const child = spawn(process.execPath, [COMMAND, ...args], {
     cwd,
     env: { PATH: process.env.PATH, ...env },
