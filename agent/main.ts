@@ -6,6 +6,7 @@ import { initialHost } from "./core/host.ts";
 import type { HostEvent } from "./core/types.ts";
 import { AttemptStore } from "./exec/dirs.ts";
 import { findAttempt } from "./exec/found.ts";
+import { Groups } from "./exec/groups.ts";
 import { shellTellsSignals } from "./exec/shim.ts";
 import { Supervisor } from "./exec/supervisor.ts";
 import { readBootId, readLocalBootId, readResources } from "./facts.ts";
@@ -74,8 +75,8 @@ async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
   makePrivateDir(stateDir);
   const holder = lockState(stateDir);
   if (holder !== undefined) {
-    const why = `the agent with pid ${holder.pid} serves ${stateDir}. Stop it first, or name another --state.`;
-    exit(LOCKED_EXIT_CODE, why);
+    const why = `the agent with pid ${holder.pid} serves ${stateDir}.`;
+    exit(LOCKED_EXIT_CODE, `${why} Stop it first, or name another --state.`);
   }
   const { DROVER_INSTANCE: instance } = process.env;
   const now = makeClock();
@@ -84,9 +85,13 @@ async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
   store.prune();
   journal.prune(store.found());
   const shellTells = await shellTellsSignals(join(stateDir, "shell-check"));
-  const found = store.found().map((id) => findAttempt(id, { store, journal, shellTells }, now()));
+  const groups = new Groups(stateDir);
+  groups.prune(store.found());
+  const traces = { store, journal, groups, shellTells };
+  const found = store.found().map((id) => findAttempt(id, traces, now()));
   const attempts = found.map(({ attempt }) => attempt);
-  const state = initialHost({ attempts, lease: journal.readLease() }, now());
+  const lease = journal.readLease();
+  const state = initialHost({ attempts, lease, means: groups.means }, now());
   const agent = new HostAgent(state, { now, stateDir, journal, instance, exit });
   const joining = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
@@ -96,7 +101,7 @@ async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
     });
   }
   const tell = (event: HostEvent) => agent.tell(event);
-  const supervisor = new Supervisor({ store, now, instance, shellTells, tell });
+  const supervisor = new Supervisor({ store, groups, now, instance, shellTells, tell });
   for (const one of found) supervisor.adopt(one);
   agent.supervise(supervisor);
   try {

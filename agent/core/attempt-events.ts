@@ -29,7 +29,8 @@ function attemptAfter(
   const { main, stop } = attempt;
   switch (event.type) {
     case "launched":
-      return main === "waiting" ? { ...withoutTask(attempt), main: "running", startedAt: now } : attempt;
+      if (main !== "waiting") return { ...attempt, by: event.by };
+      return { ...withoutTask(attempt), main: "running", startedAt: now, by: event.by };
     case "launch_failed":
       if (main === "over") return attempt;
       return { ...attempt, main: "over", startError: event.startError, endedAt: now };

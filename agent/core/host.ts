@@ -20,8 +20,9 @@ export type { HostEvent, HostMessage, HostState } from "./types.ts";
  * is, joined or not: what runs goes on, within its time limit and the lease that was granted.
  */
 export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 0): HostState {
-  const { attempts, lease } = found;
+  const { attempts, lease, means = { kill: "processes", limits: [] } } = found;
   return {
+    means,
     attempts: Object.fromEntries(attempts.map((one) => [one.id, adopt(one, now)])),
     ordersSeen: 0,
     reportWithinMs: Number.MAX_SAFE_INTEGER,

@@ -1,5 +1,5 @@
 import type { Instant, Millis } from "../../src/core/machine.ts";
-import type { StartError } from "../../src/schema/host.ts";
+import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run.ts";
 import { newAttempt } from "./attempt.ts";
 import type { AttemptState, HostState } from "./types.ts";
@@ -10,7 +10,16 @@ import type { AttemptState, HostState } from "./types.ts";
  */
 export type AttemptJournal = Pick<
   AttemptState,
-  "plan" | "startedAt" | "deadline" | "timeoutMs" | "timedOut" | "stop" | "exit" | "startError" | "endedAt"
+  | "plan"
+  | "by"
+  | "startedAt"
+  | "deadline"
+  | "timeoutMs"
+  | "timedOut"
+  | "stop"
+  | "exit"
+  | "startError"
+  | "endedAt"
 >;
 
 /** The lease as it lies in its file. `ms`: the longest one that is ever granted. */
@@ -41,12 +50,14 @@ export interface FoundAttempt {
 export interface FoundHost {
   attempts: FoundAttempt[];
   lease?: LeaseJournal | undefined;
+  /** Absent: nothing is known to be had. */
+  means?: Means | undefined;
 }
 
 /** What must be on disk of this attempt before anything that follows from it is done or told (rule R1). */
 export function journalOf(attempt: AttemptState): AttemptJournal {
-  const { plan, startedAt, deadline, timeoutMs, timedOut, stop, exit, startError, endedAt } = attempt;
-  return { plan, startedAt, deadline, timeoutMs, timedOut, stop, exit, startError, endedAt };
+  const { plan, by, startedAt, deadline, timeoutMs, timedOut, stop, exit, startError, endedAt } = attempt;
+  return { plan, by, startedAt, deadline, timeoutMs, timedOut, stop, exit, startError, endedAt };
 }
 
 /** The lease to keep in its file; undefined while there is none. */

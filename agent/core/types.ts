@@ -1,5 +1,5 @@
 import type { Envelope, Instant, Millis } from "../../src/core/machine.ts";
-import type { HostSetup, Orders, Report, StartError, StreamName } from "../../src/schema/host.ts";
+import type { HostSetup, Means, Orders, Report, StartError, StreamName } from "../../src/schema/host.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
 
 /** One stream of one attempt: bytes written so far, and bytes that the control plane has stored. */
@@ -34,6 +34,8 @@ export interface AttemptState {
   task?: TaskSpec;
   /** The stop that its task asks for. Absent: the task is not known. */
   plan?: StopPlan | undefined;
+  /** How its tree can be ended (`Means`). Absent: it was not launched. */
+  by?: Means["kill"] | undefined;
   /** The main process. `over`: it has ended, or will never be started. */
   main: "waiting" | "running" | "over";
   startedAt?: Instant | undefined;
@@ -102,6 +104,7 @@ export interface Ending {
 /** All that the agent knows. Plain data; instants are milliseconds since the boot of the machine. */
 export interface HostState {
   setup?: HostSetup;
+  means: Means;
   attempts: Record<string, AttemptState>;
   /** Revision of the orders last applied. */
   ordersSeen: number;
@@ -126,7 +129,7 @@ export type HostEvent =
   | { type: "report_failed"; seq: number; random: number; retryAfterMs?: Millis }
   /** The control plane will never again listen to this start of the agent. */
   | { type: "stale"; code: number; reason: string }
-  | { type: "launched"; id: string }
+  | { type: "launched"; id: string; by: Means["kill"] }
   | { type: "launch_failed"; id: string; startError: StartError }
   /** The id was ever started here, so it was not started now. */
   | { type: "refused"; id: string }

@@ -3,8 +3,10 @@ import type { Instant } from "../../src/core/machine.ts";
 import type { FoundAttempt } from "../core/journal.ts";
 import type { Journal } from "../journal.ts";
 import type { AttemptStore } from "./dirs.ts";
+import { readEnd } from "./end.ts";
+import type { Groups } from "./groups.ts";
 import { lives, type Proc } from "./processes.ts";
-import { readShim, readShimEnd } from "./shim.ts";
+import { readShim } from "./shim.ts";
 
 /** An attempt of an earlier start of the agent, and the shim that it had, if that is known for certain. */
 export interface Found {
@@ -12,15 +14,19 @@ export interface Found {
   shim: Proc | undefined;
 }
 
+/** Where an earlier start has left its traces. */
+export interface Traces {
+  store: AttemptStore;
+  journal: Journal;
+  groups: Groups;
+  shellTells: boolean;
+}
+
 /**
  * Looks at what an earlier start has left of an attempt. Without a journal of this boot nothing that was
  * written down is believed, because a pid and a start time name a process within one boot only.
  */
-export function findAttempt(
-  id: string,
-  { store, journal, shellTells }: { store: AttemptStore; journal: Journal; shellTells: boolean },
-  now: Instant,
-): Found {
+export function findAttempt(id: string, { store, journal, groups, shellTells }: Traces, now: Instant): Found {
   const kept = journal.read(id);
   if (kept === undefined) return { attempt: { id, main: { kind: "lost" } }, shim: undefined };
   if (kept === "other boot") return { attempt: { id, main: { kind: "rebooted" } }, shim: undefined };
@@ -30,7 +36,7 @@ export function findAttempt(
     return { attempt: { id, journal: kept, main: { kind: "running" } }, shim };
   }
   // Only now: a shim that ended in between has written its status by the time that it is gone.
-  const end = readShimEnd(dirs, shellTells);
+  const end = readEnd(dirs, groups.of(id), shellTells);
   if ("lost" in end) return { attempt: { id, journal: kept, main: { kind: "lost" } }, shim };
   const agoMs = Math.max(0, Date.now() - statSync(dirs.exit).mtimeMs);
   const at = Math.max(kept.startedAt ?? 0, Math.round(now - agoMs));

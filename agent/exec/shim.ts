@@ -7,6 +7,9 @@ import { readIfThere } from "../files.ts";
 import type { AttemptDirs } from "./dirs.ts";
 import { type Proc, parseStat } from "./processes.ts";
 
+/** What the shim exits with for a task that could not enter its cgroups. */
+const NOT_ENTERED = 125;
+
 /**
  * Runs "$@" and leaves its status as the last line of the file that is its own stderr. POSIX `sh`, nothing
  * else, and no agent needed: it lives in a session of its own and waits on.
@@ -21,11 +24,16 @@ import { type Proc, parseStat } from "./processes.ts";
  * - One `write` of one line: whoever reads the file sees all of the line or nothing, so no rename is
  *   needed.
  * - The first line says which process the shim is, before its task begins: so a later start of the agent
- *   finds it, however soon this one dies.
+ *   finds it, however soon this one dies. (A variable that the task's environment has would reach it
+ *   changed: hence the odd name, and no other.)
+ * - The files before `--` are those of cgroups. Only the task enters them: the shim must outlive their kill.
  */
 const SHIM = `trap : HUP INT QUIT USR1 USR2 PIPE ALRM TERM
-read -r stat <"/proc/$$/stat" && echo "$stat" >&2
-( trap 'echo unstarted >>"/proc/$$/fd/2"' EXIT; exec "$@" 2>&3 3>&- )
+read -r __drover_shim <"/proc/$$/stat" && echo "$__drover_shim" >&2
+( trap 'echo unstarted >>"/proc/$$/fd/2"' EXIT
+while [ "$1" != -- ]; do echo 0 >"$1" || exit ${NOT_ENTERED}; shift; done
+shift
+exec "$@" 2>&3 3>&- )
 echo "$?" >&2
 `;
 
@@ -47,16 +55,20 @@ interface ShimFile {
 /** The files of an attempt that the shim writes, or hands to its command. */
 export type ShimFiles = Pick<AttemptDirs, "stdout" | "stderr" | "exit">;
 
-/** Starts the shim with the command below it. Throws what the system says, before anything runs (E2BIG …). */
+/**
+ * Starts the shim with the command below it, in the cgroups whose `cgroup.procs` are `entrances`. Throws
+ * what the system says, before anything runs (E2BIG …).
+ */
 export function spawnShim(
   argv: string[],
+  entrances: string[],
   cwd: string,
   env: Record<string, string>,
   outputs: ShimFiles,
 ): Promise<ChildProcess> {
   const files = [outputs.stdout, outputs.exit, outputs.stderr].map((file) => openSync(file, "a", 0o600));
   try {
-    const child = spawn("/bin/sh", ["-c", SHIM, "drover", ...argv], {
+    const child = spawn("/bin/sh", ["-c", SHIM, "drover", ...entrances, "--", ...argv], {
       cwd,
       env,
       detached: true,
@@ -102,6 +114,9 @@ export function readShimEnd(files: ShimFiles, shellTells: boolean): ShimEnd {
  * one.
  */
 function unstarted(status: number): StartError {
+  if (status === NOT_ENTERED) {
+    return { code: "start_failed", text: "The command could not be put into its cgroup on this machine." };
+  }
   return status === 127
     ? {
         code: "command_not_found",
@@ -117,7 +132,7 @@ function unstarted(status: number): StartError {
 export async function shellTellsSignals(scratch: string): Promise<boolean> {
   rmSync(scratch, { force: true });
   const files = { stdout: scratch, stderr: scratch, exit: scratch };
-  const child = await spawnShim(["/bin/sh", "-c", "kill -9 $$"], "/", {}, files);
+  const child = await spawnShim(["/bin/sh", "-c", "kill -9 $$"], [], "/", {}, files);
   await new Promise((resolve) => child.once("exit", resolve));
   return readShimFile(files).said !== "";
 }

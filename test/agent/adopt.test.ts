@@ -30,11 +30,13 @@ async function kill({ child, ended }: RunningAgent): Promise<void> {
   await ended;
 }
 
-/** Starts an agent again and resolves when it has reported. */
+/** Starts an agent again and resolves when it has reported that its boot probe is over. */
 async function startAgain(env?: Record<string, string>): Promise<RunningAgent> {
   const before = bench.plane.incarnation;
   const agent = bench.start(env);
-  await bench.plane.until("it reports", () => (bench.plane.reports.at(-1)?.incarnation ?? 0) > before);
+  await bench.plane.until("it reports", () =>
+    bench.plane.reports.some(({ incarnation, boot }) => incarnation > before && boot?.ok),
+  );
   return agent;
 }
 
@@ -45,8 +47,8 @@ const shimFile = () => join(bench.stateDir, "attempts", "build-17_main_1.1", "ex
 
 describe("an agent that is killed while tasks run (host-protocol.md, Survives)", () => {
   test("its next start adopts them: their exit and every byte of their output arrive", async () => {
-    const script = `echo once >>${fileOf("count")}; echo ready; ${waitFor("go")}; seq 100000; echo e >&2; exit 7`;
-    await kill(await busyAgent(script));
+    const first = `echo once >>${fileOf("count")}; echo ready; ${waitFor("go")}`;
+    await kill(await busyAgent(`${first}; seq 100000; echo e >&2; exit 7`));
     const again = await startAgain();
     expect(bench.plane.attempt(ID)?.state).toBe("running");
     await kill(again);

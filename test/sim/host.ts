@@ -238,7 +238,7 @@ export class Host {
     this.#world.time.after(behavior.durationMs, () =>
       this.#end(process, { code: behavior.exitCode, signal: null }),
     );
-    return { type: "launched", id };
+    return { type: "launched", id, by: "cgroup" };
   }
 
   #signal(id: string): void {

@@ -2,7 +2,7 @@ import type { Instance } from "../../schema/provider.ts";
 import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import type { Sighting } from "../messages.ts";
-import { forgetOld, loseAll } from "./placements.ts";
+import { forgetOld, isGivenUp, loseAll } from "./placements.ts";
 import { type Living, livePlacements, note, type WorkerState } from "./state.ts";
 
 /**
@@ -71,7 +71,7 @@ export function foldTime(before: Living, now: Instant): WorkerState {
   }
   if (passed(probeDeadline(state), now))
     return shutDown(state, "its host has not been heard of for too long", now);
-  const empty = livePlacements(state).length === 0;
+  const empty = livePlacements(state).every((row) => isGivenUp(state, row));
   const drained =
     record.idleBehavior === "drain" && empty && (record.phase === "booting" || record.phase === "ready");
   return drained ? shutDown(state, record.reason, now) : state;

@@ -1,4 +1,5 @@
 import type { Resources } from "../../schema/common.ts";
+import type { AttemptReport } from "../../schema/host.ts";
 import { REMEMBER_ENDED_MS } from "../limits.ts";
 import type { Instant, Millis } from "../machine.ts";
 import type { EndedHow, Order, OrderAnswer } from "../messages.ts";
@@ -22,6 +23,21 @@ const FORGET_AT_ONCE = 1_000;
 export function isSilent(state: Living, now: Instant): boolean {
   const heardAt = Math.max(state.memo.lastReportAt ?? 0, state.memo.loadedAt);
   return now - heardAt > Math.max(3 * state.record.intent.settings.probeIntervalMs, SILENT_AT_LEAST_MS);
+}
+
+/** The host has tried five times to kill it and says that something of it lives (`nomad.md` §4.6). */
+export function isUnkillable({ kill }: AttemptReport): boolean {
+  return kill !== undefined && kill.error !== null && !kill.treeGone;
+}
+
+/**
+ * Whether a draining worker need not wait for this placement: nothing is left of it but what its host cannot
+ * kill, and only the end of the machine ends that.
+ */
+export function isGivenUp(state: Living, row: PlacementRow): boolean {
+  const attempts = state.memo.reported[placementKey(row.run, row.epoch)]?.attempts ?? [];
+  const over = ({ state: now }: AttemptReport) => now === "exited" || now === "gone";
+  return attempts.some(isUnkillable) && attempts.every((one) => over(one) || isUnkillable(one));
 }
 
 /** Folds in an order of an allocation. What it is answered is `answerOrder`, from the state after this. */

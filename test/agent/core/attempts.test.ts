@@ -33,7 +33,7 @@ describe("what is owed to an attempt", () => {
     ],
     [
       "launched after all: killed still",
-      () => late().tell({ type: "launched", id: ID }).pass(5_000),
+      () => late().tell({ type: "launched", id: ID, by: "processes" }).pass(5_000),
       ["kill_tree"],
     ],
     ["ended: what is left of its tree is killed", () => busyHost().tell(exited), ["kill_tree"]],

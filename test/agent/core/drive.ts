@@ -142,7 +142,7 @@ export function stop(id = ID, timeoutMs = 5_000): AttemptOrder {
 export function busyHost(more: Parameters<typeof run>[1] = {}): Driven {
   return idleHost()
     .order([run(ID, more)])
-    .tell({ type: "launched", id: ID });
+    .tell({ type: "launched", id: ID, by: "processes" });
 }
 
 export const EXIT = { code: 0, signal: null, oomKilled: false, message: "" };
