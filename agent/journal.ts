@@ -3,12 +3,15 @@ import { join } from "node:path";
 import type { Millis } from "../src/core/machine.ts";
 import { type AttemptJournal, journalOf, type LeaseJournal, leaseOf } from "./core/journal.ts";
 import type { AttemptState, HostState } from "./core/types.ts";
-import { keyOf } from "./exec/dirs.ts";
+import { idOf, keyOf } from "./exec/dirs.ts";
 import { errorText, makePrivateDir, readIfThere, replaceFile } from "./files.ts";
 import { say } from "./say.ts";
 
 /** A lease that grew by less than this is not written again: the one in the file is only shorter. */
 const LEASE_NOTICED_MS: Millis = 1_000;
+
+/** Of the file of an attempt: one that is not whole yet has another. */
+const SUFFIX = ".json";
 
 /** What is written, and of which boot it speaks. */
 interface Stamped<Content> {
@@ -41,6 +44,19 @@ export class Journal {
     return this.#read<AttemptJournal>(this.#fileOf(id));
   }
 
+  /**
+   * Attempts that have begun in this boot. A task can delete the folder that the agent has of it, and must
+   * not be started again for that.
+   */
+  begun(): string[] {
+    const names = readdirSync(this.#dir).filter((name) => name.endsWith(SUFFIX));
+    const ids = names.map((name) => idOf(name.slice(0, -SUFFIX.length)));
+    return ids.filter((id) => {
+      const kept = this.read(id);
+      return kept !== undefined && kept !== "other boot" && kept.startedAt !== undefined;
+    });
+  }
+
   /** The lease that was granted to this host, if it was in this boot. */
   readLease(): LeaseJournal | undefined {
     const lease = this.#read<LeaseJournal>(this.#leaseFile);
@@ -49,7 +65,7 @@ export class Journal {
 
   /** Deletes what is of none of these attempts. */
   prune(ids: string[]): void {
-    const kept = new Set(ids.map((id) => `${keyOf(id)}.json`));
+    const kept = new Set(ids.map((id) => keyOf(id) + SUFFIX));
     for (const name of readdirSync(this.#dir)) if (!kept.has(name)) rmSync(join(this.#dir, name));
   }
 
@@ -113,6 +129,6 @@ export class Journal {
   }
 
   #fileOf(id: string): string {
-    return join(this.#dir, `${keyOf(id)}.json`);
+    return join(this.#dir, keyOf(id) + SUFFIX);
   }
 }

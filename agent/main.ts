@@ -83,12 +83,13 @@ async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
   const store = new AttemptStore(stateDir);
   const journal = new Journal(stateDir, readLocalBootId(process.env));
   store.prune();
-  journal.prune(store.found());
+  const ids = [...new Set([...store.found(), ...journal.begun()])];
+  journal.prune(ids);
   const shellTells = await shellTellsSignals(join(stateDir, "shell-check"));
   const groups = new Groups(stateDir);
-  groups.prune(store.found());
+  groups.prune(ids);
   const traces = { store, journal, groups, shellTells };
-  const found = store.found().map((id) => findAttempt(id, traces, now()));
+  const found = ids.flatMap((id) => findAttempt(id, traces, now()) ?? []);
   const attempts = found.map(({ attempt }) => attempt);
   const lease = journal.readLease();
   const state = initialHost({ attempts, lease, means: groups.means }, now());

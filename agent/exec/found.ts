@@ -1,6 +1,6 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import type { Instant } from "../../src/core/machine.ts";
-import type { FoundAttempt } from "../core/journal.ts";
+import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { Journal } from "../journal.ts";
 import type { AttemptStore } from "./dirs.ts";
 import { readEnd } from "./end.ts";
@@ -24,13 +24,19 @@ export interface Traces {
 
 /**
  * Looks at what an earlier start has left of an attempt. Without a journal of this boot nothing that was
- * written down is believed, because a pid and a start time name a process within one boot only.
+ * written down is believed, because a pid and a start time name a process within one boot only. Undefined if
+ * the agent died before the command began: the orders, which come again, may then start it.
  */
-export function findAttempt(id: string, { store, journal, groups, shellTells }: Traces, now: Instant): Found {
+export function findAttempt(
+  id: string,
+  { store, journal, groups, shellTells }: Traces,
+  now: Instant,
+): Found | undefined {
   const kept = journal.read(id);
   if (kept === undefined) return { attempt: { id, main: { kind: "lost" } }, shim: undefined };
   if (kept === "other boot") return { attempt: { id, main: { kind: "rebooted" } }, shim: undefined };
   const dirs = store.dirsOf(id);
+  if (isUntouched(kept) && existsSync(dirs.root) && store.retract(id)) return undefined;
   const shim = readShim(dirs);
   if (shim !== undefined && lives(shim)) {
     return { attempt: { id, journal: kept, main: { kind: "running" } }, shim };
@@ -41,4 +47,9 @@ export function findAttempt(id: string, { store, journal, groups, shellTells }: 
   const agoMs = Math.max(0, Date.now() - statSync(dirs.exit).mtimeMs);
   const at = Math.max(kept.startedAt ?? 0, Math.round(now - agoMs));
   return { attempt: { id, journal: kept, main: { kind: "ended", at, ...end } }, shim };
+}
+
+/** The agent knew of no start, no end and no stop of it. */
+function isUntouched({ startedAt, endedAt, startError, stop }: AttemptJournal): boolean {
+  return [startedAt, endedAt, startError, stop].every((word) => word === undefined);
 }

@@ -24,12 +24,16 @@ const NOT_ENTERED = 125;
  * - One `write` of one line: whoever reads the file sees all of the line or nothing, so no rename is
  *   needed.
  * - The first line says which process the shim is, before its task begins: so a later start of the agent
- *   finds it, however soon this one dies. (A variable that the task's environment has would reach it
- *   changed: hence the odd name, and no other.)
+ *   finds it, however soon this one dies. Then it looks whether "$1" still is the file that it has written
+ *   to: an agent that takes the folder away and then looks for that line (`AttemptStore.retract`), and a
+ *   shim that does the two things the other way round, cannot both go on.
+ * - A variable that the task's environment has would reach it changed: hence one odd name, and no other.
  * - The files before `--` are those of cgroups. Only the task enters them: the shim must outlive their kill.
  */
 const SHIM = `trap : HUP INT QUIT USR1 USR2 PIPE ALRM TERM
 read -r __drover_shim <"/proc/$$/stat" && echo "$__drover_shim" >&2
+[ "/proc/$$/fd/2" -ef "$1" ] || exit
+shift
 ( trap 'echo unstarted >>"/proc/$$/fd/2"' EXIT
 while [ "$1" != -- ]; do echo 0 >"$1" || exit ${NOT_ENTERED}; shift; done
 shift
@@ -68,7 +72,7 @@ export function spawnShim(
 ): Promise<ChildProcess> {
   const files = [outputs.stdout, outputs.exit, outputs.stderr].map((file) => openSync(file, "a", 0o600));
   try {
-    const child = spawn("/bin/sh", ["-c", SHIM, "drover", ...entrances, "--", ...argv], {
+    const child = spawn("/bin/sh", ["-c", SHIM, "drover", outputs.exit, ...entrances, "--", ...argv], {
       cwd,
       env,
       detached: true,

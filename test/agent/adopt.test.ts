@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { AttemptStore } from "../../agent/exec/dirs.ts";
 import { lives, parseStat } from "../../agent/exec/processes.ts";
+import { spawnShim } from "../../agent/exec/shim.ts";
 import { type Bench, openBench, type RunningAgent, run, stop } from "./support/bench.ts";
 
 const ID = "build-17/main/1.1";
@@ -117,6 +119,78 @@ describe("an agent that is killed while tasks run (host-protocol.md, Survives)",
     expect((await bench.plane.untilState(ID, "gone")).exit).toBeUndefined();
     expect(bench.processes()).toEqual([]);
   });
+});
+
+describe("a start that was interrupted", () => {
+  test("before the command began: the orders start it, once", async () => {
+    await kill(await busyAgent("echo ready; exec sleep 300"));
+    // As it is when the agent dies between the claim and the first word of the shim.
+    const [key, journals] = ["cut_main_1.1", join(bench.stateDir, "journal")];
+    const other = readFileSync(join(journals, "build-17_main_1.1.json"), "utf8");
+    const { boot, content } = JSON.parse(other);
+    const { plan, timedOut } = content;
+    writeFileSync(join(journals, `${key}.json`), JSON.stringify({ boot, content: { plan, timedOut } }));
+    mkdirSync(join(bench.stateDir, "attempts", key));
+    writeFileSync(join(bench.stateDir, "attempts", key, "exit"), "");
+    bench.plane.order([run("cut/main/1.1", ["sh", "-c", `echo once >>${fileOf("count")}; exit 8`])]);
+    await startAgain();
+    expect((await bench.plane.untilState("cut/main/1.1", "exited")).exit?.code).toBe(8);
+    expect(readFileSync(fileOf("count"), "utf8")).toBe("once\n");
+  });
+
+  test("at any moment: either it is known to have begun, or it never does", async () => {
+    const store = new AttemptStore(join(bench.dir, "store"));
+    const seen = { begun: 0, retracted: 0 };
+    for (let round = 0; round < 30; round += 1) {
+      const id = `race-${round}/main/1.1`;
+      expect(store.claim(id)).toBe(true);
+      const begun = fileOf(`begun-${round}`);
+      const starting = spawnShim(["touch", begun], [], bench.dir, {}, store.dirsOf(id));
+      for (const until = performance.now() + round / 10; performance.now() < until; );
+      const retracted = store.retract(id);
+      const child = await starting;
+      if (child.exitCode === null) await new Promise((resolve) => child.once("exit", resolve));
+      seen[retracted ? "retracted" : "begun"] += 1;
+      // One that was put back too late for its shim has named itself, and is lost: it never runs twice.
+      if (retracted) expect(existsSync(begun)).toBe(false);
+    }
+    expect(seen.begun + seen.retracted).toBe(30);
+    expect(seen.retracted).toBeGreaterThan(0);
+  });
+
+  test("a task that deletes all that the agent has of it is not started again", async () => {
+    const first = `echo once >>${fileOf("count")}; echo ready; ${waitFor("go")}`;
+    const clean = `rm -rf "$(dirname "$DROVER_TASK_DIR")"; echo >${fileOf("clean")}`;
+    const agent = await busyAgent(`${first}; ${clean}; exec sleep 300`);
+    writeFileSync(fileOf("go"), "");
+    await expect.poll(() => existsSync(fileOf("clean")), { timeout: 20_000 }).toBe(true);
+    await kill(agent);
+    await startAgain();
+    await bench.plane.untilState(ID, "gone");
+    expect(bench.processes()).toEqual([]);
+    expect(readFileSync(fileOf("count"), "utf8")).toBe("once\n");
+  });
+});
+
+test("an agent that is killed again and again loses no task and starts none twice", async () => {
+  const ids = Array.from({ length: 12 }, (_, index) => `many-${index}/main/1.1`);
+  const script = (index: number) =>
+    `echo ${index} >>${fileOf("count")}; echo a; sleep 0.${index}; echo b; exit ${index}`;
+  for (let round = 1; round <= 8; round += 1) {
+    const agent = bench.start();
+    bench.plane.order(ids.slice(0, round * 2).map((id, index) => run(id, ["sh", "-c", script(index)])));
+    await expect.poll(() => agent.stderr(), { timeout: 20_000 }).toContain("is host w-1");
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 150));
+    await kill(agent);
+  }
+  bench.start();
+  for (const [index, id] of ids.entries()) {
+    const attempt = await bench.plane.untilStored(id);
+    expect(attempt.exit).toMatchObject({ code: index, signal: null });
+    expect(bench.plane.stored(id).toString()).toBe("a\nb\n");
+  }
+  const started = readFileSync(fileOf("count"), "utf8").trim().split("\n").map(Number);
+  expect(started.sort((a, b) => a - b)).toEqual(ids.map((_, index) => index));
 });
 
 describe("a process is known by its pid and its start, in one boot (host-protocol.md, Survives)", () => {
