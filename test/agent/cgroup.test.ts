@@ -169,7 +169,9 @@ describe.runIf(can("pids"))("a task that forks as fast as it can, below a limit 
 });
 
 test("a machine without cgroups has the means that are left, and says so", () => {
-  const groups = new Groups(mkdtempSync(join(import.meta.dirname, "..", "..", ".cache", "groups-")), []);
+  const dir = mkdtempSync(join(import.meta.dirname, "..", "..", ".cache", "groups-"));
+  const groups = new Groups(dir, []);
   expect(groups.means).toEqual({ kill: "processes", limits: [] });
   expect(groups.make(ID, RESOURCES)).toBeUndefined();
+  rmSync(dir, { recursive: true });
 });
