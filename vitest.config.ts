@@ -47,7 +47,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "processes",
-          include: ["test/{edge,agent,local,crash}/**/*.test.ts"],
+          include: ["test/{edge,agent,local,crash,docs}/**/*.test.ts"],
           sequence: { groupOrder: 2 },
           fileParallelism: false,
         },

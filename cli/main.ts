@@ -3,10 +3,13 @@ import { EXIT } from "./errors.ts";
 import { explain } from "./explain.ts";
 import { type Io, ioOfProcess } from "./io.ts";
 import { addAbort } from "./verbs/abort.ts";
+import { addApply } from "./verbs/apply.ts";
 import { addLogs } from "./verbs/logs.ts";
+import { addPools } from "./verbs/pools.ts";
 import { addPs } from "./verbs/ps.ts";
 import { addRun } from "./verbs/run.ts";
 import { addStatus } from "./verbs/status.ts";
+import { addTending } from "./verbs/tend.ts";
 import { addUp } from "./verbs/up.ts";
 import { addWhy } from "./verbs/why.ts";
 import { addWorkers } from "./verbs/workers.ts";
@@ -42,6 +45,9 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addAbort(program, io, exitWith);
   addWhy(program, io);
   addWorkers(program, io);
+  addTending(program, io, exitWith);
+  addPools(program, io);
+  addApply(program, io);
   for (const verb of program.commands) {
     verb.showHelpAfterError(`Try: drover ${verb.name()} --help`);
   }

@@ -38,9 +38,11 @@ export function poolsOf(target: Target) {
   };
 }
 
-/** The routes of workers. `drain` and `kill` say what shall be, so that repeating them does no harm. */
+/** The routes of workers. What they post says what shall be, so that repeating it does no harm. */
 export function workersOf(target: Target) {
   const path = (id: string, rest = "") => `/v1/workers/${encodeURIComponent(id)}${rest}`;
+  const post = (id: string, verb: string, body: object, options: CallOptions): Promise<WorkerStatus> =>
+    callValue(target, { ...options, method: "POST", path: path(id, `/${verb}`), body, repeatable: true });
   return {
     async list(
       filter: { pool?: string; states?: readonly WorkerState[] } = {},
@@ -58,29 +60,25 @@ export function workersOf(target: Target) {
       return await callValue(target, { ...options, ...reading, path: path(id, "/why") });
     },
 
+    /** Gives it no new runs, and keeps it: neither idle time nor a time-out ends it. */
+    async hold(id: string, options: CallOptions = {}): Promise<WorkerStatus> {
+      return await post(id, "hold", {}, options);
+    },
+
     /** Lets its runs end and gives it no others; then it goes. */
     async drain(id: string, options: CallOptions = {}): Promise<WorkerStatus> {
-      const call = {
-        ...options,
-        method: "POST",
-        path: path(id, "/drain"),
-        body: {},
-        repeatable: true,
-      } as const;
-      return await callValue(target, call);
+      return await post(id, "drain", {}, options);
+    },
+
+    /** Ends a hold, or a drain that has not come to its end. */
+    async resume(id: string, options: CallOptions = {}): Promise<WorkerStatus> {
+      return await post(id, "resume", {}, options);
     },
 
     /** Destroys it now, runs or not. */
     async kill(id: string, options: CallOptions & { reason?: string } = {}): Promise<WorkerStatus> {
       const { reason, ...rest } = options;
-      const body = reason === undefined ? {} : { reason };
-      return await callValue(target, {
-        ...rest,
-        method: "POST",
-        path: path(id, "/kill"),
-        body,
-        repeatable: true,
-      });
+      return await post(id, "kill", reason === undefined ? {} : { reason }, rest);
     },
   };
 }

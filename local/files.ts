@@ -1,14 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 
+/** How the name of a file ends that a crash may leave beside the one that was being written. */
+export const DRAFT_ENDING = ".tmp";
+
 /**
  * Writes a file of our own (mode 0600) so that a reader, or a crash, sees the old text or the new, never a
  * part.
  */
 export function writeWhole(path: string, text: string): void {
-  const draft = `${path}.${randomBytes(4).toString("hex")}.tmp`;
+  const draft = `${path}.${randomBytes(4).toString("hex")}${DRAFT_ENDING}`;
   try {
-    writeFileSync(draft, text, { mode: 0o600 });
+    // Flushed: a rename that outlives a loss of power must not lead to an empty file.
+    writeFileSync(draft, text, { mode: 0o600, flush: true });
     renameSync(draft, path);
   } catch (error) {
     rmSync(draft, { force: true });

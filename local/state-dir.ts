@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { errnoOf, writeWhole } from "./files.ts";
+import { DRAFT_ENDING, errnoOf, writeWhole } from "./files.ts";
 import { choosePort } from "./ports.ts";
 import { UpError } from "./up-error.ts";
 
@@ -32,6 +32,15 @@ const OURS = [
   "workerd-guard",
 ];
 const LOCK = "lock";
+
+/** Whether a name in a state directory is one of ours, or the draft of one that a crash has left. */
+function isOurs(name: string): boolean {
+  return OURS.includes(name) || name.split(".")[0] === LOCK || isDraft(name);
+}
+
+function isDraft(name: string): boolean {
+  return name.endsWith(DRAFT_ENDING) && OURS.some((ours) => name.startsWith(`${ours}.`));
+}
 
 const Port = z.int().min(1).max(65_535);
 
@@ -56,7 +65,7 @@ export function openStateDir(path: string): string {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     const dir = realpathSync(path);
-    const strange = readdirSync(dir).find((name) => !OURS.includes(name) && name.split(".")[0] !== LOCK);
+    const strange = readdirSync(dir).find((name) => !isOurs(name));
     if (strange !== undefined) {
       throw new UpError(
         `${dir} is no state directory of Drover: it has ${strange} in it. ` +
@@ -88,10 +97,12 @@ export function wipe(dir: string): void {
 }
 
 /**
- * Makes the folders that the tools write to. What a killed `drover up` left in the temporary one goes: nobody
- * else will remove it. A context that is still there leads to nothing until we are up.
+ * Makes the folders that the tools write to. What a killed `drover up` left in the temporary one goes, and so
+ * do its drafts: nobody else will remove them. A context that is still there leads to nothing until we are
+ * up.
  */
 export function prepareFolders(dir: string): void {
+  for (const name of readdirSync(dir)) if (isDraft(name)) rmSync(join(dir, name), { force: true });
   rmSync(join(dir, "tmp"), { recursive: true, force: true });
   for (const name of ["tmp", "cache"]) mkdirSync(join(dir, name), { recursive: true, mode: 0o700 });
   removeContext(dir);
@@ -99,11 +110,17 @@ export function prepareFolders(dir: string): void {
 
 /**
  * Reads the ports and secrets that are kept, or makes and keeps new ones. A `port` that is given replaces the
- * kept.
+ * kept, unless `machines` still run: they report to the old one, and would be lost together with their runs.
  */
-export async function identityOf(dir: string, port: number | undefined): Promise<Identity> {
+export async function identityOf(dir: string, port: number | undefined, machines: number): Promise<Identity> {
   const path = join(dir, "up.json");
   const kept = existsSync(path) ? readIdentity(path) : undefined;
+  if (machines > 0 && kept !== undefined && port !== undefined && port !== kept.port) {
+    throw new UpError(
+      `Machines of the last \`drover up\` here still run (${machines}), and report to port ${kept.port}. ` +
+        `Start without --port to go on with them, or with --fresh to end them and forget everything.`,
+    );
+  }
   const ofWorker = port ?? kept?.port ?? (await choosePort());
   const identity: Identity = {
     version: 1,

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
-import { killInstancesBelow } from "./loopback/cloud.ts";
+import { killInstancesBelow } from "./loopback/marks.ts";
 import { DEFAULT_STATE_DIR, removeContext } from "./state-dir.ts";
 import { type Up, type UpOptions, up } from "./up.ts";
 import { UpError } from "./up-error.ts";
@@ -44,10 +44,12 @@ export async function upCommand(options: UpOptions): Promise<number> {
   }
 }
 
-function greeting({ url, stateDir }: Up): string {
+function greeting({ url, stateDir, adopted }: Up): string {
+  const machines = adopted === 1 ? "1 machine that was" : `${adopted} machines that were`;
   return [
     `Drover is up at ${url}`,
     `Its state is in ${stateDir}`,
+    ...(adopted === 0 ? [] : [`It goes on with ${machines} still running.`]),
     "Try, in another terminal:  drover run -- uname -a",
     "Ctrl-C stops everything.",
   ].join("\n");

@@ -46,6 +46,8 @@ export interface Up {
   stateDir: string;
   /** Where the loopback cloud listens. */
   cloudUrl: string;
+  /** How many machines of a `drover up` that was killed go on. */
+  adopted: number;
   /** How many machines there are now. */
   machines(): number;
   /** Ends the control plane, then all machines, with proof, and gives the state directory back. */
@@ -84,10 +86,13 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   await endFormerRuntime(stateDir);
   const cloud = await openCloud(options, onProblem);
   prepareFolders(stateDir);
-  const identity = await identityOf(stateDir, options.port);
+  const adopted = cloud.alive();
+  // A start that fails must not take with it what was running before: the next one adopts it.
+  let endsMachines = adopted === 0;
+  undo.add(() => (endsMachines ? cloud.endAll() : cloud.letGo()));
+  const identity = await identityOf(stateDir, options.port, adopted);
   await portsAreFree(identity);
   const { port, cloudPort, token, signingKey, providerSecret } = identity;
-  undo.add(() => cloud.endAll());
   const server = await serveCloud({ cloud, port: cloudPort, secret: providerSecret });
   undo.add(() => {
     server.close();
@@ -111,17 +116,22 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   await putDefaultPool(url, token, defaultPool({ url: cloudUrl, secret: providerSecret }, options));
   writeContext(stateDir, { url, token });
   undo.add(() => removeContext(stateDir));
-  return { url, token, stateDir, cloudUrl, machines: () => cloud.alive(), stop: () => undo.run() };
+  endsMachines = true;
+  const machines = () => cloud.alive();
+  return { url, token, stateDir, cloudUrl, adopted, machines, stop: () => undo.run() };
 }
 
-/** Opens the cloud of the state directory, and ends the machines that a killed `drover up` left behind. */
+/** Opens the cloud of the state directory, with the machines that a killed `drover up` left behind. */
 async function openCloud(
   { stateDir, fresh }: Settled,
   onProblem: (text: string) => void,
 ): Promise<LoopbackCloud> {
   const former = new LoopbackCloud({ dir: stateDir, onProblem });
+  if (fresh !== true) {
+    await former.adopt();
+    return former;
+  }
   await former.endAll();
-  if (fresh !== true) return former;
   wipe(stateDir);
   return new LoopbackCloud({ dir: stateDir, onProblem });
 }

@@ -1,6 +1,6 @@
 // `npm run check`: everything that can be said of the sources without running them. Formatting and lint
-// (Biome, a warning is an error) and the types of both environments. What neither can say is in
-// `test/tidy.test.ts`.
+// (Biome, a warning is an error), the types of both environments, and whether the Worker could be deployed as
+// it is. What these cannot say is in `test/tidy.test.ts`.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { root, run } from "./env.mjs";
@@ -10,6 +10,8 @@ const CHECKS = [
   { name: "format and lint", command: "biome", args: ["check", "--error-on-warnings", "."] },
   { name: "types, workerd", command: "tsc", args: ["-p", "tsconfig.workerd.json"] },
   { name: "types, Node", command: "tsc", args: ["-p", "tsconfig.node.json"] },
+  // wrangler bundles the Worker by itself and looks for its objects: no account, no network, two seconds.
+  { name: "deployable", command: "wrangler", args: ["deploy", "--dry-run", "--outdir", ".cache/deploy"] },
 ];
 
 /** Runs one check, shows its output if it has failed, and answers whether it passed. */

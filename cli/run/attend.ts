@@ -27,7 +27,7 @@ export interface Attendance {
 
 /** For how long a run that goes on may be out of sight before this command gives up. */
 const OUT_OF_SIGHT_MS = 120_000;
-const PATIENCE = { unreachableMs: OUT_OF_SIGHT_MS, busyMs: OUT_OF_SIGHT_MS };
+export const PATIENCE = { unreachableMs: OUT_OF_SIGHT_MS, busyMs: OUT_OF_SIGHT_MS };
 
 /**
  * Waits until a run is accepted, then copies its output as it comes, byte for byte, until the run has ended

@@ -2,17 +2,14 @@ import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import { hasEnded } from "../../client/states.ts";
 import { connect } from "../context.ts";
+import { forEachOf } from "../each.ts";
 import { EXIT } from "../errors.ts";
-import { explain } from "../explain.ts";
 import type { Io } from "../io.ts";
 
 interface AbortFlags {
   reason?: string;
   wait: boolean;
 }
-
-/** How many runs are aborted at a time: enough to be quick, few enough for every server. */
-const ABORTS_AT_ONCE = 8;
 
 const HELP = `
 A run that has ended already is left as it is. The exit code is ${EXIT.drover} if any of the
@@ -37,38 +34,24 @@ export function addAbort(program: Command, io: Io, exitWith: (code: number) => v
     .addHelpText("after", HELP)
     .action(async (ids: string[], flags: AbortFlags) => {
       const { client } = connect(io);
-      const waiting = [...new Set(ids)];
-      let failed = false;
-      const next = async (): Promise<void> => {
-        for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-          failed = !(await abortOne(io, client, id, flags)) || failed;
-        }
-      };
-      await Promise.all(Array.from({ length: ABORTS_AT_ONCE }, next));
-      if (failed) exitWith(EXIT.drover);
+      const wentWell = await forEachOf(io, ids, (id) => abortOne(io, client, id, flags));
+      if (!wentWell) exitWith(EXIT.drover);
     });
 }
 
-/** Says what became of it, and returns whether that is what was asked for. */
-async function abortOne(io: Io, client: Client, id: string, flags: AbortFlags): Promise<boolean> {
-  try {
-    const before = await client.runs.get(id);
-    if (hasEnded(before.state)) {
-      await io.stdout.write(`${id} had ended: ${before.state}\n`);
-      return true;
-    }
-    const asked = await client.runs.abort(id, { reason: flags.reason });
-    if (!flags.wait) {
-      await io.stdout.write(`${id} is being aborted\n`);
-      return true;
-    }
-    const after = hasEnded(asked.state) ? asked : await client.runs.wait(id);
-    await io.stdout.write(`${id} ended: ${after.state}\n`);
+/** Says what became of it: whatever that is, it is what was asked for. */
+async function abortOne(io: Io, client: Client, id: string, flags: AbortFlags): Promise<true> {
+  const before = await client.runs.get(id);
+  if (hasEnded(before.state)) {
+    await io.stdout.write(`${id} had ended: ${before.state}\n`);
     return true;
-  } catch (error) {
-    const { lines } = explain(error, io);
-    if (lines.length === 0) throw error;
-    await io.say(`${id}: ${lines.join(" ")}`);
-    return false;
   }
+  const asked = await client.runs.abort(id, { reason: flags.reason });
+  if (!flags.wait) {
+    await io.stdout.write(`${id} is being aborted\n`);
+    return true;
+  }
+  const after = hasEnded(asked.state) ? asked : await client.runs.wait(id);
+  await io.stdout.write(`${id} ended: ${after.state}\n`);
+  return true;
 }

@@ -1,13 +1,14 @@
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import { ApiError, UnreachableError } from "../../client/errors.ts";
+import type { CallOptions } from "../../client/http.ts";
 import type { RunStatus } from "../../src/schema/run.ts";
 import { type Context, connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { type Interrupts, listenForInterrupts } from "../interrupts.ts";
 import type { Io } from "../io.ts";
 import { duration, environment, pair, path, positiveDuration, size, wholeNumber } from "../options.ts";
-import { attend } from "../run/attend.ts";
+import { attend, PATIENCE } from "../run/attend.ts";
 import { flagOfPointer, type NamedSpec, type SpecFlags, specOf } from "../run/spec.ts";
 import { printable } from "../text.ts";
 import { verdictOf } from "../verdict.ts";
@@ -105,7 +106,7 @@ async function toTheEnd(
 ): Promise<number> {
   const run = spec.id;
   let isAccepted = false;
-  const accepted = submit(client, spec).then(() => {
+  const accepted = submitPatiently(client, spec, ending.leave).then(() => {
     isAccepted = true;
   });
   const sinks = { stdout: flags.json ? io.stderr : io.stdout, stderr: io.stderr };
@@ -120,26 +121,44 @@ async function toTheEnd(
   return verdict.exitCode;
 }
 
-async function submit(client: Client, spec: NamedSpec): Promise<RunStatus> {
+/**
+ * Submits a run that is waited for. Where nothing listens, that is said soon. Once Drover may have got the
+ * run, as when it dies before it answers, the very same is submitted again for as long as a run may be out of
+ * sight.
+ */
+async function submitPatiently(client: Client, spec: NamedSpec, leave: AbortSignal): Promise<RunStatus> {
   try {
-    return (await client.runs.submit(spec)).run;
+    return (await client.runs.submit(spec, { signal: leave })).run;
   } catch (error) {
-    if (error instanceof ApiError && error.errors.length > 0) {
-      const wrong = error.errors.map(({ pointer, detail }) => `${flagOfPointer(pointer)}: ${detail}`);
-      throw new CliError("This run is not accepted.", wrong.map(printable));
-    }
-    if (error instanceof ApiError && error.code === "run_exists") {
-      throw new CliError(error.detail, [
-        `Choose another --id, or look at that run: drover status ${spec.id}`,
-      ]);
-    }
-    if (error instanceof UnreachableError && !error.neverSent) {
-      throw new CliError(`Drover at ${error.url} does not answer: ${error.reason}.`, [
-        `It may have got the run, as ${spec.id}. When it answers again: drover status ${spec.id}`,
-      ]);
-    }
-    throw error;
+    const mayHaveIt = error instanceof UnreachableError && !error.neverSent;
+    if (!mayHaveIt) throw refusal(error, spec);
   }
+  return await submit(client, spec, { signal: leave, patience: PATIENCE });
+}
+
+async function submit(client: Client, spec: NamedSpec, options: CallOptions = {}): Promise<RunStatus> {
+  try {
+    return (await client.runs.submit(spec, options)).run;
+  } catch (error) {
+    throw refusal(error, spec);
+  }
+}
+
+/** Why a submission failed, in the words of the command line. */
+function refusal(error: unknown, spec: NamedSpec): unknown {
+  if (error instanceof ApiError && error.errors.length > 0) {
+    const wrong = error.errors.map(({ pointer, detail }) => `${flagOfPointer(pointer)}: ${detail}`);
+    return new CliError("This run is not accepted.", wrong.map(printable));
+  }
+  if (error instanceof ApiError && error.code === "run_exists") {
+    return new CliError(error.detail, [`Choose another --id, or look at that run: drover status ${spec.id}`]);
+  }
+  if (error instanceof UnreachableError && !error.neverSent) {
+    return new CliError(`Drover at ${error.url} does not answer: ${error.reason}.`, [
+      `It may have got the run, as ${spec.id}. When it answers again: drover status ${spec.id}`,
+    ]);
+  }
+  return error;
 }
 
 /** The run has been accepted: whatever fails now fails here, and the person must know that it may go on. */

@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
-import { endTree, findTree, killNow, type Tree } from "../end-processes.ts";
-import { readProcess } from "../processes.ts";
+import { endTree } from "../end-processes.ts";
+import { environmentOf, isAlive, readProcess } from "../processes.ts";
 import { endCgroup, makeCgroup } from "./cgroup.ts";
-import { launch, MARK } from "./launch.ts";
-import { type Entry, readLedger, writeLedger } from "./ledger.ts";
+import { launch } from "./launch.ts";
+import { type Entry, type Places, readLedger, writeCopy, writeLedger } from "./ledger.ts";
+import { instancesBelow, markOf, rootBelow } from "./marks.ts";
 import { ProviderError } from "./provider-error.ts";
 
 /**
@@ -19,6 +20,8 @@ const LIST_ENDED_MS = 3_600_000;
 const REMEMBER_ENDED_MS = 24 * 3_600_000;
 /** The pause before a kill that did not work is tried again. */
 const RETRY_MS = 1_000;
+/** How often to look whether the first process of an adopted instance lives: it is no child of ours. */
+const WATCH_EVERY_MS = 250;
 
 export interface CloudOptions {
   /** Where the ledger and a directory for each instance are kept. */
@@ -37,19 +40,20 @@ export class LoopbackCloud {
   readonly #options: CloudOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #ending = new Map<string, Promise<void>>();
+  readonly #watches = new Map<string, NodeJS.Timeout>();
 
   constructor(options: CloudOptions) {
     this.#options = options;
     mkdirSync(this.#root, { recursive: true, mode: 0o700 });
-    for (const entry of readLedger(this.#ledger, options.onProblem)) this.#entries.set(entry.id, entry);
+    for (const entry of readLedger(this.#places, options.onProblem)) this.#entries.set(entry.id, entry);
   }
 
   get #root(): string {
     return rootBelow(this.#options.dir);
   }
 
-  get #ledger(): string {
-    return join(this.#options.dir, "instances.json");
+  get #places(): Places {
+    return { ledger: join(this.#options.dir, "instances.json"), instances: this.#root };
   }
 
   /** Boots an instance. The same token gives the same instance, also after its end. */
@@ -113,10 +117,44 @@ export class LoopbackCloud {
     return [...this.#entries.values()].filter(({ state }) => state !== "terminated").length;
   }
 
+  /**
+   * Takes over what a killed `drover up` has left: an instance whose first process lives goes on, and is told
+   * by pid, start time, mark and directory, never by the pid alone. Every other one is ended, and so is
+   * whatever carries a mark of this directory and belongs to none that goes on. Resolves when that is done.
+   */
+  async adopt(): Promise<void> {
+    const left = [...this.#entries.values()].filter(({ state }) => state !== "terminated");
+    const adopted = left.filter((entry) => this.#lives(entry));
+    for (const entry of adopted) this.#watch(entry);
+    await Promise.all(left.filter((entry) => !adopted.includes(entry)).map((entry) => this.#end(entry)));
+    await endTree(
+      instancesBelow(this.#options.dir, new Set(adopted.map(({ id }) => markOf(this.#dirOf(id))))),
+    );
+  }
+
+  /** Leaves the instances as they are, for the next `drover up` to adopt. */
+  letGo(): void {
+    for (const timer of this.#watches.values()) clearInterval(timer);
+    this.#watches.clear();
+  }
+
   /** Ends every instance, and whatever else carries a mark of this directory. Resolves when none is left. */
   async endAll(): Promise<void> {
     await Promise.all([...this.#entries.values()].map((entry) => this.#end(entry)));
     await endTree(instancesBelow(this.#options.dir));
+  }
+
+  #lives({ id, state, root }: Entry): boolean {
+    if (state !== "running" || root === undefined || !isAlive(root)) return false;
+    return environmentOf(root.pid).includes(markOf(this.#dirOf(id))) && existsSync(this.#dirOf(id));
+  }
+
+  #watch(entry: Entry): void {
+    const { id, root } = entry;
+    const look = () => {
+      if (root === undefined || !isAlive(root)) void this.#end(entry);
+    };
+    this.#watches.set(id, setInterval(look, WATCH_EVERY_MS).unref());
   }
 
   #boot(entry: Entry, request: CreateInstance): void {
@@ -141,9 +179,11 @@ export class LoopbackCloud {
   }
 
   async #endForCertain(entry: Entry): Promise<void> {
+    clearInterval(this.#watches.get(entry.id));
+    this.#watches.delete(entry.id);
+    entry.state = "stopping";
+    this.#noteEnding(entry);
     for (;;) {
-      // Not written down: whoever finds it in the ledger, in whatever state but the last, ends it anyway.
-      entry.state = "stopping";
       try {
         await this.#killAll(entry);
         entry.endedAtMs = Date.now();
@@ -160,8 +200,18 @@ export class LoopbackCloud {
 
   async #killAll({ id, cgroup, root }: Entry): Promise<void> {
     if (cgroup !== undefined) await endCgroup(cgroup);
-    const mark = `${MARK}=${this.#dirOf(id)}`;
+    const mark = markOf(this.#dirOf(id));
     await endTree({ isMark: (text) => text === mark, root, family: true });
+  }
+
+  /** Written down before it is ended: nobody shall adopt what was to end. */
+  #noteEnding(entry: Entry): void {
+    try {
+      this.#put(entry);
+    } catch (error) {
+      // A full disk must not keep it running. If we die now, the control plane will ask for its end again.
+      this.#options.onProblem(`The list of machines cannot be written. ${String(error)}`);
+    }
   }
 
   #forgetOld(): void {
@@ -187,25 +237,9 @@ export class LoopbackCloud {
 
   #put(entry: Entry): void {
     this.#entries.set(entry.id, entry);
-    writeLedger(this.#ledger, this.#entries.values());
+    writeLedger(this.#places, this.#entries.values());
+    writeCopy(this.#places, entry);
   }
-}
-
-/**
- * Sends SIGKILL once to all that runs for the cloud of a directory, without proof: for who cannot wait for
- * that.
- */
-export function killInstancesBelow(dir: string): void {
-  for (const { pid } of findTree(instancesBelow(dir))) killNow(pid);
-}
-
-function instancesBelow(dir: string): Tree {
-  const mark = `${MARK}=${rootBelow(dir)}/`;
-  return { isMark: (entry) => entry.startsWith(mark), family: true };
-}
-
-function rootBelow(dir: string): string {
-  return join(dir, "instances");
 }
 
 /** What the contract shows of an instance. */

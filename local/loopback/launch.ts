@@ -3,9 +3,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CreateInstance } from "../../src/schema/provider.ts";
-
-/** The environment variable by whose value every process of an instance is found. */
-export const MARK = "DROVER_INSTANCE";
+import { MARK } from "./marks.ts";
 
 /**
  * Enters the cgroup before anything of the user data runs, so that nothing can be born outside of it. Where

@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { z } from "zod";
 import { Instance } from "../../src/schema/provider.ts";
 import { errnoOf, writeWhole } from "../files.ts";
@@ -17,22 +18,57 @@ export type Entry = z.infer<typeof Entry>;
 
 const Ledger = z.object({ version: z.literal(1), instances: z.array(Entry) });
 
+/** The copy of its entry that an instance has in its own directory. */
+const COPY = "instance.json";
+
+/** Where a cloud keeps its ledger, and the directories of its instances. */
+export interface Places {
+  ledger: string;
+  instances: string;
+}
+
 /**
- * Reads what a former `drover up` has written down; nothing if there was none. A ledger that cannot be read
- * is reported and begun anew: machines carry the mark of the directory in their environment, so they are
- * found all the same.
+ * Reads what a former `drover up` has written down; nothing if there was none. A ledger that is lost or
+ * cannot be read is made again from the copies that the instances have, and that is reported. A copy may be
+ * old, but whether an instance still runs is seen by its processes and never taken from here.
  */
-export function readLedger(path: string, onProblem: (text: string) => void): Entry[] {
+export function readLedger(places: Places, onProblem: (text: string) => void): Entry[] {
   try {
-    return Ledger.parse(JSON.parse(readFileSync(path, "utf8"))).instances;
+    return Ledger.parse(JSON.parse(readFileSync(places.ledger, "utf8"))).instances;
   } catch (error) {
-    if (errnoOf(error) !== "ENOENT")
-      onProblem(`The list of machines in ${path} cannot be read; it begins anew.`);
-    return [];
+    const copies = readCopies(places.instances);
+    if (errnoOf(error) !== "ENOENT" || copies.length > 0) {
+      onProblem(
+        `The list of machines in ${places.ledger} cannot be read; it is made again from what the ` +
+          `directories of the machines say (${copies.length} found).`,
+      );
+    }
+    return copies;
   }
 }
 
 /** Writes the whole ledger. It is small: one entry for each machine of the last day. */
-export function writeLedger(path: string, instances: Iterable<Entry>): void {
-  writeWhole(path, JSON.stringify({ version: 1, instances: [...instances] }));
+export function writeLedger({ ledger }: Places, instances: Iterable<Entry>): void {
+  writeWhole(ledger, JSON.stringify({ version: 1, instances: [...instances] }));
+}
+
+/** Writes the copy of an entry, if the instance has a directory. */
+export function writeCopy({ instances }: Places, entry: Entry): void {
+  const dir = join(instances, entry.id);
+  if (existsSync(dir)) writeWhole(join(dir, COPY), JSON.stringify(entry));
+}
+
+function readCopies(instances: string): Entry[] {
+  return readdirSync(instances).flatMap((id) => {
+    const entry = readCopy(join(instances, id, COPY));
+    return entry?.id === id ? [entry] : [];
+  });
+}
+
+function readCopy(path: string): Entry | undefined {
+  try {
+    return Entry.safeParse(JSON.parse(readFileSync(path, "utf8"))).data;
+  } catch {
+    return undefined;
+  }
 }

@@ -8,9 +8,12 @@ export class ProviderError extends Error {
   override readonly name = "ProviderError";
   readonly status: number;
   readonly problemClass: ProblemClass;
+  /** How long to wait before asking again. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(status: number, problemClass: ProblemClass, text: string) {
+  constructor(status: number, problemClass: ProblemClass, text: string, retryAfterMs?: number) {
     super(text);
+    this.retryAfterMs = retryAfterMs;
     this.status = status;
     this.problemClass = problemClass;
   }

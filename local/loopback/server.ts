@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { z } from "zod";
 import { CreateInstance } from "../../src/schema/provider.ts";
-import type { LoopbackCloud } from "./cloud.ts";
+import { type Cloud, Faults, FaultyCloud, LostAnswer } from "./faults.ts";
 import { ProviderError } from "./provider-error.ts";
 
 /** User data is a script with an enrollment code in it: a few KiB. More is a mistake. */
@@ -11,7 +11,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const TagsRequest = z.strictObject({ tags: z.record(z.string(), z.string()) });
 
 export interface ServerOptions {
-  cloud: LoopbackCloud;
+  cloud: Cloud;
   port: number;
   /** What callers must show as a bearer token. */
   secret: string;
@@ -19,10 +19,11 @@ export interface ServerOptions {
 
 /**
  * Serves a loopback cloud by the provider contract (`host-protocol.md`) on 127.0.0.1. Resolves once it
- * listens.
+ * listens. Beyond the contract there is `/faults`, by which tests make it lie and fail (`faults.ts`).
  */
 export async function serveCloud(options: ServerOptions): Promise<Server> {
-  const server = createServer((request, response) => void answer(options, request, response));
+  const cloud = new FaultyCloud(options.cloud);
+  const server = createServer((request, response) => void answer(options, cloud, request, response));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, "127.0.0.1", resolve);
@@ -32,20 +33,24 @@ export async function serveCloud(options: ServerOptions): Promise<Server> {
 
 async function answer(
   options: ServerOptions,
+  cloud: FaultyCloud,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   try {
     admit(options, request);
-    send(response, 200, await route(options.cloud, request));
+    send(response, 200, await route(cloud, request));
   } catch (error) {
+    if (error instanceof LostAnswer) return void response.destroy();
     const problem =
       error instanceof ProviderError
         ? error
         : new ProviderError(503, "temporary", `It failed: ${String(error)}`);
     // What is left of a body that we did not read must not be taken for the next request.
     if (!request.complete) response.setHeader("connection", "close");
-    send(response, problem.status, { class: problem.problemClass, text: problem.message });
+    const { status, problemClass, message, retryAfterMs } = problem;
+    if (retryAfterMs !== undefined) response.setHeader("retry-after", Math.ceil(retryAfterMs / 1_000));
+    send(response, status, { class: problemClass, text: message, retryAfterMs });
   }
 }
 
@@ -85,7 +90,7 @@ function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
 
-async function route(cloud: LoopbackCloud, request: IncomingMessage): Promise<unknown> {
+async function route(cloud: FaultyCloud, request: IncomingMessage): Promise<unknown> {
   const url = new URL(request.url ?? "/", "http://127.0.0.1");
   const [root, id, part, ...more] = url.pathname.split("/").slice(1);
   if (root === "instances" && more.length === 0) {
@@ -100,6 +105,10 @@ async function route(cloud: LoopbackCloud, request: IncomingMessage): Promise<un
       case "PUT /{id}/tags":
         return found(cloud.retag(id ?? "", (await bodyOf(request, TagsRequest)).tags), id);
     }
+  }
+  if (url.pathname === "/faults" && (request.method === "GET" || request.method === "PUT")) {
+    if (request.method === "PUT") cloud.faults = await bodyOf(request, Faults);
+    return cloud.faults;
   }
   throw new ProviderError(
     404,

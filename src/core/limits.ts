@@ -55,7 +55,11 @@ export const CONSENT_MS = 60_000;
 export const CREATE_NOT_AFTER_MS = 10 * 60_000;
 /** For so long a create call without an answer, or one of an earlier process, may still take effect. */
 export const CREATE_STRAGGLER_MS = 90_000;
+/** How long a machine that was made may be missing from listings before that means anything (D4). */
+export const UNLISTED_MS = 2 * 60_000;
 /** Tolerance for the time stamp of a signed call (Standard Webhooks 1.0). */
 export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
+/** A message without a reply for this long has failed. Longer than the slowest call to a cloud. */
+export const SEND_TIMEOUT_MS = 45_000;
 /** Messages that one object has under way at once; the others wait for their turn. */
 export const MAX_IN_FLIGHT = 64;

@@ -55,8 +55,9 @@ export interface Place {
   run: string;
   worker: string;
   epoch: number;
-  /** The version of the run that the pool has. */
+  /** The version of the run that the pool has, and which submission under its id it is. */
   version: number;
+  submittedAt: Instant;
 }
 export type PlaceAnswer = { kind: "run"; run: RunUpsert } | NoSuch;
 
@@ -84,6 +85,8 @@ export interface Observed {
   run: string;
   epoch: number;
   worker: string;
+  /** Whether the worker has accepted an order of this epoch. If not, it only asks what to do with what it sees. */
+  held: boolean;
   attempts: AttemptReport[];
 }
 
@@ -165,6 +168,8 @@ export interface Sighting {
    * knows.
    */
   missingSince?: Instant;
+  /** The provider as it is configured now: its secret may be another than when the worker was asked for. */
+  provider: ProviderConfig;
 }
 
 /** Every call of the pool to a worker is answered with the worker's present view. */
@@ -187,12 +192,6 @@ export interface ProviderFailure {
   class: "rate_limit" | "quota" | "capacity" | "invalid" | "temporary";
   text: string;
   retryAfterMs?: Millis;
-}
-
-/** What the loopback or any other provider of `kind: "http"` is known to do. */
-export interface ProviderCapabilities {
-  /** How old a listing may be at most, compared with what has been created and destroyed. */
-  listConsistencyMs: Millis;
 }
 
 export type CreateAnswer =

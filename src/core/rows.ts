@@ -9,6 +9,10 @@ export interface RowDisk<Row> {
   readLive(): Iterable<[string, Row]>;
   write(key: string, row: Row, live: boolean, at: Instant): void;
   remove(key: string): void;
+  /** The highest value that any row, live or not, has in a field of numbers; 0 if there is no row. */
+  highest(field: string): number;
+  /** Removes the rows that are not live and whose `at` is before `before`. */
+  forget(before: Instant): void;
 }
 
 /**
@@ -24,11 +28,21 @@ export class Rows<Row> {
   readonly #rows = new Map<string, Row>();
   readonly #dirty = new Map<string, Instant>();
   readonly #removed = new Set<string>();
+  readonly #highest = new Map<string, number>();
+  #forgetBefore: Instant | undefined;
+  #version = 0;
 
-  constructor(disk: RowDisk<Row>, isLive: (row: Row) => boolean) {
+  /** `isLive`: which rows are kept in memory. `tracked`: the fields that `highest` can be asked of. */
+  constructor(disk: RowDisk<Row>, isLive: (row: Row) => boolean, tracked: (keyof Row & string)[] = []) {
     this.#disk = disk;
     this.#isLive = isLive;
     for (const [key, row] of disk.readLive()) this.#rows.set(key, row);
+    for (const field of tracked) this.#highest.set(field, disk.highest(field));
+  }
+
+  /** Grows with every change: whoever has seen this number has seen all rows as they are. */
+  get version(): number {
+    return this.#version;
   }
 
   /** The row with this key, live or not. */
@@ -47,6 +61,21 @@ export class Rows<Row> {
     this.#removed.delete(key);
     this.#rows.set(key, row);
     this.#dirty.set(key, now);
+    this.#version += 1;
+    for (const [field, highest] of this.#highest) {
+      const value = row[field as keyof Row]; // it is one of the tracked fields
+      if (typeof value === "number" && value > highest) this.#highest.set(field, value);
+    }
+  }
+
+  /** The highest value that a tracked field has, or has had since this process began, in any row. */
+  highest(field: keyof Row & string): number {
+    return this.#highest.get(field) ?? 0;
+  }
+
+  /** At the next flush, forgets the rows that are not live and whose `at` is before `before`. */
+  forget(before: Instant): void {
+    this.#forgetBefore = before;
   }
 
   /** Forgets a row at the next flush. */
@@ -54,6 +83,7 @@ export class Rows<Row> {
     this.#rows.delete(key);
     this.#dirty.delete(key);
     this.#removed.add(key);
+    this.#version += 1;
   }
 
   /** Writes what has changed to the disk. Returns the number of rows written. */
@@ -71,6 +101,8 @@ export class Rows<Row> {
     for (const key of this.#removed) this.#disk.remove(key);
     written += this.#removed.size;
     this.#removed.clear();
+    if (this.#forgetBefore !== undefined) this.#disk.forget(this.#forgetBefore);
+    this.#forgetBefore = undefined;
     return written;
   }
 }

@@ -1,5 +1,12 @@
-import { MAX_IN_FLIGHT, REPEAT_AFTER_CRASH_MS, RETRY_FIRST_MS, RETRY_LONGEST_MS } from "../core/limits.ts";
+import {
+  MAX_IN_FLIGHT,
+  REPEAT_AFTER_CRASH_MS,
+  RETRY_FIRST_MS,
+  RETRY_LONGEST_MS,
+  SEND_TIMEOUT_MS,
+} from "../core/limits.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../core/machine.ts";
+import type { Timer } from "./waiting.ts";
 
 /**
  * What the shell needs of the world. In a Durable Object it is storage, alarm and stubs; in the simulator all
@@ -21,6 +28,8 @@ export interface World<State, Event, Message> {
    * Delivers a message and turns its reply into an event. Rejects if there is none: then it is tried again.
    */
   send(message: Message): Promise<Event>;
+  /** Calls back after so many milliseconds, unless what it returns is called before. */
+  timer: Timer;
   /** Told of every message that failed, for the log. */
   failed(message: Message, error: unknown, tries: number): void;
 }
@@ -42,7 +51,8 @@ interface Retry {
 export class Actor<State, Event, Message extends Envelope> {
   readonly #machine: Machine<State, Event, Message>;
   readonly #world: World<State, Event, Message>;
-  readonly #inFlight = new Map<string, Promise<void>>();
+  /** What is under way, and since when. */
+  readonly #inFlight = new Map<string, Instant>();
   readonly #retries = new Map<string, Retry>();
   readonly #watchers = new Set<() => void>();
   #state: State | undefined;
@@ -101,20 +111,24 @@ export class Actor<State, Event, Message extends Envelope> {
       const key = keyOf(message);
       const retryAt = this.#retries.get(key)?.notBefore ?? now;
       const waits = retryAt > now || this.#inFlight.size >= MAX_IN_FLIGHT;
-      if (message.repeatedBy === "self")
-        again = earliest(again, Math.max(retryAt, now + REPEAT_AFTER_CRASH_MS));
+      const sentAt = this.#inFlight.get(key);
+      const repeatAt = sentAt === undefined ? now + REPEAT_AFTER_CRASH_MS : sentAt + SEND_TIMEOUT_MS;
+      if (message.repeatedBy === "self") again = earliest(again, Math.max(retryAt, repeatAt));
       else if (waits) again = earliest(again, Math.max(retryAt, now + RETRY_FIRST_MS));
-      if (!waits && !this.#inFlight.has(key)) this.#inFlight.set(key, this.#carry(message, key));
+      if (waits || this.#inFlight.has(key)) continue;
+      this.#inFlight.set(key, now);
+      void this.#carry(message, key, now);
     }
     const wanted = this.#machine.wakeAt(this.state);
     // What should have happened by now is being tried already: an alarm at once would only turn in circles.
-    const at = earliest(again, wanted === undefined || wanted > now ? wanted : now + REPEAT_AFTER_CRASH_MS);
+    const overdue = again ?? now + (this.#inFlight.size > 0 ? SEND_TIMEOUT_MS : REPEAT_AFTER_CRASH_MS);
+    const at = earliest(again, wanted === undefined || wanted > now ? wanted : overdue);
     if (at !== undefined) this.#world.wake(at);
   }
 
-  async #carry(message: Message, key: string): Promise<void> {
+  async #carry(message: Message, key: string, sentAt: Instant): Promise<void> {
     try {
-      const reply = await this.#world.send(message);
+      const reply = await this.#sent(message);
       // It still counts as in flight here, so that it is not sent again before we have looked.
       this.apply(reply);
     } catch (error) {
@@ -124,13 +138,24 @@ export class Actor<State, Event, Message extends Envelope> {
       return;
     }
     this.#inFlight.delete(key);
-    this.#afterReply(message, key);
+    this.#afterReply(message, key, sentAt);
     this.#notify();
   }
 
-  /** A reply after which the very same is still due has settled nothing: that is a failure like any other. */
-  #afterReply(message: Message, key: string): void {
-    const still = this.#machine.due(this.state, this.#world.now()).find((one) => keyOf(one) === key);
+  /** A call that hangs would keep its kind from that destination for ever: it counts as failed. */
+  #sent(message: Message): Promise<Event> {
+    return new Promise((resolve, reject) => {
+      const stop = this.#world.timer(SEND_TIMEOUT_MS, () => reject(new Error("no reply in time")));
+      this.#world.send(message).then(resolve, reject).finally(stop);
+    });
+  }
+
+  /**
+   * A reply after which the very same is still due has settled nothing: that is a failure like any other. What
+   * is due is asked as of the sending: what is left of a time limit is another number with each millisecond.
+   */
+  #afterReply(message: Message, key: string, sentAt: Instant): void {
+    const still = this.#machine.due(this.state, sentAt).find((one) => keyOf(one) === key);
     if (still !== undefined && JSON.stringify(still) === JSON.stringify(message)) {
       this.#backOff(message, key, new Error("the reply settled nothing"));
       return;

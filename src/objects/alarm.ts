@@ -22,6 +22,10 @@ export class LazyAlarm {
     this.#armedFor = await this.#storage.getAlarm();
   }
 
+  get isArmed(): boolean {
+    return this.#armedFor !== null;
+  }
+
   /** The alarm has fired: none is armed now. */
   fired(): void {
     this.#armedFor = null;

@@ -41,7 +41,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     allocationMachine,
     { type: "tick" },
     {
-      load: () => loadedAllocation(this.#store.read()),
+      load: (settled) => loadedAllocation(this.#store.read(), settled),
       save: (state) => this.#save(state),
       saved: () => this.#store.sweep(),
       send: (message) => this.#send(message),
@@ -175,7 +175,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async observed(observed: Observed): Promise<ObservedAnswer> {
-    return answerObserved(this.#shell.enter({ type: "observed", observed }), observed.epoch, Date.now());
+    return answerObserved(this.#shell.enter({ type: "observed", observed }), observed, Date.now());
   }
 
   async ended(ended: Ended): Promise<EndedAnswer> {

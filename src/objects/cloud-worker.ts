@@ -1,13 +1,22 @@
 import { DurableObject } from "cloudflare:workers";
 import { DroverError } from "../core/errors.ts";
-import type { CreateWorker, Order, OrderAnswer, Sighting, WorkerAnswer } from "../core/messages.ts";
+import type {
+  CreateWorker,
+  IdleBehavior,
+  Order,
+  OrderAnswer,
+  Sighting,
+  WorkerAnswer,
+} from "../core/messages.ts";
 import { Rows } from "../core/rows.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
 import { answerOrder } from "../core/worker/placements.ts";
 import {
+  isLivePlacement,
   type Living,
   loadedWorker,
   type PlacementRow,
+  TRACKED_OF_PLACEMENTS,
   type WorkerRecord,
   type WorkerState,
 } from "../core/worker/state.ts";
@@ -39,7 +48,8 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     workerMachine,
     { type: "tick" },
     {
-      load: () => loadedWorker(this.#store.read(), new Rows(this.#placements, () => true), Date.now()),
+      load: () =>
+        loadedWorker(this.#store.read(), new Rows(this.#placements, isLivePlacement, TRACKED_OF_PLACEMENTS)),
       save: (state) => {
         state.placements.flush();
         if (state.record !== null) this.#store.write(state.record);
@@ -176,8 +186,8 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return whyOf(this.#living(), Date.now());
   }
 
-  async drain(by: string): Promise<WorkerStatus> {
-    this.#shell.enter({ type: "behavior", behavior: "drain", by });
+  async setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus> {
+    this.#shell.enter({ type: "behavior", behavior, by });
     return statusOf(this.#living(), Date.now());
   }
 

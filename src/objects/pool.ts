@@ -5,6 +5,7 @@ import type {
   ConfigureAnswer,
   PoolAnswer,
   RunUpsert,
+  WorkerAnswer,
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../core/messages.ts";
@@ -27,9 +28,9 @@ import type { PoolView, WorkerState, WorkerSummary } from "../schema/pool.ts";
 import type { RunSummary, Why } from "../schema/run.ts";
 import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
-import type { PoolPeer } from "./peers.ts";
+import type { CloudWorkerPeer, PoolPeer } from "./peers.ts";
 import type { PoolApi, RunFilter } from "./rpc.ts";
-import { RunLists } from "./run-lists.ts";
+import { isMatch, MAX_WAIT_ITEMS, RunLists } from "./run-lists.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { peersOf } from "./stubs.ts";
@@ -40,6 +41,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   readonly #store = new ValueStore<PoolRecord>(this.ctx.storage);
   readonly #runs = new SqlRowDisk<RunRow>(this.ctx.storage.sql, "runs");
   readonly #workers = new SqlRowDisk<WorkerRow>(this.ctx.storage.sql, "workers");
+  #latest: RunUpsert | null = null;
   readonly #lists = new RunLists(this.#runs);
   readonly #shell = new Shell<PoolState, PoolEvent, PoolMessage>(
     this.ctx,
@@ -68,38 +70,22 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
 
   async #send(message: PoolMessage): Promise<PoolEvent> {
     const peers = peersOf(this.env);
-    switch (message.kind) {
+    const { to, kind } = message;
+    switch (kind) {
+      case "list": {
+        const { provider } = this.#configured().record.config;
+        return { type: "listed", answer: await providerOf(provider).list(message.tag) };
+      }
       case "place":
-        return {
-          type: "place_answered",
-          key: message.key,
-          answer: await peers.allocation(message.to).place(message.body),
-        };
-      case "poke_run":
-        return {
-          type: "place_answered",
-          key: message.key,
-          answer: await peers.allocation(message.to).poke(),
-        };
-      case "create":
-        return {
-          type: "worker_answered",
-          worker: message.to,
-          answer: await peers.worker(message.to).create(message.body),
-        };
-      case "sighting":
-        return {
-          type: "worker_answered",
-          worker: message.to,
-          answer: await peers.worker(message.to).sighting(message.body),
-        };
-      case "poke_worker":
-        return { type: "worker_answered", worker: message.to, answer: await peers.worker(message.to).poke() };
-      case "list":
-        return {
-          type: "listed",
-          answer: await providerOf(this.#configured().record.config.provider).list(message.tag),
-        };
+      case "poke_run": {
+        const run = peers.allocation(to);
+        const answer = await (kind === "place" ? run.place(message.body) : run.poke());
+        return { type: "place_answered", key: message.key, poked: kind === "poke_run", answer };
+      }
+      default: {
+        const answer = await askWorker(peers.worker(to), message);
+        return { type: "worker_answered", worker: to, poked: kind === "poke_worker", answer };
+      }
     }
   }
 
@@ -123,6 +109,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   }
 
   async upsertRun(upsert: RunUpsert): Promise<PoolAnswer> {
+    this.#latest = upsert;
     this.#lists.seen(upsert.run, upsert.submittedAt);
     return answerRun(this.#shell.enter({ type: "run", upsert }), upsert);
   }
@@ -157,13 +144,17 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
 
   async wait(filter: RunFilter, waitMs: number): Promise<RunSummary[]> {
     this.#shell.enter();
-    let found: RunSummary[] = [];
-    const look = () => {
+    const all = () => {
       const state = this.#configured();
-      found =
-        filter.ids === undefined
-          ? this.#lists.page(state, filter, 1_000).items
-          : this.#lists.byIds(state, filter);
+      return filter.ids === undefined
+        ? this.#lists.page(state, filter, MAX_WAIT_ITEMS).items
+        : this.#lists.byIds(state, filter);
+    };
+    let found = all();
+    // Whatever comes to match, its row has changed: the others need not be read again for each waiter.
+    const matches = () => this.#latest !== null && isMatch(this.#latest, filter);
+    const look = () => {
+      if (found.length === 0 && matches()) found = all();
       return found.length > 0;
     };
     await until(this.#actor, look, waitMs);
@@ -180,5 +171,18 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     return rows
       .map((row) => workerSummary(row, runs.get(row.worker) ?? [], this.#name))
       .filter((one) => states.includes(one.state));
+  }
+}
+
+type ToWorker = Extract<PoolMessage, { kind: "create" | "sighting" | "poke_worker" }>;
+
+function askWorker(worker: CloudWorkerPeer, message: ToWorker): Promise<WorkerAnswer> {
+  switch (message.kind) {
+    case "create":
+      return worker.create(message.body);
+    case "sighting":
+      return worker.sighting(message.body);
+    case "poke_worker":
+      return worker.poke();
   }
 }

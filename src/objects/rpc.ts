@@ -1,3 +1,4 @@
+import type { IdleBehavior } from "../core/messages.ts";
 import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { PoolConfig, PoolView, WorkerState, WorkerStatus, WorkerSummary } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary, Why } from "../schema/run.ts";
@@ -96,7 +97,8 @@ export interface CloudWorkerApi {
   report(call: SignedCall, waitMs: number): Promise<Orders>;
   read(): Promise<WorkerStatus>;
   why(): Promise<Why>;
-  drain(by: string): Promise<WorkerStatus>;
+  /** What it does when it has nothing to do; not `run`: it takes no new runs either. */
+  setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus>;
   kill(request: { reason: string; by: string }): Promise<WorkerStatus>;
 }
 

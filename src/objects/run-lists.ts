@@ -1,3 +1,4 @@
+import type { RunUpsert } from "../core/messages.ts";
 import type { Configured, RunRow } from "../core/pool/state.ts";
 import { runKey } from "../core/pool/state.ts";
 import { runSummary } from "../core/pool/views.ts";
@@ -9,6 +10,8 @@ import type { SqlRowDisk } from "./store.ts";
 const SCAN_ROWS = 5_000;
 /** Ended runs whose place in the table is kept at hand, so that whoever waits for them by id finds them. */
 const KEEP_KEYS = 50_000;
+/** Runs that the answer to a wait has at most. */
+export const MAX_WAIT_ITEMS = 1_000;
 /** Above every key of a run. */
 const TOP = "~";
 
@@ -36,7 +39,7 @@ export class RunLists {
     for (const id of filter.ids ?? []) {
       const key = this.#keys.get(id);
       const row = key === undefined ? undefined : state.runs.get(key);
-      if (row !== undefined && matches(row, filter)) found.push(runSummary(row, state.record.name));
+      if (row !== undefined && isMatch(row, filter)) found.push(runSummary(row, state.record.name));
     }
     return found;
   }
@@ -55,7 +58,7 @@ export class RunLists {
       for (const [key, row] of rows) {
         if (items.length === limit) return { items, next: before };
         before = key;
-        if (matches(row, filter)) items.push(runSummary(row, state.record.name));
+        if (isMatch(row, filter)) items.push(runSummary(row, state.record.name));
       }
       scanned += rows.length;
       if (rows.length === 0) return { items, next: null };
@@ -64,7 +67,9 @@ export class RunLists {
   }
 }
 
-function matches(row: RunRow, filter: RunFilter): boolean {
+/** Whether a run is one that a filter asks for. */
+export function isMatch(row: RunUpsert, filter: RunFilter): boolean {
+  if (filter.ids !== undefined && !filter.ids.includes(row.run)) return false;
   if (!filter.states.includes(row.state)) return false;
   return Object.entries(filter.labels).every(([key, value]) => row.labels[key] === value);
 }

@@ -3,12 +3,14 @@ import { Actor } from "./actor.ts";
 import { LazyAlarm } from "./alarm.ts";
 import { meter } from "./meter.ts";
 import { logFailure } from "./report-failure.ts";
+import { platformTimer } from "./waiting.ts";
 
 /**
  * What differs from object to object: how its state is loaded and stored, and how its messages are delivered.
  */
 export interface Wiring<State, Event, Message> {
-  load(): State;
+  /** `settled`: no alarm was armed, so nothing that is stored is owed to anybody any more. */
+  load(settled: boolean): State;
   save(state: State): void;
   /** After each commit, in the same synchronous block. */
   saved?(): void;
@@ -20,6 +22,7 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
   readonly actor: Actor<State, Event, Message>;
   readonly #alarm: LazyAlarm;
   readonly #tick: Event;
+  #firing = false;
 
   constructor(
     ctx: DurableObjectState,
@@ -31,7 +34,7 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
     this.#alarm = new LazyAlarm(ctx.storage);
     this.actor = new Actor(machine, {
       now: () => Date.now(),
-      load: wiring.load,
+      load: () => wiring.load(!this.#firing && !this.#alarm.isArmed),
       commit: (write) => {
         ctx.storage.transactionSync(write);
         wiring.saved?.();
@@ -39,6 +42,7 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
       save: wiring.save,
       wake: (at) => this.#alarm.arm(at, Date.now()),
       send: wiring.send,
+      timer: platformTimer,
       failed: (message, error, tries) => logFailure(ctx.id.name ?? "", message, error, tries),
     });
     void ctx.blockConcurrencyWhile(() => this.#alarm.load());
@@ -55,7 +59,9 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
    */
   alarm(): void {
     this.#alarm.fired();
+    this.#firing = true;
     this.enter();
+    this.#firing = false;
   }
 
   /** The storage, and with it the alarm, has been emptied. */

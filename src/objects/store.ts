@@ -92,6 +92,18 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     meter.rowsWritten += this.#sql.exec(`DELETE FROM ${this.#table} WHERE k = ?`, key).rowsWritten;
   }
 
+  highest(field: string): number {
+    if (!this.#exists) return 0;
+    const sql = `SELECT max(json_extract(v, ?)) AS highest FROM ${this.#table}`;
+    return this.#sql.exec<{ highest: number | null }>(sql, `$.${field}`).one().highest ?? 0;
+  }
+
+  forget(before: Instant): void {
+    if (!this.#exists) return;
+    const sql = `DELETE FROM ${this.#table} WHERE live = 0 AND json_extract(v, '$.at') < ?`;
+    meter.rowsWritten += this.#sql.exec(sql, before).rowsWritten;
+  }
+
   #select(where: string, ...bindings: (string | number)[]): [string, Row][] {
     if (!this.#exists) return [];
     const cursor = this.#sql.exec<{ k: string; v: string }>(

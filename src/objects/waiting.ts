@@ -28,15 +28,20 @@ export async function until(
 ): Promise<boolean> {
   if (holds()) return true;
   if (waitMs <= 0) return false;
-  return new Promise((resolve) => {
-    const finish = (held: boolean) => {
+  return new Promise((resolve, reject) => {
+    // What throws here belongs to whoever waits, never to whoever has brought the change about.
+    const look = (timeIsUp: boolean) => {
+      try {
+        const held = holds();
+        if (!held && !timeIsUp) return;
+        resolve(held);
+      } catch (error) {
+        reject(error);
+      }
       stopTimer();
       unwatch();
-      resolve(held);
     };
-    const stopTimer = timer(waitMs, () => finish(holds()));
-    const unwatch = source.watch(() => {
-      if (holds()) finish(true);
-    });
+    const stopTimer = timer(waitMs, () => look(true));
+    const unwatch = source.watch(() => look(false));
   });
 }

@@ -17,7 +17,7 @@ type Called = { status: number; body: string } | { failure: ProviderFailure };
  * contract).
  */
 export function httpProvider(config: ProviderConfig, now: () => number): Provider {
-  const call = (method: string, path: string, body?: object) => callService(config, method, path, body);
+  const call = (method: string, path: string, body?: object) => callService(config, now, method, path, body);
   return {
     capabilities: { listConsistencyMs: LIST_CONSISTENCY_MS },
     async create(wanted: CreateInstance): Promise<CreateAnswer> {
@@ -44,6 +44,7 @@ export function httpProvider(config: ProviderConfig, now: () => number): Provide
 
 async function callService(
   config: ProviderConfig,
+  now: () => number,
   method: string,
   path: string,
   body?: object,
@@ -63,7 +64,7 @@ async function callService(
     const gone = method === "DELETE" && response.status === 404;
     return response.ok || gone
       ? { status: response.status, body: text }
-      : { failure: classify(response, text) };
+      : { failure: classify(response, text, now()) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const text = `the provider could not be reached: ${reason}`;
@@ -74,12 +75,22 @@ async function callService(
 }
 
 /** An error answer by the service's own word, or by its status where it says none. */
-function classify(response: Response, body: string): ProviderFailure {
+function classify(response: Response, body: string, at: number): ProviderFailure {
+  const retryAfterMs = retryAfterOf(response, at);
+  const later = retryAfterMs === undefined ? {} : { retryAfterMs };
   const problem = parsed(ProviderProblem, body);
-  if (problem !== null) return problem;
+  if (problem !== null) return { ...later, ...problem, text: problem.text.slice(0, MAX_TEXT_CHARS) };
   const text = `the provider answered ${response.status}: ${body.slice(0, MAX_TEXT_CHARS)}`;
-  if (response.status === 429) return { class: "rate_limit", text };
-  return { class: response.status >= 500 ? "temporary" : "invalid", text };
+  if (response.status === 429) return { class: "rate_limit", text, ...later };
+  return { class: response.status >= 500 ? "temporary" : "invalid", text, ...later };
+}
+
+/** `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), in milliseconds. */
+function retryAfterOf(response: Response, at: number): number | undefined {
+  const text = response.headers.get("retry-after");
+  if (text === null) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - at;
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
 function unreadable(call: string): { kind: "failed"; failure: ProviderFailure } {

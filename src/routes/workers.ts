@@ -46,14 +46,20 @@ const why = createRoute({
   responses: { 200: jsonAnswer("the reason", Why), default: problemAnswer },
 });
 
-const drain = createRoute({
-  method: "post",
-  path: "/v1/workers/{id}/drain",
-  summary: "Take no new runs, and stop when the last has ended",
-  security: withToken,
-  request,
-  responses: oneWorker,
-});
+/** The verbs that set what a worker does when it has nothing to do (`arvados.md` §1.11). */
+const BEHAVIORS = [
+  {
+    verb: "hold",
+    behavior: "hold",
+    summary: "Take no new runs, and stay: neither idle time nor a time-out ends it",
+  },
+  { verb: "drain", behavior: "drain", summary: "Take no new runs, and stop when the last has ended" },
+  {
+    verb: "resume",
+    behavior: "run",
+    summary: "Take runs again, and stop when idle: the end of hold and drain",
+  },
+] as const;
 
 const kill = createRoute({
   method: "post",
@@ -94,11 +100,23 @@ export function workerRoutes(app: EdgeApp): void {
     async (c) => c.json(await c.env.objects.worker(c.req.valid("param").id).why(), 200),
     refuse(),
   );
-  app.openapi(
-    drain,
-    async (c) => c.json(await c.env.objects.worker(c.req.valid("param").id).drain(c.var.actor), 200),
-    refuse(),
-  );
+  for (const { verb, behavior, summary } of BEHAVIORS) {
+    app.openapi(
+      createRoute({
+        method: "post",
+        path: `/v1/workers/{id}/${verb}`,
+        summary,
+        security: withToken,
+        request,
+        responses: oneWorker,
+      }),
+      async (c) => {
+        const worker = c.env.objects.worker(c.req.valid("param").id);
+        return c.json(await worker.setBehavior(behavior, c.var.actor), 200);
+      },
+      refuse(),
+    );
+  }
   app.openapi(
     kill,
     async (c) => {

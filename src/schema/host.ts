@@ -89,7 +89,7 @@ export const AttemptReport = z.object({
   state: z.enum(["preparing", "running", "stopping", "exited", "gone"]),
   startedAgoMs: z.number().min(0).optional(),
   endedAgoMs: z.number().min(0).optional(),
-  exit: Exit.optional(),
+  exit: Exit.extend({ signal: Text.nullable(), message: Text }).optional(),
   startError: StartError.optional(),
   timedOut: z
     .boolean()

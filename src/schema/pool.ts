@@ -83,6 +83,7 @@ export const PoolView = z
     runs: z.object({ pending: z.int(), running: z.int() }),
     workers: z.record(z.string(), z.int()).meta({ description: "number of workers by state" }),
     holdOffs: z.array(z.object({ scope: z.string(), until: InstantText, reason: z.string() })),
+    cloudError: z.string().nullable().meta({ description: "why the cloud could not be asked what exists" }),
   })
   .meta({ id: "PoolView" });
 export type PoolView = z.infer<typeof PoolView>;

@@ -31,5 +31,6 @@ export type CreateInstance = z.infer<typeof CreateInstance>;
 export const ProviderProblem = z.object({
   class: z.enum(["rate_limit", "quota", "capacity", "invalid", "temporary"]),
   text: z.string(),
-  retryAfterMs: z.number().optional(),
+  /** Not before this should it be asked again. */
+  retryAfterMs: z.number().min(0).optional(),
 });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { MAX_BATCH_RUNS, MAX_QUERY_IDS } from "../core/limits.ts";
+import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../core/limits.ts";
 import { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
 import {
   Duration,
@@ -130,9 +130,9 @@ export const Submission = z.union(
 /** How a process ended. `code` is null when a signal ended it. */
 export const Exit = z.object({
   code: z.int().nullable(),
-  signal: z.string().nullable(),
+  signal: z.string().max(32).nullable(),
   oomKilled: z.boolean(),
-  message: z.string(),
+  message: z.string().max(MAX_TEXT_CHARS),
 });
 export type Exit = z.infer<typeof Exit>;
 

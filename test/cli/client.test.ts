@@ -171,6 +171,8 @@ test("every route is asked as the API has it", async () => {
     [workers.list({ pool: "p", states: ["idle", "gone"] }), "GET /v1/workers?pool=p&state=idle&state=gone"],
     [workers.get("w"), "GET /v1/workers/w?"],
     [workers.why("w"), "GET /v1/workers/w/why?"],
+    [workers.hold("w"), "POST /v1/workers/w/hold?", {}],
+    [workers.resume("w"), "POST /v1/workers/w/resume?", {}],
     [workers.drain("w"), "POST /v1/workers/w/drain?", {}],
     [workers.kill("w", { reason: "x" }), "POST /v1/workers/w/kill?", { reason: "x" }],
     [runs.get("a/../b?c"), "GET /v1/runs/a%2F..%2Fb%3Fc?"],

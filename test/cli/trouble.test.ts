@@ -144,10 +144,16 @@ test("a submission whose answer is lost finds its run again", async () => {
   expect(plane.runs.size).toBe(1);
 });
 
+test("a run that Drover may have got is submitted again for as long as one may be out of sight", async () => {
+  // More tries than fit into the time for which a client waits where nothing listens.
+  bench.plane.on("POST", RUNS, (_seen, res) => res.destroy(), 6);
+  expect((await bench.run(["run", "--id", "r1", "--", "true"])).code).toBe(0);
+});
+
 test("after a submission whose fate is not known, the run's id is told", async () => {
   const { plane } = bench;
   plane.on("POST", RUNS, (_seen, res) => res.destroy());
-  const ended = await bench.run(["run", "--id", "r1", "--", "x"]);
+  const ended = await bench.run(["run", "--detach", "--id", "r1", "--", "x"]);
   expect(ended.code).toBe(125);
   expect(ended.stderr).toMatch(/It may have got the run, as r1\. .*drover status r1/);
 });

@@ -48,12 +48,29 @@ describe("workers", () => {
     expect([second.items.length, second.next]).toEqual([1, null]);
   });
 
-  test.each(["drain", "kill"])("take the order to %s, with or without a body", async (verb) => {
+  test.each(["hold", "drain", "resume", "kill"])(
+    "take the order to %s, with or without a body",
+    async (verb) => {
+      const edge = createEdge();
+      expect((await edge.json(200, "POST", `/v1/workers/w1/${verb}`)).id).toBe("w1");
+      expect((await edge.json(200, "POST", `/v1/workers/w1/${verb}`, {})).id).toBe("w1");
+      expect(edge.calls).toHaveLength(2);
+      await edge.json(404, "POST", `/v1/workers/nobody/${verb}`);
+    },
+  );
+
+  test.each([
+    ["hold", "hold"],
+    ["drain", "drain"],
+    ["resume", "run"],
+  ])("%s sets the idle behavior %s (arvados.md §1.11)", async (verb, idleBehavior) => {
     const edge = createEdge();
-    expect((await edge.json(200, "POST", `/v1/workers/w1/${verb}`)).id).toBe("w1");
-    expect((await edge.json(200, "POST", `/v1/workers/w1/${verb}`, {})).id).toBe("w1");
-    expect(edge.calls).toContain(`worker w1 ${verb}`);
-    await edge.json(404, "POST", `/v1/workers/nobody/${verb}`);
+    expect(await edge.json(200, "POST", `/v1/workers/w1/${verb}`)).toMatchObject({ id: "w1", idleBehavior });
+    expect(edge.calls).toEqual(["worker w1 setBehavior"]);
+    expect(await edge.json(404, "POST", `/v1/workers/nobody/${verb}`)).toMatchObject({
+      code: "unknown_worker",
+    });
+    expect((await edge.send("POST", `/v1/workers/w1/${verb}`, {})).status).toBe(401);
   });
 
   test("say what they are and why", async () => {

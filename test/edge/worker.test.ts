@@ -155,7 +155,7 @@ describe("pools and workers", () => {
     }
   });
 
-  test("a worker is listed and read, says why, drains, and is killed when asked", async () => {
+  test("a worker is read, says why, and is held, resumed, drained and killed when asked", async () => {
     await ended({ argv: ["true"] });
     const { items } = await server.json(200, "GET", "/v1/workers?pool=default&state=idle&state=running");
     expect(items.length).toBeGreaterThan(0);
@@ -164,6 +164,9 @@ describe("pools and workers", () => {
     expect(await server.json(200, "GET", `/v1/workers/${id}/why`)).toMatchObject({
       reason: { text: expect.stringMatching(/\S/) },
     });
+    const held = await server.json(200, "POST", `/v1/workers/${id}/hold`);
+    expect(held).toMatchObject({ idleBehavior: "hold", state: "idle" });
+    expect(await server.json(200, "POST", `/v1/workers/${id}/resume`)).toMatchObject({ idleBehavior: "run" });
     expect(await server.json(200, "POST", `/v1/workers/${id}/drain`)).toMatchObject({
       idleBehavior: "drain",
     });

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { endCgroup, makeCgroup } from "../../local/loopback/cgroup.ts";
-import { killInstancesBelow, LoopbackCloud } from "../../local/loopback/cloud.ts";
+import { LoopbackCloud } from "../../local/loopback/cloud.ts";
+import { killInstancesBelow } from "../../local/loopback/marks.ts";
 import { creation, runs, startCloud } from "./support/cloud.ts";
 import { until } from "./support/scratch.ts";
 
@@ -131,31 +132,19 @@ describe("the loopback cloud keeps the provider contract (host-protocol.md)", ()
     await until("it is gone", () => !runs(orphan));
   });
 
-  it("begins its list anew if that cannot be read, and still finds the machines", async () => {
+  it("ends what it can no longer name if neither its list nor a machine's own copy can be read", async () => {
     const first = await startCloud();
     const { id } = await first.create("w1", "sleep 1000 & echo $! >left.pid; wait\n");
     const left = Number(await first.written(id, "left.pid"));
     const copy = join(first.dir, "instances.json");
     writeFileSync(copy, "{");
+    writeFileSync(join(first.dir, "instances", id, "instance.json"), "");
     const problems: string[] = [];
     const next = new LoopbackCloud({ dir: first.dir, onProblem: (text) => problems.push(text) });
-    await next.endAll();
+    await next.adopt();
+    expect(next.list()).toEqual([]);
     expect(problems).toEqual([expect.stringContaining(copy)]);
     expect(runs(left)).toBe(false);
-  });
-
-  it("ends, at its next start, what a killed one left behind", async () => {
-    const first = await startCloud();
-    const { id } = await first.create("w1", "sleep 1000 & echo $! >left.pid; wait\n");
-    const left = Number(await first.written(id, "left.pid"));
-    const second = await startCloud(first.dir);
-    expect(second.cloud.alive()).toBe(1);
-    await second.cloud.endAll();
-    expect(runs(left)).toBe(false);
-    expect(await second.list()).toMatchObject([{ id, state: "terminated" }]);
-    expect(JSON.parse(readFileSync(join(first.dir, "instances.json"), "utf8")).instances[0].state).toBe(
-      "terminated",
-    );
   });
 });
 

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,6 +21,22 @@ async function bootMachine(stateDir: string, token: string) {
     body: JSON.stringify(creation(token, "setsid sleep 1000 & sleep 1000\n")),
   });
   expect(response.status).toBe(200);
+}
+
+/** A `drover up` that was killed while it had one machine, and the processes of that. */
+async function killedWithMachine() {
+  const stateDir = join(scratchDir(), "state");
+  const killed = startUp(stateDir);
+  const context = await whenUp(killed, stateDir);
+  await bootMachine(stateDir, "w1");
+  await until("all of it runs", () => leftOf(stateDir).length >= 5);
+  process.kill(killed.pid, "SIGKILL");
+  expect(await killed.ended).toBe("SIGKILL");
+  const port = Number(new URL(context.url).port);
+  await until("the runtime has gone with it", async () => (await portProblem(port)) === undefined);
+  const machine = leftOf(stateDir);
+  expect(machine).toHaveLength(3);
+  return { stateDir, context, machine };
 }
 
 describe("drover up", () => {
@@ -123,25 +139,47 @@ describe("drover up", () => {
     expect(existsSync(join(dir, ".gitignore"))).toBe(false);
   });
 
-  it("after a SIGKILL leaves no runtime, and the next one takes over and ends the machines", async () => {
-    const stateDir = join(scratchDir(), "state");
-    const killed = startUp(stateDir);
-    const context = await whenUp(killed, stateDir);
-    await bootMachine(stateDir, "w1");
-    expect(await ask(context, "POST", "/count")).toBe(1);
-    process.kill(killed.pid, "SIGKILL");
-    expect(await killed.ended).toBe("SIGKILL");
-    const port = Number(new URL(context.url).port);
-    await until("the runtime has gone with it", async () =>
-      (await portProblem(port)) === undefined ? true : undefined,
-    );
-    const machine = leftOf(stateDir);
-    expect(machine).not.toEqual([]);
-
+  it("leaves no runtime after a SIGKILL, and the next one goes on with the machines", async () => {
+    const { stateDir, context, machine } = await killedWithMachine();
     const next = startUp(stateDir);
     expect(await whenUp(next, stateDir)).toEqual(context);
+    expect(next.said()).toContain("goes on with 1 machine");
+    expect(leftOf(stateDir)).toEqual(expect.arrayContaining(machine));
+    expect(await ask(context, "POST", "/count")).toBe(1);
+    next.interrupt();
+    expect(await next.ended).toBe(0);
+    expect(leftOf(stateDir)).toEqual([]);
+  });
+
+  it("ends with --fresh the machines that a killed one left behind", async () => {
+    const { stateDir, machine } = await killedWithMachine();
+    const next = startUp(stateDir, "--fresh");
+    await whenUp(next, stateDir);
     expect(leftOf(stateDir).filter((pid) => machine.includes(pid))).toEqual([]);
-    expect(await ask(context, "POST", "/count")).toBe(2);
+  });
+
+  it("keeps machines over a start that fails, and does not move away from them", async () => {
+    const { stateDir, context, machine } = await killedWithMachine();
+    const before = kept(stateDir);
+    const moved = startUp(stateDir, `--port=${Number(new URL(context.url).port) + 1}`);
+    expect(await moved.ended).toBe(125);
+    expect(moved.said()).toMatch(/still run \(1\), and report to port \d+\. Start without --port/);
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(before.port, "127.0.0.1", resolve));
+    const blocked = startUp(stateDir);
+    expect(await blocked.ended).toBe(125);
+    server.close();
+    expect(leftOf(stateDir)).toEqual(machine);
+    expect(kept(stateDir)).toEqual(before);
+  });
+
+  it("takes a directory in which it died while it wrote, and removes the draft", async () => {
+    const stateDir = join(scratchDir(), "state");
+    mkdirSync(stateDir);
+    const draft = join(stateDir, "instances.json.0badcafe.tmp");
+    writeFileSync(draft, '{"version":1,"inst');
+    await whenUp(startUp(stateDir), stateDir);
+    expect(existsSync(draft)).toBe(false);
   });
 
   it("ends at once at the second Ctrl-C, and leaves neither runtime nor machines", async () => {

@@ -76,7 +76,7 @@ describe("what a restart may not lose (architecture.md §3)", () => {
 });
 
 describe("an object without state writes nothing (rule R6)", () => {
-  const place = { run: "none", worker: "w", epoch: 1, version: 1 };
+  const place = { run: "none", worker: "w", epoch: 1, version: 1, submittedAt: 1 };
   const order = {
     run: "none",
     epoch: 1,
@@ -92,6 +92,7 @@ describe("an object without state writes nothing (rule R6)", () => {
     instance: null,
     address: null,
   };
+  const provider = { kind: "http" as const, url: "http://cloud.test", secret: "s" };
   const rest = { readyAt: null, booted: true, reason: "", wantsStop: false };
 
   test.each([
@@ -99,7 +100,13 @@ describe("an object without state writes nothing (rule R6)", () => {
     [
       "observed",
       () =>
-        bindings.ALLOCATION.getByName("none").observed({ run: "none", epoch: 1, worker: "w", attempts: [] }),
+        bindings.ALLOCATION.getByName("none").observed({
+          run: "none",
+          epoch: 1,
+          worker: "w",
+          held: true,
+          attempts: [],
+        }),
       "ALLOCATION",
     ],
     [
@@ -118,7 +125,7 @@ describe("an object without state writes nothing (rule R6)", () => {
     ["order", () => bindings.CLOUD_WORKER.getByName("none").order(order), "CLOUD_WORKER"],
     [
       "sighting",
-      () => bindings.CLOUD_WORKER.getByName("none").sighting({ worker: "none", beganAt: 1 }),
+      () => bindings.CLOUD_WORKER.getByName("none").sighting({ worker: "none", beganAt: 1, provider }),
       "CLOUD_WORKER",
     ],
     ["poke of a worker", () => bindings.CLOUD_WORKER.getByName("none").poke(), "CLOUD_WORKER"],

@@ -7,6 +7,9 @@ import type { Host, Process } from "./host.ts";
 import type { Objects, Audit as ObjectsAudit } from "./objects.ts";
 import type { World } from "./world.ts";
 
+/** Epochs that a run may need in a simulation: more, and it is placed again and again in vain. */
+const MOST_EPOCHS = 20;
+
 /**
  * Looks after the invariants of `architecture.md` §5: some when something is stored, the others after every
  * step.
@@ -15,6 +18,7 @@ export class Audit implements ObjectsAudit {
   readonly #world: World;
   readonly hosts = new Map<string, Host>();
   readonly acknowledged = new Set<string>();
+  submitted = 0;
   objects: Objects | undefined;
   cloud: Cloud | undefined;
 
@@ -27,6 +31,9 @@ export class Audit implements ObjectsAudit {
     if (after === null) {
       if (this.acknowledged.has(name)) world.violated(`1: ${name} was acknowledged, and is forgotten`, name);
       return;
+    }
+    if (after.endedEpoch > MOST_EPOCHS) {
+      world.violated(`R2: ${name} has had ${after.endedEpoch} epochs: it is placed in circles`, name);
     }
     if (before?.ended) this.#staysEnded(name, before, after);
     else if (after.ended) this.#endsWell(name, after);
@@ -118,6 +125,9 @@ export class Audit implements ObjectsAudit {
 
   /** What is still owed, in words; undefined when everything has come to its end. */
   unfinished(): { text: string; about: string[] } | undefined {
+    const { size } = this.acknowledged;
+    if (size < this.submitted)
+      return { text: `1: ${this.submitted - size} runs are never acknowledged`, about: [] };
     for (const name of this.acknowledged) {
       if (this.objects?.allocations.get(name)?.disk.value?.ended !== true) {
         return { text: `1 and 5: ${name} was acknowledged and never ends`, about: [name] };

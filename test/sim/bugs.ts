@@ -1,3 +1,4 @@
+import type { Order } from "../../src/core/messages.ts";
 import type { PoolEvent } from "../../src/core/pool/machine.ts";
 import { type PoolState, runKey } from "../../src/core/pool/state.ts";
 import { goneNow } from "../../src/core/worker/life.ts";
@@ -23,9 +24,8 @@ export const BUGS: Record<string, Machines> = {
     worker: {
       ...REAL_MACHINES.worker,
       apply(before, event, now) {
-        const state = REAL_MACHINES.worker.apply(before, event, now);
-        forgetEnded(state);
-        return state;
+        if (event.type === "order") forgetIfEnded(before, event.order);
+        return REAL_MACHINES.worker.apply(before, event, now);
       },
     },
   },
@@ -53,8 +53,7 @@ function asIfEnded(state: PoolState, event: PoolEvent): PoolEvent {
   };
 }
 
-function forgetEnded(state: WorkerState): void {
-  for (const row of [...state.placements.live()]) {
-    if (row.end !== null && !row.end.owed) state.placements.delete(placementKey(row.run, row.epoch));
-  }
+function forgetIfEnded(state: WorkerState, { run, epoch }: Order): void {
+  const key = placementKey(run, epoch);
+  if (state.placements.get(key)?.state === "ended") state.placements.delete(key);
 }

@@ -18,12 +18,15 @@ class SimCrash extends Error {}
 /** What an object is made of: the real machine, and how its state is loaded, stored and what it sends. */
 export interface Wiring<Value, State, Event, Message extends Envelope> {
   machine: Machine<State, Event, Message>;
-  load(disk: Disk<Value>): State;
+  load(disk: Disk<Value>, settled: boolean): State;
   save(disk: Disk<Value>, state: State): void;
   send(message: Message): Promise<Event>;
   /** Looks at what has just been stored. */
   stored(before: Value | null, after: Value | null): void;
 }
+
+/** An object that has nothing to do for this long is dropped from memory. */
+const EVICTED_AFTER_MS = 10_000;
 
 /** How often an alarm that fails is delivered again (`cloudflare.md` §1.5). */
 const ALARM_RETRY_MS = 2_000;
@@ -42,6 +45,10 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   /** Counts the processes that this object has had: what an earlier one still does has no effect. */
   #life = 0;
   #dying = false;
+  #firing = false;
+  /** Requests that are being served, and messages that are on their way: while there are any, it is not evicted. */
+  #busy = 0;
+  #usedAt = 0;
 
   constructor(world: World, name: string, tick: Event, wiring: Wiring<Value, State, Event, Message>) {
     this.#world = world;
@@ -51,6 +58,10 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   }
 
   get actor(): Actor<State, Event, Message> {
+    // The platform drops an idle object from memory, and nobody is told (`cloudflare.md` §1.6).
+    const idle = this.#busy === 0 && this.#world.now - this.#usedAt >= EVICTED_AFTER_MS;
+    if (idle) this.#actor = undefined;
+    this.#usedAt = this.#world.now;
     this.#actor ??= this.#start();
     return this.#actor;
   }
@@ -60,29 +71,46 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
     handle: (actor: Actor<State, Event, Message>) => Reply | Promise<Reply>,
   ): Promise<Reply> {
     const life = this.#life;
+    const { actor } = this;
+    this.#busy += 1;
     try {
-      const reply = await handle(this.actor);
+      const reply = await handle(actor);
       if (life === this.#life && !this.#dying) return reply;
     } catch (error) {
       if (!(error instanceof SimCrash || error instanceof NoReply))
         this.#world.violated(`${this.name} threw: ${describe(error)}`, this.name);
+    } finally {
+      if (life === this.#life) this.#leave();
     }
     this.bury();
     throw new NoReply(this.name);
   }
 
+  #leave(): void {
+    this.#busy -= 1;
+    this.#usedAt = this.#world.now;
+  }
+
   /** A table on the disk, as the machine sees it. */
-  rows<Row>(table: string, isLive: (row: Row) => boolean): Rows<Row> {
+  rows<Row>(table: string, isLive: (row: Row) => boolean, tracked: (keyof Row & string)[] = []): Rows<Row> {
     const stored = this.disk.tables.get(table) ?? new Map<string, unknown>();
     this.disk.tables.set(table, stored);
+    const rows = () => [...(stored as Map<string, Row>).values()]; // only this table's machine writes it
     const disk: RowDisk<Row> = {
       // Only this table's machine writes it, so what it reads is what it has written.
       read: (key) => stored.get(key) as Row | undefined,
       readLive: () => [...(stored as Map<string, Row>)].filter(([, row]) => isLive(row)), // see above
       write: (key, row) => void stored.set(key, row),
       remove: (key) => void stored.delete(key),
+      highest: (field) => Math.max(0, ...rows().map((row) => Number(row[field as keyof Row] ?? 0))),
+      forget: (before) => {
+        for (const [key, row] of stored as Map<string, Row & { at?: number }>) {
+          // see above
+          if (!isLive(row) && (row.at ?? before) < before) stored.delete(key);
+        }
+      },
     };
-    return new Rows(disk, isLive);
+    return new Rows(disk, isLive, tracked);
   }
 
   /** The process dies now, between two events: what is not stored is forgotten. */
@@ -97,6 +125,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
     this.#world.tell(this.name, "its process dies");
     this.#dying = false;
     this.#life += 1;
+    this.#busy = 0;
     this.#actor = undefined;
   }
 
@@ -105,7 +134,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
     const alive = () => life === this.#life && !this.#dying;
     const actor = new Actor(this.#wiring.machine, {
       now: () => this.#world.now,
-      load: () => this.#wiring.load(this.disk),
+      load: () => this.#wiring.load(this.disk, this.disk.alarm === undefined && !this.#firing),
       commit: (write) => this.#commit(alive, write),
       save: (state: State) => {
         const before = this.disk.value;
@@ -116,6 +145,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
         if (life === this.#life) this.#arm(at); // with the commit: also if the process dies right after it
       },
       send: (message: Message) => this.#carry(alive, message),
+      timer: (ms, happen) => this.#world.time.after(ms, happen),
       failed: () => undefined,
     });
     return actor;
@@ -136,9 +166,18 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   #carry(alive: () => boolean, message: Message): Promise<Event> {
     const never = new Promise<Event>(() => undefined);
     if (!alive()) return never;
+    this.#busy += 1;
     return this.#wiring.send(message).then(
-      (reply) => (alive() ? reply : never),
-      (error) => (alive() ? Promise.reject(error) : never),
+      (reply) => {
+        if (!alive()) return never;
+        this.#leave();
+        return reply;
+      },
+      (error) => {
+        if (!alive()) return never;
+        this.#leave();
+        throw error;
+      },
     );
   }
 
@@ -156,7 +195,9 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
         this.#world.tell(this.name, "its alarm is lost");
         return;
       }
+      this.#firing = true;
       this.serve((actor) => actor.apply(this.#tick)).catch(() => this.#arm(this.#world.now + ALARM_RETRY_MS));
+      this.#firing = false;
     });
   }
 }

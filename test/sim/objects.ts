@@ -26,8 +26,10 @@ import { answerWorker } from "../../src/core/pool/workers.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../../src/core/worker/machine.ts";
 import { answerOrder } from "../../src/core/worker/placements.ts";
 import {
+  isLivePlacement,
   loadedWorker,
   type PlacementRow,
+  TRACKED_OF_PLACEMENTS,
   type WorkerRecord,
   type WorkerState,
 } from "../../src/core/worker/state.ts";
@@ -104,7 +106,7 @@ export class Objects {
       { type: "tick" },
       {
         machine: this.#machines.allocation,
-        load: (disk) => loadedAllocation(disk.value),
+        load: (disk, settled) => loadedAllocation(disk.value, settled),
         save: (disk, { record }) => {
           disk.value = record;
         },
@@ -139,8 +141,7 @@ export class Objects {
         load: (disk) =>
           loadedWorker(
             disk.value,
-            node.rows<PlacementRow>("placements", () => true),
-            world.now,
+            node.rows<PlacementRow>("placements", isLivePlacement, TRACKED_OF_PLACEMENTS),
           ),
         save: (disk, state) => {
           state.placements.flush();
@@ -180,7 +181,7 @@ export class Objects {
         const said = sent.attempts.map(({ id, state }) => `${id} ${state}`).join(", ");
         const answer = await call(sent.run, `observed ${said}`, () =>
           this.allocation(sent.run).serve((actor) =>
-            answerObserved(actor.apply({ type: "observed", observed: sent }), sent.epoch, world.now),
+            answerObserved(actor.apply({ type: "observed", observed: sent }), sent, world.now),
           ),
         );
         return { type: "observed_answered", sent, answer };
@@ -233,13 +234,13 @@ export class Objects {
         const answer = await world.call("pool", to, `place ${place.epoch} on ${place.worker}`, () =>
           this.allocation(to).serve((actor) => viewOf(actor.apply({ type: "place", place }))),
         );
-        return { type: "place_answered", key: message.key, answer };
+        return { type: "place_answered", key: message.key, poked: false, answer };
       }
       case "poke_run": {
         const answer = await world.call("pool", to, "poke", () =>
           this.allocation(to).serve((actor) => viewOf(actor.apply({ type: "poke" }))),
         );
-        return { type: "place_answered", key: message.key, answer };
+        return { type: "place_answered", key: message.key, poked: true, answer };
       }
       case "list":
         return {
@@ -251,7 +252,7 @@ export class Objects {
         const answer = await world.call("pool", to, message.kind, () =>
           this.worker(to).serve((actor) => workerViewOf(actor.apply(event), world.now)),
         );
-        return { type: "worker_answered", worker: to, answer };
+        return { type: "worker_answered", worker: to, poked: message.kind === "poke_worker", answer };
       }
     }
   }

@@ -49,10 +49,7 @@ class Simulation {
   readonly #audit: Audit;
   readonly #objects: Objects;
   readonly #cloud: Cloud;
-  readonly #timer: Timer = (ms, happen) => {
-    this.#world.time.after(ms, happen);
-    return () => undefined;
-  };
+  readonly #timer: Timer = (ms, happen) => this.#world.time.after(ms, happen);
 
   constructor(options: Options) {
     this.#options = options;
@@ -109,6 +106,7 @@ class Simulation {
     void this.#retrying(() =>
       this.#objects.pool.serve((actor) => void actor.apply({ type: "configure", configure })),
     );
+    this.#audit.submitted = this.#options.runs;
     for (const job of jobs(this.#options.runs, chance)) {
       time.after(job.submitAtMs, () => void this.#submit(job));
       if (job.abortAtMs !== null) time.after(job.abortAtMs, () => void this.#abort(job));

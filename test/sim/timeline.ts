@@ -1,23 +1,35 @@
+interface Planned {
+  at: number;
+  order: number;
+  happen: () => void;
+  canceled: boolean;
+}
+
 /** What happens, in the order of virtual time; at one instant, in the order in which it was planned. */
 export class Timeline {
   now = 1_000_000;
   #planned = 0;
-  readonly #heap: { at: number; order: number; happen: () => void }[] = [];
+  readonly #heap: Planned[] = [];
 
-  after(delayMs: number, happen: () => void): void {
-    this.at(this.now + Math.max(0, delayMs), happen);
+  after(delayMs: number, happen: () => void): () => void {
+    return this.at(this.now + Math.max(0, delayMs), happen);
   }
 
-  at(instant: number, happen: () => void): void {
+  /** Plans something. What it returns takes that back: then it is no step either. */
+  at(instant: number, happen: () => void): () => void {
     const heap = this.#heap;
     this.#planned += 1;
-    heap.push({ at: Math.max(instant, this.now), order: this.#planned, happen });
+    const planned = { at: Math.max(instant, this.now), order: this.#planned, happen, canceled: false };
+    heap.push(planned);
     for (let child = heap.length - 1; child > 0; ) {
       const parent = (child - 1) >> 1;
       if (!this.#before(child, parent)) break;
       this.#swap(child, parent);
       child = parent;
     }
+    return () => {
+      planned.canceled = true;
+    };
   }
 
   /** Resolves after so many virtual milliseconds. */
@@ -27,17 +39,24 @@ export class Timeline {
 
   /** Lets the next thing happen. False if nothing is left. */
   step(): boolean {
+    for (let next = this.#take(); next !== undefined; next = this.#take()) {
+      if (next.canceled) continue;
+      this.now = next.at;
+      next.happen();
+      return true;
+    }
+    return false;
+  }
+
+  #take(): Planned | undefined {
     const heap = this.#heap;
     const [first] = heap;
     const last = heap.pop();
-    if (first === undefined || last === undefined) return false;
-    if (heap.length > 0) {
+    if (first !== undefined && last !== undefined && heap.length > 0) {
       heap[0] = last;
       this.#sink();
     }
-    this.now = first.at;
-    first.happen();
-    return true;
+    return first;
   }
 
   #sink(): void {

@@ -78,7 +78,7 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
     case "tick":
       return state;
     case "poke":
-      return { ...state, memo: { ...state.memo, workerHas: "" } };
+      return { ...state, memo: { ...state.memo, poolHas: 0, workerHas: "" } };
     case "abort":
       return {
         ...state,
@@ -91,6 +91,8 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
         }),
       };
     case "place":
+      // An earlier submission under this id was refused, and yet the pool has it: that is not this run.
+      if (event.place.submittedAt !== record.submittedAt) return state;
       return placed(confirmed(state, event.place.version), event.place.worker, event.place.epoch, now);
     case "observed":
       return foldObserved(state, event.observed, now);
@@ -223,8 +225,6 @@ function settle(state: AllocationState, now: Instant): AllocationState {
   if (outcome === null) return { ...state, record: next };
   const complete = logsComplete(next, attempt.id);
   if (!complete && now < outcome.at + LAST_BYTE_MS) return { ...state, record: next };
-  if (!complete)
-    next = addEvent(next, "Log Truncated", now, "the last bytes of the logs did not arrive in time");
   return { ...state, record: finish(closePlacement(next, placement, "gone", now), outcome, now) };
 }
 

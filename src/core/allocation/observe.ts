@@ -1,5 +1,6 @@
 import type { AttemptReport } from "../../schema/host.ts";
 import { parseAttemptId } from "../attempt-id.ts";
+import { MAX_TASK_ATTEMPTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed } from "../messages.ts";
 import { addEvent } from "./events.ts";
@@ -42,7 +43,8 @@ export function foldObserved(state: AllocationState, message: Observed, now: Ins
   const spill = [...state.spill];
   for (const report of message.attempts) {
     const parts = parseAttemptId(report.id);
-    if (parts === undefined || parts.epoch !== placement.epoch) continue;
+    const ordered = parts !== undefined && parts.epoch === placement.epoch && parts.n === 1;
+    if (!ordered) continue;
     const taken = takeLogs(foldAttempt(next, parts.task, report, now), report);
     next = taken.record;
     spill.push(...taken.rows);
@@ -61,17 +63,19 @@ function foldAttempt(
   const before = task.attempts.find((one) => one.id === report.id);
   if (before !== undefined && PROGRESS[report.state] <= PROGRESS[before.state]) return record;
   const attempt = advance(before, report, now);
-  const attempts = [...task.attempts.filter((one) => one.id !== report.id), attempt];
+  const others = task.attempts.filter((one) => one.id !== report.id);
+  const attempts = [...others, attempt].slice(-MAX_TASK_ATTEMPTS);
   const tasks = record.tasks.map((one): TaskRecord => (one === task ? { ...task, attempts } : one));
   return attemptEvents({ ...record, tasks }, name, before, attempt, now);
 }
 
 /**
  * Times are durations on the host's own clock: a host's idea of the date is never trusted
- * (`host-protocol.md`).
+ * (`host-protocol.md`), and an absurd age must not become an instant that no date can say.
  */
 function advance(before: AttemptRecord | undefined, report: AttemptReport, now: Instant): AttemptRecord {
-  const ago = (ms: number | undefined): Instant | null => (ms === undefined ? null : Math.round(now - ms));
+  const ago = (ms: number | undefined): Instant | null =>
+    ms === undefined ? null : Math.max(0, Math.round(now - ms));
   const over = report.state === "exited" || report.state === "gone";
   return {
     id: report.id,

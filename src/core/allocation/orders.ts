@@ -2,7 +2,7 @@ import type { AttemptOrder } from "../../schema/host.ts";
 import type { TaskSpec } from "../../schema/run.ts";
 import { durationMs } from "../duration.ts";
 import type { Instant } from "../machine.ts";
-import type { ObservedAnswer, Order } from "../messages.ts";
+import type { Observed, ObservedAnswer, Order } from "../messages.ts";
 import { resourcesOf, tasksOf } from "../spec.ts";
 import { storedOffsets } from "./logs.ts";
 import { type AllocationRecord, type AllocationState, openPlacement, type Wish } from "./state.ts";
@@ -47,10 +47,11 @@ export function orderOf(state: AllocationState, now: Instant): Order | null {
 }
 
 /** The answer to `observed`: the order as it is now, and what is stored of the logs. */
-export function answerObserved(state: AllocationState, epoch: number, now: Instant): ObservedAnswer {
+export function answerObserved(state: AllocationState, observed: Observed, now: Instant): ObservedAnswer {
   const { record } = state;
   if (record === null) return { kind: "no_such" };
-  const attempts = wantedAttempts(state, epoch, now);
+  const here = openPlacement(state)?.worker === observed.worker;
+  const attempts = here ? wantedAttempts(state, observed.epoch, now) : [];
   const logs = Object.fromEntries(attempts.map(({ id }) => [id, storedOffsets(record, id)]));
   return { kind: "order", revision: record.revision, attempts, logs };
 }

@@ -117,9 +117,19 @@ export const EMPTY_MEMO: AllocationMemo = {
   refusal: null,
 };
 
-/** The state of an allocation as it is loaded: nothing is remembered of what others have confirmed. */
-export function loadedAllocation(record: AllocationRecord | null): AllocationState {
-  return { record, memo: EMPTY_MEMO, spill: [] };
+/**
+ * The state of an allocation as it is loaded. As long as it owes something, an alarm is armed: `settled` says that
+ * none was, and then others have confirmed all that is stored. Otherwise nothing is known of that.
+ */
+export function loadedAllocation(record: AllocationRecord | null, settled: boolean): AllocationState {
+  if (record === null || !settled) return { record, memo: EMPTY_MEMO, spill: [] };
+  const open =
+    record.placements.at(-1)?.to === null ? `${record.placements.at(-1)?.epoch}.${record.revision}` : "";
+  return {
+    record,
+    memo: { ...EMPTY_MEMO, accepted: true, poolHas: record.version, workerHas: open },
+    spill: [],
+  };
 }
 
 /** The open placement, stored or only told. */

@@ -1,5 +1,6 @@
 import type { Why } from "../../schema/run.ts";
 import { durationMs } from "../duration.ts";
+import { LAST_BYTE_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import { deadlineOf } from "./orders.ts";
 import { type AllocationRecord, type AllocationState, openPlacement } from "./state.ts";
@@ -33,18 +34,24 @@ export function whyOf(
   }
   if (record.wish !== null) {
     const { killSignal, killTimeout } = record.spec;
-    const stop = `its command gets ${killSignal}, and is killed after ${killTimeout}`;
-    const text = `it is being stopped (${record.wish.reason}); ${stop}`;
+    const begun = openPlacement(state) !== null;
+    const stop = begun ? `; its command gets ${killSignal}, and is killed after ${killTimeout}` : "";
+    const text = `it is being stopped (${record.wish.reason})${stop}`;
     return {
       state: stateOf(record),
       reason: { code: "stopping", text },
-      next: { action: "wait for the host to confirm", at: null },
+      next: { action: `wait for the ${begun ? "host" : "pool"} to confirm`, at: null },
       chain,
     };
   }
   if (openPlacement(state) === null) {
     const reason = other?.reason ?? { code: "waiting", text: "it waits for its pool" };
     return { state: stateOf(record), reason, next: other?.next ?? queueEnd(record), chain };
+  }
+  if (record.outcome !== null) {
+    const reason = { code: "last_bytes", text: "it has ended; the last bytes of its logs are on the way" };
+    const next = { action: "end without them", at: iso(record.outcome.at + LAST_BYTE_MS) };
+    return { state: stateOf(record), reason, next, chain };
   }
   const started = stateOf(record) === "running";
   const code = started ? "running" : "starting";

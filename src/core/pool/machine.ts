@@ -22,8 +22,8 @@ export type PoolEvent =
   | { type: "configure"; configure: Configure }
   | { type: "run"; upsert: RunUpsert }
   | { type: "worker"; upsert: WorkerUpsert }
-  | { type: "place_answered"; key: string; answer: PlaceAnswer }
-  | { type: "worker_answered"; worker: string; answer: WorkerAnswer }
+  | { type: "place_answered"; key: string; poked: boolean; answer: PlaceAnswer }
+  | { type: "worker_answered"; worker: string; poked: boolean; answer: WorkerAnswer }
   | { type: "listed"; answer: ListAnswer };
 
 export type PoolMessage = Envelope &
@@ -57,11 +57,24 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   wakeAt(state) {
     if (state.record === null) return undefined;
     const configured: Configured = { ...state, record: state.record };
-    const { hold } = state.record;
-    const waiting = hold !== null && queueOf(configured).length > 0 ? hold.until : undefined;
-    return earliest(sweepAt(configured), waiting);
+    return earliest(sweepAt(configured), holdEndsAt(configured), pauseEndsAt(configured));
   },
 };
+
+/** When machines may be asked for again, if any are wanted, and if that is still to come. */
+function holdEndsAt(state: Configured): Instant | undefined {
+  const { hold, config } = state.record;
+  if (hold === null || hold.until <= state.memo.decidedAt) return undefined;
+  const missing = [...state.workers.live()].length < config.minInstances;
+  return missing || queueOf(state).length > 0 ? hold.until : undefined;
+}
+
+/** When a worker that had refused a run gets the next one, if any waits. */
+function pauseEndsAt(state: Configured): Instant | undefined {
+  if (queueOf(state).length === 0) return undefined;
+  const ends = [...state.workers.live()].map((row) => row.pausedUntil);
+  return earliest(...ends.filter((at) => at > state.memo.decidedAt));
+}
 
 function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
   if (event.type === "configure") return foldConfigure(state, event.configure);
@@ -75,8 +88,10 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
     case "worker":
       return foldWorker(configured, event.upsert, now);
     case "place_answered":
+      if (event.poked) state.memo.pokedAt.set(event.key, now);
       return foldPlaceAnswer(state, event.key, event.answer, now);
     case "worker_answered":
+      if (event.poked) state.memo.pokedAt.set(event.worker, now);
       return foldWorkerAnswer(configured, event.worker, event.answer, now);
     case "listed":
       return foldListing(configured, event.answer, now);
@@ -104,14 +119,31 @@ function foldConfigure(state: PoolState, configure: Configure): PoolState {
  * message.
  */
 function decide(state: Configured, event: PoolEvent, now: Instant): PoolState {
+  if (nothingNew(state, now)) return state;
   const { places, creates } = plan(state, now);
-  let next = state;
+  let next: Configured = state;
   for (const { run, worker } of places) openEpoch(next, run, worker, now);
   for (const type of creates) next = askForWorker(next, type, now);
+  next = { ...next, memo: { ...next.memo, decidedAt: now, decidedFrom: basisOf(next) } };
   if (event.type !== "run") return next;
   const row = next.runs.get(runKey(event.upsert.submittedAt, event.upsert.run));
   if (row !== undefined) tell(next, row);
   return next;
+}
+
+/** Whether the plan would be the same as before: no row and no setting has changed, and no hold-off has ended. */
+function nothingNew(state: Configured, now: Instant): boolean {
+  if (state.memo.decidedFrom !== basisOf(state)) return false;
+  const { decidedAt } = state.memo;
+  const ended = (at: Instant) => at > decidedAt && at <= now;
+  if (state.record.hold !== null && ended(state.record.hold.until)) return false;
+  for (const row of state.workers.live()) if (ended(row.stopUntil) || ended(row.pausedUntil)) return false;
+  return true;
+}
+
+/** What a plan is made from. */
+function basisOf({ record, runs, workers }: Configured): string {
+  return `${record.revision} ${runs.version} ${workers.version} ${record.hold?.until ?? 0}`;
 }
 
 function runMessages(state: Configured, now: Instant): PoolMessage[] {
@@ -119,7 +151,8 @@ function runMessages(state: Configured, now: Instant): PoolMessage[] {
   for (const row of state.runs.live()) {
     const key = runKey(row.submittedAt, row.run);
     if (isOpen(row) && row.worker !== null && !isTold(state, row)) {
-      const body: Place = { run: row.run, worker: row.worker, epoch: row.opened, version: row.version };
+      const { run, worker, opened: epoch, version, submittedAt } = row;
+      const body: Place = { run, worker, epoch, version, submittedAt };
       owed.push({ to: row.run, kind: "place", repeatedBy: "self", key, body });
     } else if (isOverdue(state, key, row.heardAt, now)) {
       owed.push({ to: row.run, kind: "poke_run", repeatedBy: "peer", key });
@@ -149,9 +182,12 @@ function workerMessages(state: Configured, now: Instant): PoolMessage[] {
  * §3).
  */
 function isOverdue(state: Configured, key: string, heardAt: Instant, now: Instant): boolean {
-  const latest = Math.max(heardAt, state.memo.pokedAt[key] ?? 0);
+  const latest = Math.max(heardAt, state.memo.pokedAt.get(key) ?? 0);
   return now >= latest + durationMs(state.record.config.timeouts.lease);
 }
+
+/** How often the provider is asked what exists while nothing should (`architecture.md` §3). */
+const SWEEP_EMPTY_MS = 3_600_000;
 
 /** When the provider is to be asked next what exists. Sooner while a machine is to disappear. */
 function sweepAt(state: Configured): Instant | undefined {
@@ -167,7 +203,8 @@ function sweepAt(state: Configured): Instant | undefined {
 }
 
 function sweepDue(state: Configured, now: Instant): PoolMessage[] {
-  const at = sweepAt(state);
-  if (at === undefined || now < at) return [];
+  // While nothing lives no alarm is armed for it: the cron trigger's poke, or whoever else comes, brings it about.
+  const nothing = (state.memo.sweptAt ?? now) + SWEEP_EMPTY_MS;
+  if (now < (sweepAt(state) ?? nothing)) return [];
   return [{ to: "provider", kind: "list", repeatedBy: "peer", tag: `${POOL_TAG}:${state.record.name}` }];
 }

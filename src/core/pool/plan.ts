@@ -83,24 +83,31 @@ function machinesOf(state: Configured, now: Instant): Machine[] {
   for (const row of state.workers.live()) {
     if (!mayTakeRuns(row, now)) continue;
     const on = used.get(row.worker) ?? [];
-    machines.push({ ...emptyMachine(state, row.type, on), worker: row.worker, ready: row.phase === "ready" });
+    machines.push({
+      ...machineOf(row.type, row.settings.maxRuns, on),
+      worker: row.worker,
+      ready: row.phase === "ready" && now >= row.pausedUntil,
+    });
   }
   return machines;
 }
 
+/** A worker that has refused this often in a row is not counted on any more: another machine is asked for. */
+const COUNTED_ON_REFUSALS = 2;
+
 function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
   const phase = row.phase === "ready" || row.phase === "booting" || row.phase === "asked";
-  return phase && row.idleBehavior === "run" && now >= row.stopUntil;
+  const paused = now < row.pausedUntil && row.refusals > COUNTED_ON_REFUSALS;
+  return phase && row.idleBehavior === "run" && now >= row.stopUntil && !paused;
 }
 
-function emptyMachine(state: Configured, type: InstanceType, on: Resources[]): Machine {
-  const { maxRunsPerInstance } = state.record.config;
-  const slots = maxRunsPerInstance === 0 ? Number.POSITIVE_INFINITY : maxRunsPerInstance - on.length;
+function machineOf(type: InstanceType, maxRuns: number, on: Resources[]): Machine {
+  const slots = maxRuns === 0 ? Number.POSITIVE_INFINITY : maxRuns - on.length;
   return { worker: null, ready: false, left: remaining(resourcesOfType(type), on), slots };
 }
 
 /**
- * Ready before booting before merely asked for; among those, the one with the least left: packing empties the
+ * Ready ones before others; among those, the one with the least left: packing empties the
  * others.
  */
 function fullestFitting(machines: Machine[], need: Resources): Machine | undefined {
@@ -153,7 +160,7 @@ function askForMachine(
     result.waits.set(run.run, { code: blocked });
     return;
   }
-  const machine = emptyMachine(state, type.type, []);
+  const machine = machineOf(type.type, state.record.config.maxRunsPerInstance, []);
   occupy(machine, run.resources);
   machines.push(machine);
   budget.instances -= 1;

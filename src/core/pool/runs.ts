@@ -52,10 +52,26 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
   if (upsert.epoch === row.opened) tell(state, row);
   if (upsert.version > row.version) {
     const ended = Math.max(row.ended, upsert.ended);
-    state.runs.set(key, { ...row, ...upsert, ended, heardAt: now }, now);
+    // An epoch that we do not know to have opened, and that has ended, is continued above (rule R1).
+    const opened = Math.max(row.opened, ended);
+    state.runs.set(key, { ...row, ...upsert, ended, opened, heardAt: now }, now);
     if (ended >= row.opened) state.memo.told.delete(row.run);
+    if (isOpen(row) && ended >= row.opened && upsert.wants === "place") pauseWorker(state, row.worker, now);
   }
   return state;
+}
+
+/** A worker that did not begin what was placed on it: first, and longest time without another placement. */
+const PAUSE_FIRST_MS = 1_000;
+const PAUSE_LONGEST_MS = 60_000;
+
+/** The worker did not begin the run: it gets nothing more until it is heard of, or for a while. */
+function pauseWorker(state: PoolState, worker: string | null, now: Instant): void {
+  const row = worker === null ? undefined : state.workers.get(worker);
+  if (row === undefined || row.phase === "gone") return;
+  const refusals = row.refusals + 1;
+  const pausedUntil = now + Math.min(PAUSE_LONGEST_MS, PAUSE_FIRST_MS * 2 ** (refusals - 1));
+  state.workers.set(row.worker, { ...row, refusals, pausedUntil }, now);
 }
 
 /** The pool's present view of a run (rule R6); a refusal, if it has no row of it. */
@@ -90,10 +106,10 @@ export function isTold(state: PoolState, row: RunRow): boolean {
 export function foldPlaceAnswer(state: PoolState, key: string, answer: PlaceAnswer, now: Instant): PoolState {
   const row = state.runs.get(key);
   if (row === undefined) return state;
-  const next = { ...state, memo: { ...state.memo, pokedAt: { ...state.memo.pokedAt, [key]: now } } };
-  if (answer.kind === "run") return foldRun(next, answer.run, now);
-  if (isTerminal(row.state)) return next;
-  // Its owner has no state: the run is over, whatever it was, and uses nothing any more.
+  const same = answer.kind === "run" && runKey(answer.run.submittedAt, answer.run.run) === key;
+  if (answer.kind === "run" && same) return foldRun(state, answer.run, now);
+  if (isTerminal(row.state)) return state;
+  // Its owner has no state, or is another submission under the same id: the run is over, whatever it was, and uses nothing any more.
   const over = {
     ...row,
     state: "unknown" as const,
@@ -102,5 +118,5 @@ export function foldPlaceAnswer(state: PoolState, key: string, answer: PlaceAnsw
     heardAt: now,
   };
   state.runs.set(key, over, now);
-  return next;
+  return state;
 }

@@ -26,6 +26,13 @@ export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   notAfter: Instant;
   /** Until when the pool has agreed that it stops: nothing is placed on it. */
   stopUntil: Instant;
+  /** Since which listing its instance has been missing in all of them. */
+  missingSince: Instant | null;
+  /** Placements in a row that it has not begun, and until when it gets no further one for that. */
+  refusals: number;
+  pausedUntil: Instant;
+  /** As they were when it was asked for: the worker decides by these. */
+  settings: WorkerSettings;
   heardAt: Instant;
 }
 
@@ -48,12 +55,13 @@ export interface PoolMemo {
   sweepError: string | null;
   /** What listings say that workers must still hear. */
   sightings: Record<string, Sighting>;
-  /** By worker: since which listing its instance has been missing in all of them. */
-  missingSince: Record<string, Instant>;
-  /** When the owner of a row was last asked how it is, by the row's key. */
-  pokedAt: Record<string, Instant>;
+  /** When the owner of a row was last asked how it is, by the row's key. Kept in place. */
+  pokedAt: Map<string, Instant>;
   /** Why the latest configuration was refused. */
   refusedRevision: number;
+  /** When we last decided, and from what: what was to happen by then has. */
+  decidedAt: Instant;
+  decidedFrom: string;
 }
 
 export interface PoolState {
@@ -77,9 +85,10 @@ export function loadedPool(
     sweptAt: null,
     sweepError: null,
     sightings: {},
-    missingSince: {},
-    pokedAt: {},
+    pokedAt: new Map(),
     refusedRevision: 0,
+    decidedAt: 0,
+    decidedFrom: "",
   };
   return { record, runs, workers, memo };
 }

@@ -80,6 +80,7 @@ export function poolView(state: Configured, now: Instant): PoolView {
     runs: counts,
     workers,
     holdOffs: held ? [{ scope: "all", until: iso(hold.until), reason: hold.reason }] : [],
+    cloudError: state.memo.sweepError,
   };
 }
 
@@ -120,12 +121,25 @@ function waitText(state: Configured, code: WaitCode): string {
     case "no_workers":
       return "the pool has no machine for it and may create none (`maxInstances` is 0)";
     case "max_instances":
-      return `all machines are full, and there may be no more (\`maxInstances\` is ${config.maxInstances})`;
+      return `${phasesText(state)}, and there may be no more (\`maxInstances\` is ${config.maxInstances})`;
     case "hold_off":
       return `no machine is created for now, since the latest failed: ${hold?.reason ?? ""}`;
     case "no_type":
       return "no instance type of the pool can hold it any more";
   }
+}
+
+/** The pool's machines in words: that none has room can be because they are full, or because they are no good. */
+function phasesText(state: Configured): string {
+  const counts = new Map<string, number>();
+  const runs = runsByWorker(state);
+  for (const row of state.workers.live()) {
+    const { idleBehavior, phase, worker } = row;
+    const shown = idleBehavior === "run" ? shownState(phase, runs.get(worker)?.length ?? 0) : idleBehavior;
+    counts.set(shown, (counts.get(shown) ?? 0) + 1);
+  }
+  const parts = [...counts].map(([shown, count]) => `${count} ${shown}`);
+  return `no machine has room (${parts.join(", ")})`;
 }
 
 function workersInChain(state: Configured, worker: string | undefined): Why["chain"] {

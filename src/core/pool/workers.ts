@@ -50,6 +50,10 @@ export function askForWorker(state: Configured, instanceType: string, now: Insta
     askedAt: now,
     notAfter: now + CREATE_NOT_AFTER_MS,
     stopUntil: 0,
+    missingSince: null,
+    refusals: 0,
+    pausedUntil: 0,
+    settings: settingsOf(record.config),
     heardAt: now,
   };
   state.workers.set(worker, row, now);
@@ -59,8 +63,7 @@ export function askForWorker(state: Configured, instanceType: string, now: Insta
 /** What a worker is told to become. */
 export function intentOf(state: Configured, row: WorkerRow): CreateWorker {
   const { config, name } = state.record;
-  const { worker, instanceType, type, notAfter } = row;
-  const settings = settingsOf(config);
+  const { worker, instanceType, type, notAfter, settings } = row;
   return {
     worker,
     pool: name,
@@ -76,10 +79,11 @@ export function intentOf(state: Configured, row: WorkerRow): CreateWorker {
 /** Folds in what a worker says of itself. An older version than the pool has says nothing. */
 export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant): Configured {
   const row = state.workers.get(upsert.worker);
-  if (row === undefined || upsert.version < row.version || row.phase === "gone") return state;
+  if (row === undefined || upsert.version < row.version) return state;
   const { wantsStop, ...view } = upsert;
-  const stopUntil = wantsStop && mayStop(state, row) ? now + CONSENT_MS : 0;
-  const next = { ...row, ...view, stopUntil };
+  const stopUntil = wantsStop && mayStop(state, row, now) ? now + CONSENT_MS : 0;
+  // Whatever it says, it has been heard: it is trusted with runs again.
+  const next = { ...row, ...view, stopUntil, refusals: 0, pausedUntil: 0 };
   const keys = Object.keys(next) as (keyof WorkerRow)[]; // all of them are: it has just been made
   const changed = keys.some((key) => next[key] !== row[key]);
   if (changed) state.workers.set(row.worker, { ...next, heardAt: now }, now);
@@ -87,24 +91,26 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
 }
 
 /** The pool consents to a stop if nothing is placed there, and enough others remain. */
-function mayStop(state: Configured, row: WorkerRow): boolean {
+function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   for (const run of state.runs.live()) if (isOpen(run) && run.worker === row.worker) return false;
   let others = 0;
   for (const other of state.workers.live()) {
-    if (other.worker !== row.worker && (other.phase === "ready" || other.phase === "booting")) others += 1;
+    const up = other.phase === "ready" || other.phase === "booting";
+    const stays = up && other.idleBehavior === "run" && now >= other.stopUntil;
+    if (other.worker !== row.worker && stays) others += 1;
   }
   return others >= state.record.config.minInstances;
 }
 
 /**
  * Machines that end without ever having been ready hold the next ones off, so that a broken image costs
- * little.
+ * little. One that becomes ready ends that; one that has been ready for long proves nothing.
  */
 function holdAfter(record: PoolRecord, row: WorkerRow, upsert: WorkerUpsert, now: Instant): PoolRecord {
-  if (upsert.phase === "ready") return record.hold === null ? record : { ...record, hold: null };
+  if (upsert.booted) return row.booted || record.hold === null ? record : { ...record, hold: null };
   const ending = upsert.phase === "gone" || upsert.phase === "shutdown";
   const already = row.phase === "gone" || row.phase === "shutdown";
-  if (!ending || already || upsert.booted) return record;
+  if (!ending || already) return record;
   const failures = (record.hold?.failures ?? 0) + 1;
   const until = now + Math.min(HOLD_LONGEST_MS, HOLD_FIRST_MS * 2 ** (failures - 1));
   return { ...record, hold: { failures, until, reason: upsert.reason } };
@@ -129,10 +135,7 @@ export function foldWorkerAnswer(
 ): Configured {
   const row = state.workers.get(worker);
   const { [worker]: _heard, ...sightings } = state.memo.sightings;
-  const next = {
-    ...state,
-    memo: { ...state.memo, sightings, pokedAt: { ...state.memo.pokedAt, [worker]: now } },
-  };
+  const next = { ...state, memo: { ...state.memo, sightings } };
   if (answer.kind === "worker") return foldWorker(next, answer.worker, now);
   if (row === undefined || row.phase === "asked" || row.phase === "gone") return next;
   state.workers.set(worker, { ...row, phase: "gone", reason: "nothing is known of it", heardAt: now }, now);
@@ -147,20 +150,26 @@ export function foldListing(state: Configured, answer: ListAnswer, now: Instant)
     answer.items.map((instance) => [instance.tags[WORKER_TAG] ?? instance.name, instance]),
   );
   const sightings: Record<string, Sighting> = {};
-  const missingSince: Record<string, Instant> = {};
+  const { provider } = state.record.config;
+  const see = (worker: string, seen: Partial<Sighting>) => {
+    sightings[worker] = { worker, beganAt: answer.beganAt, provider, ...seen };
+  };
   for (const row of state.workers.live()) {
     if (row.phase === "asked") continue;
     const { worker } = row;
     const instance = byWorker.get(worker);
-    const known = instance !== undefined && instance.id === row.instance && instance.state !== "terminated";
-    if (known && row.phase !== "shutdown") continue;
-    if (instance !== undefined) {
-      sightings[worker] = { worker, beganAt: answer.beganAt, instance };
-      continue;
+    byWorker.delete(worker);
+    const missingSince = instance === undefined ? (row.missingSince ?? answer.beganAt) : null;
+    if (missingSince !== row.missingSince) state.workers.set(worker, { ...row, missingSince }, now);
+    if (instance === undefined) see(worker, { missingSince: missingSince ?? answer.beganAt });
+    else if (instance.id !== row.instance || instance.state === "terminated" || row.phase === "shutdown") {
+      see(worker, { instance });
     }
-    const since = state.memo.missingSince[worker] ?? answer.beganAt;
-    missingSince[worker] = since;
-    sightings[worker] = { worker, beganAt: answer.beganAt, missingSince: since };
   }
-  return { ...state, memo: { ...memo, sweepError: null, sightings, missingSince } };
+  for (const [worker, instance] of byWorker) {
+    // It was taken for gone, and lives: its worker takes it into the ledger again.
+    const known = state.workers.get(worker);
+    if (known?.phase === "gone" && instance.state !== "terminated") see(worker, { instance });
+  }
+  return { ...state, memo: { ...memo, sweepError: null, sightings } };
 }

@@ -31,8 +31,11 @@ export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instan
     lastSeq: 0,
     lastReportAt: null,
     leaseUntil: 0,
+    overdueSince: null,
+    destroyAskedAt: null,
     omittedAt: null,
     calledAt: null,
+    createNotBefore: null,
     killedBy: null,
     goneAt: late ? now : null,
     revision: 0,
@@ -40,6 +43,8 @@ export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instan
   };
   return {
     ...state,
+    // The intent is stored with this step, so no process before this one can have called for it.
+    memo: { ...state.memo, mayHaveCalled: false },
     record: note(record, "Asked", `a machine of type ${intent.instanceType} is wanted`, now),
   };
 }
@@ -49,7 +54,10 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   const { record } = state;
   if (answer.kind === "created") {
     const { id, address } = answer.instance;
-    const created = { ...record, instance: { id, address }, createdAt: now, calledAt: now };
+    const made = { ...record, instance: { id, address }, createdAt: now, calledAt: now };
+    // It may come when everything was over already: then what came to be is to be destroyed.
+    const late = record.phase === "gone" ? { phase: "shutdown" as const, goneAt: null } : {};
+    const created = { ...made, ...late };
     const reason = record.phase === "booting" ? "booting" : record.reason;
     return {
       ...state,
@@ -59,16 +67,26 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   const { failure } = answer;
   const text = `the provider did not make the machine (${failure.class}): ${failure.text}`;
   if (failure.class === "temporary" || failure.class === "rate_limit") {
-    // It may have been made all the same, or be made yet. The same token is tried again, until `notAfter`.
+    // It may have been made all the same, or be made yet. The same token is tried again, until `notAfter`,
+    // and not before the provider wants to be asked.
     const calledAt = failure.class === "temporary" ? now + CREATE_STRAGGLER_MS : now;
+    const createNotBefore = failure.retryAfterMs === undefined ? null : now + failure.retryAfterMs;
     return {
       ...state,
-      record: { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), reason: text },
+      record: {
+        ...record,
+        calledAt: Math.max(record.calledAt ?? 0, calledAt),
+        createNotBefore,
+        reason: text,
+      },
     };
   }
   // Even a plain refusal may follow a call that had no answer: only listings prove that nothing was made.
-  const called = { ...record, calledAt: Math.max(record.calledAt ?? 0, now) };
-  return shutDown({ ...state, record: note(called, "Create Failed", text, now) }, text, now);
+  const calledAt = Math.max(record.calledAt ?? 0, now);
+  const ended = shutDown({ ...state, record: note(record, "Create Failed", text, now) }, text, now);
+  // If all our calls have had their answers, and there is only one at a time, none is under way (rule R7).
+  if (ended.record === null || state.memo.mayHaveCalled) return ended;
+  return { ...ended, record: { ...ended.record, calledAt } };
 }
 
 /**
@@ -76,11 +94,10 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
  * asked again.
  */
 export function foldDestroyAnswer(state: Living, answer: DestroyAnswer, now: Instant): WorkerState {
-  const record = { ...state.record, calledAt: now };
-  const memo = { ...state.memo, destroyAskedAt: now };
-  if (answer.kind === "asked") return { ...state, record, memo };
+  const record = { ...state.record, calledAt: now, destroyAskedAt: now };
+  if (answer.kind === "asked") return { ...state, record };
   const text = `the provider did not take the destroy (${answer.failure.class}): ${answer.failure.text}`;
-  return { ...state, record: note(record, "Destroy Failed", text, now), memo };
+  return { ...state, record: note(record, "Destroy Failed", text, now) };
 }
 
 /**

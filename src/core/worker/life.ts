@@ -1,28 +1,50 @@
+import type { ProviderConfig } from "../../schema/pool.ts";
 import type { Instance } from "../../schema/provider.ts";
-import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS } from "../limits.ts";
+import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import type { Sighting } from "../messages.ts";
-import { forgetOld, isGivenUp, loseAll } from "./placements.ts";
-import { type Living, livePlacements, note, type WorkerState } from "./state.ts";
+import { isDrained } from "./behavior.ts";
+import { forgetOld, loseAll } from "./placements.ts";
+import { type Living, lastHeardAt, livePlacements, note, type WorkerState } from "./state.ts";
+
+/** When the host's lease ends, if that would lose something. */
+function leaseEnd(state: Living): Instant | undefined {
+  return livePlacements(state).length > 0 ? state.record.leaseUntil : undefined;
+}
+
+/** When a ready worker whose host says nothing any more is out of time (`arvados.md` T9 as decided). */
+function silentAt(state: Living): Instant | undefined {
+  const { record } = state;
+  if (record.phase !== "ready" || record.idleBehavior === "hold") return undefined;
+  return (lastHeardAt(state) ?? record.readyAt ?? 0) + record.intent.settings.probeMs;
+}
 
 /**
- * When it is certain that the host has killed everything (rule R4): its lease and a margin are over, and we
- * have been up long enough for a report of our own past to arrive.
+ * When it is certain that the host has killed everything (rule R4): its lease is over, and for as long as the
+ * margin we have known that, and were there to be told otherwise.
  */
-export function lostAt(state: Living): Instant {
-  return Math.max(state.record.leaseUntil, state.memo.loadedAt) + LEASE_MARGIN_MS;
+function lostAt(state: Living): Instant | undefined {
+  const end = leaseEnd(state);
+  const { overdueSince } = state.record;
+  return end === undefined || overdueSince === null
+    ? undefined
+    : Math.max(end, overdueSince) + LEASE_MARGIN_MS;
+}
+
+/** When a silent worker is given up: not before all is lost that may be on it, nor for our own absence. */
+function givenUpAt(state: Living): Instant | undefined {
+  const at = silentAt(state);
+  const { overdueSince } = state.record;
+  if (at === undefined || overdueSince === null) return undefined;
+  return Math.max(at, overdueSince + LEASE_MARGIN_MS, lostAt(state) ?? 0);
 }
 
 /** Since when the worker has been ready with nothing on it; undefined if it is neither. */
 export function idleSince(state: Living): Instant | undefined {
   const { record } = state;
   if (record.phase !== "ready" || record.readyAt === null) return undefined;
-  let since = record.readyAt;
-  for (const row of state.placements.live()) {
-    if (row.state === "live") return undefined;
-    since = Math.max(since, row.at);
-  }
-  return since;
+  if (livePlacements(state).length > 0) return undefined;
+  return Math.max(record.readyAt, state.placements.highest("at"));
 }
 
 /** When the worker proposes to the pool to stop; undefined while it has no cause to. */
@@ -39,42 +61,51 @@ function bootDeadline(state: Living): Instant | undefined {
   return waits ? (record.createdAt ?? record.askedAt) + record.intent.settings.bootMs : undefined;
 }
 
-/** When a ready worker whose host says nothing any more is given up (`arvados.md` T9 as decided). */
-function probeDeadline(state: Living): Instant | undefined {
-  const { record, memo } = state;
-  if (record.phase !== "ready" || record.idleBehavior === "hold") return undefined;
-  const silent =
-    Math.max(memo.lastReportAt ?? record.readyAt ?? 0, memo.loadedAt) + record.intent.settings.probeMs;
-  return livePlacements(state).length === 0 ? silent : Math.max(silent, lostAt(state));
-}
-
 /** When time alone changes something. */
 export function lifeWakesAt(state: Living): Instant | undefined {
   const { record } = state;
-  const live = livePlacements(state).length > 0;
-  const notAfter =
-    record.phase === "booting" && record.instance === null ? record.intent.notAfter : undefined;
-  const lost = live ? lostAt(state) : undefined;
-  return earliest(bootDeadline(state), probeDeadline(state), proposalAt(state), lost, notAfter);
+  const overdue = record.overdueSince === null ? earliest(leaseEnd(state), silentAt(state)) : undefined;
+  const create = createWakesAt(state);
+  return earliest(bootDeadline(state), proposalAt(state), overdue, lostAt(state), givenUpAt(state), create);
+}
+
+/** When the provider may be asked again to make the machine, and after that: when it may no longer be. */
+function createWakesAt(state: Living): Instant | undefined {
+  const { createNotBefore, intent } = state.record;
+  return isUnmade(state) ? Math.min(createNotBefore ?? Infinity, intent.notAfter) : undefined;
+}
+
+/** Whether its machine may still be created. */
+function isUnmade({ record }: Living): boolean {
+  return record.phase === "booting" && record.instance === null;
 }
 
 /** What time brings about: deadlines that have passed, and a drain that has nothing left to wait for. */
 export function foldTime(before: Living, now: Instant): WorkerState {
-  const state = forgetOld(before, now) as Living; // forgetOld keeps the record
+  const state = mayCreate(seeOverdue(forgetOld(before, now), now), now);
   const { record } = state;
-  if (now >= lostAt(state) && livePlacements(state).length > 0) loseAll(state, "all", now);
-  if (record.phase === "booting") {
-    if (record.instance === null && now >= record.intent.notAfter) {
-      return shutDown(state, "the provider did not answer in time whether it made the machine", now);
-    }
-    if (passed(bootDeadline(state), now)) return shutDown(state, "it did not become ready in time", now);
+  if (passed(lostAt(state), now)) loseAll(state, "all", now);
+  if (isUnmade(state) && now >= record.intent.notAfter) {
+    return shutDown(state, "the provider did not answer in time whether it made the machine", now);
   }
-  if (passed(probeDeadline(state), now))
+  if (passed(bootDeadline(state), now)) return shutDown(state, "it did not become ready in time", now);
+  if (passed(givenUpAt(state), now)) {
     return shutDown(state, "its host has not been heard of for too long", now);
-  const empty = livePlacements(state).every((row) => isGivenUp(state, row));
-  const drained =
-    record.idleBehavior === "drain" && empty && (record.phase === "booting" || record.phase === "ready");
-  return drained ? shutDown(state, record.reason, now) : state;
+  }
+  return isDrained(state) ? shutDown(state, record.reason, now) : state;
+}
+
+function seeOverdue(state: Living, now: Instant): Living {
+  const { record } = state;
+  if (record.overdueSince !== null || !passed(earliest(leaseEnd(state), silentAt(state)), now)) return state;
+  return { ...state, record: { ...record, overdueSince: now } };
+}
+
+/** The pause that the provider asked for is over: the create is due again. */
+function mayCreate(state: Living, now: Instant): Living {
+  const { record } = state;
+  if (record.createNotBefore === null || now < record.createNotBefore) return state;
+  return { ...state, record: { ...record, createNotBefore: null } };
 }
 
 function passed(deadline: Instant | undefined, now: Instant): boolean {
@@ -84,10 +115,11 @@ function passed(deadline: Instant | undefined, now: Instant): boolean {
 /** Begins the end: from this step on orders are refused and the machine is to be destroyed. */
 export function shutDown(state: Living, reason: string, now: Instant): WorkerState {
   if (state.record.phase === "shutdown" || state.record.phase === "gone") return state;
-  // A create call whose answer never came counts as ended now: nothing may be proved by an older listing.
-  const calledAt = state.record.calledAt ?? now;
-  const record = note({ ...state.record, phase: "shutdown", reason, calledAt }, "Shutdown", reason, now);
-  return { ...state, record, memo: { ...state.memo, destroyAskedAt: null } };
+  // A call that is under way, or never had an answer, may still make it: until then no listing proves anything.
+  const { calledAt: called, instance } = state.record;
+  const calledAt = instance === null ? Math.max(called ?? 0, now + CREATE_STRAGGLER_MS) : (called ?? now);
+  const ending = { ...state.record, phase: "shutdown" as const, reason, calledAt, destroyAskedAt: null };
+  return { ...state, record: note(ending, "Shutdown", reason, now) };
 }
 
 /** The machine is gone, by observation: what was on it is lost. */
@@ -106,20 +138,21 @@ export function goneNow(state: Living, reason: string, now: Instant): WorkerStat
  * began later than the consistency window after our latest call, and that far apart.
  */
 export function foldSighting(
-  state: Living,
+  before: Living,
   sighting: Sighting,
   consistencyMs: number,
   now: Instant,
 ): WorkerState {
+  const state = withProvider(before, sighting.provider);
   const { record } = state;
-  if (record.phase === "gone") return state;
   const { instance, beganAt, missingSince = beganAt } = sighting;
   if (instance?.state === "terminated") return goneNow(state, "the provider says that it is terminated", now);
   if (instance !== undefined) return foldListed(state, instance, beganAt, now);
+  if (record.phase === "gone") return state;
   const leased = record.leaseUntil > 0 && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
-  const tooSoon = beganAt < latestCallEnd(state) + consistencyMs;
-  const mayYetCreate = record.phase === "booting" && record.instance === null;
-  if (leased || tooSoon || mayYetCreate) return state;
+  const unlisted = record.leaseUntil === 0 && beganAt < (record.createdAt ?? 0) + UNLISTED_MS;
+  const tooSoon = record.calledAt === null || beganAt < record.calledAt + consistencyMs;
+  if (leased || tooSoon || unlisted || isUnmade(state)) return state;
   // A listing in between had it, or the pool cannot say that none did: this is the first one again.
   const first = record.omittedAt === null || missingSince > record.omittedAt ? beganAt : record.omittedAt;
   if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
@@ -127,23 +160,30 @@ export function foldSighting(
   return goneNow(state, "two listings omit it, and its host's lease is over", now);
 }
 
-/**
- * When the latest call that can have made or ended the machine is over: one of an earlier process may still
- * be under way.
- */
-function latestCallEnd({ record, memo }: Living): Instant {
-  if (record.instance !== null) return record.calledAt ?? memo.loadedAt;
-  return Math.max(record.calledAt ?? 0, memo.loadedAt + CREATE_STRAGGLER_MS);
+/** The provider's secret may have been changed since the worker was asked for: without it nothing is destroyed. */
+function withProvider(state: Living, provider: ProviderConfig): Living {
+  const { intent } = state.record;
+  if (JSON.stringify(intent.provider) === JSON.stringify(provider)) return state;
+  return { ...state, record: { ...state.record, intent: { ...intent, provider } } };
 }
 
-/** It exists. If it was to be destroyed long enough before the listing began, it is asked for again (T19). */
+/**
+ * It exists. If it was to be destroyed long enough before the listing began, that is asked for again (T19). If it
+ * was gone, it was not: it is in the ledger again, to be destroyed (invariant 3).
+ */
 function foldListed(state: Living, instance: Instance, beganAt: Instant, now: Instant): WorkerState {
-  const { record, memo } = state;
+  const { record } = state;
   const { id, address } = instance;
-  const asked = memo.destroyAskedAt;
-  const again = asked !== null && beganAt >= asked + record.intent.settings.shutdownMs;
-  const next = again ? { ...state, memo: { ...memo, destroyAskedAt: null } } : state;
-  if (record.instance?.id === id && record.instance.address === address) return next;
-  const createdAt = record.createdAt ?? now;
-  return { ...next, record: { ...record, instance: { id, address }, createdAt } };
+  const asked = record.destroyAskedAt;
+  const ignored = asked !== null && beganAt >= asked + record.intent.settings.shutdownMs;
+  const same = record.instance?.id === id && record.instance.address === address;
+  if (same && !ignored && record.phase !== "gone") return state;
+  const destroyAskedAt = ignored ? null : asked;
+  const next = { ...record, instance: { id, address }, destroyAskedAt, createdAt: record.createdAt ?? now };
+  if (record.phase !== "gone") return { ...state, record: next };
+  const back = { ...next, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null };
+  return {
+    ...state,
+    record: note(back, "Back", "a listing shows its machine, which was taken for gone", now),
+  };
 }

@@ -14,6 +14,7 @@ import type {
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../messages.ts";
+import { foldBehavior } from "./behavior.ts";
 import { foldCreate, foldCreateAnswer, foldDestroyAnswer, foldEnroll, foldJoin } from "./birth.ts";
 import { foldSighting, foldTime, lifeWakesAt, proposalAt, shutDown } from "./life.ts";
 import { foldOrder } from "./placements.ts";
@@ -83,11 +84,12 @@ export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> =
 };
 
 function cloudCallsDue(state: Living, now: Instant): WorkerMessage[] {
-  const { record, memo } = state;
+  const { record } = state;
   if (record.phase === "booting" && record.instance === null && now < record.intent.notAfter) {
+    if (record.createNotBefore !== null) return [];
     return [{ to: "provider", kind: "create", repeatedBy: "self", body: record.intent }];
   }
-  if (record.phase !== "shutdown" || record.instance === null || memo.destroyAskedAt !== null) return [];
+  if (record.phase !== "shutdown" || record.instance === null || record.destroyAskedAt !== null) return [];
   const body = { worker: record.intent.worker, instance: record.instance.id };
   return [{ to: "provider", kind: "destroy", repeatedBy: "self", body }];
 }
@@ -99,7 +101,7 @@ function talkDue(state: Living, now: Instant): WorkerMessage[] {
   const upsert = upsertOf(state, now);
   if (poolKnows(upsert) !== state.memo.poolHas)
     owed.push({ to: pool, kind: "upsert", repeatedBy: "peer", body: upsert });
-  for (const body of observationsDue(state)) {
+  for (const body of observationsDue(state, now)) {
     owed.push({ to: placementKey(body.run, body.epoch), kind: "observed", repeatedBy: "peer", body });
   }
   for (const row of state.placements.live()) {
@@ -151,16 +153,6 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
   }
 }
 
-function foldBehavior(state: Living, behavior: IdleBehavior, by: string, now: Instant): WorkerState {
-  const { record } = state;
-  if (record.idleBehavior === behavior) return state;
-  const reason = `set to ${behavior} by ${by}`;
-  return {
-    ...state,
-    record: note({ ...record, idleBehavior: behavior, reason }, "Idle Behavior", reason, now),
-  };
-}
-
 /** Destroys the machine now, runs or not: its owner asked by name (invariant 4, T18). */
 function foldKill(state: Living, reason: string, by: string, now: Instant): WorkerState {
   const { record } = state;
@@ -187,7 +179,11 @@ function foldPoolAnswer(
   const told: Living = { ...state, memo };
   if (!sent.wantsStop) return told;
   const { idleMs } = state.record.intent.settings;
-  if (!answer.consent) return { ...told, memo: { ...memo, proposeAt: now + Math.max(idleMs, ASK_AGAIN_MS) } };
+  if (!answer.consent) {
+    // A refused proposal is over: the next one is news, also if nothing else was said in between.
+    const poolHas = poolKnows({ ...sent, wantsStop: false });
+    return { ...told, memo: { ...memo, poolHas, proposeAt: now + Math.max(idleMs, ASK_AGAIN_MS) } };
+  }
   const stillIdle = livePlacements(told).length === 0 && (proposalAt(told) ?? now + 1) <= now;
   return stillIdle ? shutDown(told, "it was idle, and the pool does not need it", now) : told;
 }
@@ -201,7 +197,7 @@ function numbered(before: WorkerState, after: WorkerState): WorkerState {
   if (record === null || before.record === null || record === before.record) return after;
   const visible = (one: WorkerRecord) => {
     const { phase, idleBehavior, reason, readyAt } = one;
-    return [phase, idleBehavior, reason, readyAt, one.instance?.id];
+    return [phase, idleBehavior, reason, readyAt, one.instance?.id, one.instance?.address];
   };
   const old = visible(before.record);
   if (visible(record).every((value, i) => value === old[i])) return after;

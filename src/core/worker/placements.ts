@@ -16,28 +16,23 @@ import {
 
 /** At least this long without a report, and a host is silent: it is trusted with no further run. */
 const SILENT_AT_LEAST_MS: Millis = 30_000;
-/** Ended placements that are forgotten in one step. */
-const FORGET_AT_ONCE = 1_000;
+/** How often they are looked through for old ones. */
+const FORGET_EVERY_MS: Millis = 3_600_000;
 
-/** Whether the host has not been heard of for three probe intervals in which we ourselves were up. */
+/**
+ * Whether the host has not been heard of for three probe intervals. To a process that no host has reported to,
+ * it is silent: a run that is refused is placed again when the host has been heard, and costs less than one that
+ * waits for a dead machine.
+ */
 export function isSilent(state: Living, now: Instant): boolean {
-  const heardAt = Math.max(state.memo.lastReportAt ?? 0, state.memo.loadedAt);
-  return now - heardAt > Math.max(3 * state.record.intent.settings.probeIntervalMs, SILENT_AT_LEAST_MS);
+  const { lastReportAt } = state.memo;
+  const longestMs = Math.max(3 * state.record.intent.settings.probeIntervalMs, SILENT_AT_LEAST_MS);
+  return lastReportAt === null || now - lastReportAt > longestMs;
 }
 
 /** The host has tried five times to kill it and says that something of it lives (`nomad.md` §4.6). */
 export function isUnkillable({ kill }: AttemptReport): boolean {
   return kill !== undefined && kill.error !== null && !kill.treeGone;
-}
-
-/**
- * Whether a draining worker need not wait for this placement: nothing is left of it but what its host cannot
- * kill, and only the end of the machine ends that.
- */
-export function isGivenUp(state: Living, row: PlacementRow): boolean {
-  const attempts = state.memo.reported[placementKey(row.run, row.epoch)]?.attempts ?? [];
-  const over = ({ state: now }: AttemptReport) => now === "exited" || now === "gone";
-  return attempts.some(isUnkillable) && attempts.every((one) => over(one) || isUnkillable(one));
 }
 
 /** Folds in an order of an allocation. What it is answered is `answerOrder`, from the state after this. */
@@ -113,15 +108,14 @@ export function loseAll(state: Living, which: "held" | "all", now: Instant): voi
   }
 }
 
-/** Forgets ended placements after 24 h (rule R2), keeping the revision of the orders. */
-export function forgetOld(state: Living, now: Instant): WorkerState {
-  const old: PlacementRow[] = [];
-  for (const row of state.placements.live()) {
-    const over = row.end !== null && !row.end.owed && now - row.at >= REMEMBER_ENDED_MS;
-    if (over && old.length < FORGET_AT_ONCE) old.push(row);
-  }
-  if (old.length === 0) return state;
+/** Forgets ended placements after 24 h (rule R2), now and then, keeping the revision of the orders. */
+export function forgetOld(state: Living, now: Instant): Living {
+  const { forgotAt } = state.memo;
+  if (forgotAt !== null && now < forgotAt + FORGET_EVERY_MS) return state;
+  const memo = { ...state.memo, forgotAt: now };
+  if (forgotAt === null) return { ...state, memo };
   const revision = ordersRevision(state);
-  for (const row of old) state.placements.delete(placementKey(row.run, row.epoch));
-  return { ...state, record: { ...state.record, revision } };
+  state.placements.forget(now - REMEMBER_ENDED_MS);
+  const record = revision === state.record.revision ? state.record : { ...state.record, revision };
+  return { ...state, record, memo };
 }

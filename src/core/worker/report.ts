@@ -1,5 +1,6 @@
 import type { AttemptOrder, AttemptReport, Orders, Report } from "../../schema/host.ts";
 import { parseAttemptId } from "../attempt-id.ts";
+import { LAST_BYTE_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed, ObservedAnswer } from "../messages.ts";
 import { endPlacement, isUnkillable } from "./placements.ts";
@@ -34,6 +35,7 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
   record = foldBoot(record, report, now);
   if (report.ordersSeen > ordersRevision(state)) record = { ...record, revision: report.ordersSeen };
   record = foldTrouble(record, report, now);
+  if (record.overdueSince !== null) record = { ...record, overdueSince: null };
   if (record !== state.record) record = { ...record, lastSeq: report.seq, lastReportAt: now };
   const next: Living = { ...state, record, memo };
   const reported = reportedBy(next, report);
@@ -116,13 +118,19 @@ function reportedBy(state: Living, report: Report): Record<string, Reported> {
   return reported;
 }
 
-/** What allocations must be told: whatever their placements' hosts say that they have not answered yet. */
-export function observationsDue(state: Living): Observed[] {
+/**
+ * What allocations must be told: whatever their placements' hosts say that they have not answered yet. That
+ * everything is over is said again after a while: the allocation may have given up waiting for the last byte.
+ */
+export function observationsDue(state: Living, now: Instant): Observed[] {
   const owed: Observed[] = [];
   for (const [key, { run, epoch, attempts, said }] of Object.entries(state.memo.reported)) {
-    const ended = state.placements.get(key)?.state === "ended";
-    if (ended || state.memo.heard[key] === said) continue;
-    owed.push({ run, epoch, worker: state.record.intent.worker, attempts });
+    const row = state.placements.get(key);
+    const heard = state.memo.heard[key];
+    const over = attempts.every(({ state: how }) => how === "exited" || how === "gone");
+    const again = over && heard !== undefined && now >= heard.at + LAST_BYTE_MS;
+    if (row?.state === "ended" || (heard?.said === said && !again)) continue;
+    owed.push({ run, epoch, worker: state.record.intent.worker, held: row !== undefined, attempts });
   }
   return owed;
 }
@@ -136,7 +144,10 @@ export function foldObserved(
 ): WorkerState {
   const key = placementKey(sent.run, sent.epoch);
   const row = state.placements.get(key);
-  const memo = { ...state.memo, heard: { ...state.memo.heard, [key]: whatIsSaid(sent.attempts) } };
+  const memo = {
+    ...state.memo,
+    heard: { ...state.memo.heard, [key]: { said: whatIsSaid(sent.attempts), at: now } },
+  };
   if (row?.state === "ended") return { ...state, memo };
   if (answer.kind === "no_such" || answer.attempts.length === 0) {
     const stranger: PlacementRow = {

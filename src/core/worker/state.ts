@@ -42,12 +42,21 @@ export interface WorkerRecord {
   lastSeq: number;
   lastReportAt: Instant | null;
   leaseUntil: Instant;
+  /**
+   * When we first saw that its host's lease, or its time to report, was over. What follows from that follows
+   * some time later, so that a host is not charged with our own absence (rule R4). A report ends it.
+   */
+  overdueSince: Instant | null;
   /** When the latest complete listing that proves something began in which the instance was missing. */
   omittedAt: Instant | null;
   /**
    * When the latest create or destroy call ended: a listing begun too soon after it proves nothing (rule R5).
    */
   calledAt: Instant | null;
+  /** When the provider was last asked to destroy it, and has not been seen to ignore that. */
+  destroyAskedAt: Instant | null;
+  /** Until then the provider does not want to be asked again to make the machine; null: it may be asked. */
+  createNotBefore: Instant | null;
   /** By whom it was asked to be destroyed by name: only then with runs on it (invariant 4). */
   killedBy: string | null;
   goneAt: Instant | null;
@@ -66,20 +75,23 @@ export interface Reported {
 
 /** What a restart may forget. */
 export interface WorkerMemo {
-  loadedAt: Instant;
   lastSeq: number;
+  /** When the host last reported to this process. */
   lastReportAt: Instant | null;
   reported: Record<string, Reported>;
-  /** By placement: what of `reported` its allocation has answered. */
-  heard: Record<string, string>;
+  /** By placement: what of `reported` its allocation has answered, and when. */
+  heard: Record<string, { said: string; at: Instant }>;
   logs: Record<string, Partial<Record<StreamName, number>>>;
   /** Placements accepted since we were loaded, and not told to the host in any answer yet. */
   untold: ReadonlySet<string>;
   /** What the pool has confirmed to know of us. */
   poolHas: string;
+  /** When old placements were last forgotten. */
+  forgotAt: Instant | null;
   /** The pool did not consent to our stopping: ask again then. */
   proposeAt: Instant;
-  destroyAskedAt: Instant | null;
+  /** A create call of which nothing is known may have been made: a refusal is then no proof of anything. */
+  mayHaveCalled: boolean;
 }
 
 export interface WorkerState {
@@ -89,22 +101,18 @@ export interface WorkerState {
 }
 
 /** The state of a worker as it is loaded. */
-export function loadedWorker(
-  record: WorkerRecord | null,
-  placements: Rows<PlacementRow>,
-  now: Instant,
-): WorkerState {
+export function loadedWorker(record: WorkerRecord | null, placements: Rows<PlacementRow>): WorkerState {
   const memo: WorkerMemo = {
-    loadedAt: now,
     lastSeq: record?.lastSeq ?? 0,
-    lastReportAt: record?.lastReportAt ?? null,
+    lastReportAt: null,
     reported: {},
     heard: {},
     logs: {},
     untold: new Set(),
     poolHas: "",
+    forgotAt: null,
     proposeAt: 0,
-    destroyAskedAt: null,
+    mayHaveCalled: true,
   };
   return { record, placements, memo };
 }
@@ -124,15 +132,25 @@ export function livePlacements(state: WorkerState): PlacementRow[] {
 
 /** The revision of the orders: that of the placement that changed last. */
 export function ordersRevision(state: Living): number {
-  let revision = state.record.revision;
-  for (const row of state.placements.live()) revision = Math.max(revision, row.revision);
-  return revision;
+  return Math.max(state.record.revision, state.placements.highest("revision"));
 }
+
+/** Which placements are kept at hand: the others are only looked up, of which there may be very many. */
+export function isLivePlacement(row: PlacementRow): boolean {
+  return row.state === "live" || row.end?.owed === true;
+}
+
+/** The fields of placements of which the highest value matters. */
+export const TRACKED_OF_PLACEMENTS: ("revision" | "at")[] = ["revision", "at"];
 
 /** Changes the record, with an event that says so. */
 export function note(record: WorkerRecord, type: string, message: string, now: Instant): WorkerRecord {
   const event = { at: new Date(now).toISOString(), type, message: message.slice(0, MAX_TEXT_CHARS) };
-  return { ...record, events: [...record.events, event].slice(-MAX_WORKER_EVENTS) };
+  return {
+    ...record,
+    reason: record.reason.slice(0, MAX_TEXT_CHARS),
+    events: [...record.events, event].slice(-MAX_WORKER_EVENTS),
+  };
 }
 
 /**
@@ -148,4 +166,9 @@ export function whatIsSaid(attempts: Report["attempts"]): string {
       return `${id} ${state} ${kill?.error ?? ""} ${streams.join(" ")}`;
     })
     .join("\n");
+}
+
+/** When the host was last heard of, as far as that is stored or remembered. */
+export function lastHeardAt({ record, memo }: Living): Instant | null {
+  return memo.lastReportAt ?? record.lastReportAt;
 }

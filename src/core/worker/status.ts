@@ -1,14 +1,15 @@
 import type { WorkerState as ShownState, WorkerStatus } from "../../schema/pool.ts";
 import type { Why } from "../../schema/run.ts";
 import type { Instant } from "../machine.ts";
+import type { IdleBehavior } from "../messages.ts";
 import { resourcesOfType } from "../spec.ts";
 import { lifeWakesAt, proposalAt } from "./life.ts";
-import { type Living, livePlacements, ordersRevision } from "./state.ts";
+import { type Living, lastHeardAt, livePlacements, ordersRevision } from "./state.ts";
 import { upsertOf } from "./summary.ts";
 
 /** A worker, whole, as a reader sees it. */
 export function statusOf(state: Living, now: Instant): WorkerStatus {
-  const { record, memo } = state;
+  const { record } = state;
   const { intent } = record;
   const live = livePlacements(state);
   const view = upsertOf(state, now);
@@ -30,7 +31,7 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
     bootProbe: record.bootProbe,
     createdAt: orNull(record.createdAt),
     joinedAt: orNull(record.joinedAt),
-    lastReportAt: orNull(memo.lastReportAt),
+    lastReportAt: orNull(lastHeardAt(state)),
     leaseUntil: record.leaseUntil === 0 ? null : iso(record.leaseUntil),
     incarnation: record.incarnation,
     ordersRevision: ordersRevision(state),
@@ -60,22 +61,38 @@ export function whyOf(state: Living, now: Instant): Why {
   return { state: shown.state, reason, next: { action: nextAction(state, shown), at }, chain: [] };
 }
 
-function nextAction(state: Living, { state: shown, runs }: WorkerStatus): string {
+function nextAction(state: Living, { state: shown, runs, idleBehavior }: WorkerStatus): string {
+  const held = idleBehavior === "hold";
   switch (shown) {
     case "booting":
-      return "give it up, if its boot probe has not succeeded by then";
+      if (state.record.createNotBefore !== null) return "ask the provider again to make the machine";
+      return held
+        ? `become ready, or not: ${STAY}`
+        : "give it up, if its boot probe has not succeeded by then";
     case "running":
-      return `go on with ${runs.length} run${runs.length === 1 ? "" : "s"}, as long as its host reports`;
+      return nextWithRuns(idleBehavior, runs.length);
     case "idle":
-      return proposalAt(state) === undefined
-        ? "stay, until an operator says otherwise"
-        : "stop, if it is still idle then";
+      return proposalAt(state) === undefined ? STAY : "stop, if it is still idle then";
     case "unknown":
-      return "give it up, if its host stays silent until then";
+      return held ? STAY : "give it up, if its host stays silent until then";
     case "shutdown":
       return "ask the provider again to destroy it, until it is seen to be gone";
     case "gone":
       return "nothing: it is gone";
+  }
+}
+
+const STAY = "stay, until an operator says otherwise";
+
+function nextWithRuns(behavior: IdleBehavior, count: number): string {
+  const runs = `${count} run${count === 1 ? "" : "s"}`;
+  switch (behavior) {
+    case "run":
+      return `go on with ${runs}, as long as its host reports`;
+    case "hold":
+      return `go on with ${runs}, take no others, and ${STAY}`;
+    case "drain":
+      return `go on with ${runs}, take no others, and stop when the last has ended`;
   }
 }
 

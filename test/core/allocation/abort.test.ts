@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { answerObserved } from "../../../src/core/allocation/orders.ts";
 import { stateOf } from "../../../src/core/allocation/summary.ts";
 import {
   abort,
@@ -13,6 +12,7 @@ import {
   observed,
   orderAnswered,
   ordered,
+  orderNow,
   owed,
   placedOn,
   pool,
@@ -71,7 +71,7 @@ describe("an abort is stored at once, and ends the run when nothing of it can be
     const wished = runAt(started({ killSignal: "SIGINT", killTimeout: "20s" }), T0 + 1, abort());
     const stop = { id: FIRST, want: "stop", signal: "SIGINT", timeoutMs: 20_000, reason: "enough" };
     expect(owed(wished, T0 + 1).order).toMatchObject({ epoch: 1, revision: 2, attempts: [stop] });
-    expect(answerObserved(wished, 1, T0 + 1)).toMatchObject({ revision: 2, attempts: [stop] });
+    expect(orderNow(wished, 1, T0 + 1)).toMatchObject({ revision: 2, attempts: [stop] });
   });
 
   test.each([
@@ -118,5 +118,5 @@ test("a second abort changes nothing: the first reason stays", () => {
 test("a report of a process that runs does not undo an abort", () => {
   const state = runAt(ordered(), T0, abort(), observed([running]));
   expect(state.record).toMatchObject({ wish: { state: "aborted" }, ended: false });
-  expect(answerObserved(state, 1, T0)).toMatchObject({ attempts: [{ want: "stop" }] });
+  expect(orderNow(state, 1, T0)).toMatchObject({ attempts: [{ want: "stop" }] });
 });

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { decodeBase64, logsComplete, storedOffsets, takeLogs } from "../../../src/core/allocation/logs.ts";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { answerObserved } from "../../../src/core/allocation/orders.ts";
 import type { AllocationRecord, LogRow } from "../../../src/core/allocation/state.ts";
 import { LAST_BYTE_MS, MAX_INLINE_LOG_BYTES, MAX_LOG_BYTES } from "../../../src/core/limits.ts";
 import type { AttemptReport, LogPiece } from "../../../src/schema/host.ts";
@@ -14,6 +13,7 @@ import {
   FIRST,
   observed,
   ordered,
+  orderNow,
   runAt,
   running,
   type Submitted,
@@ -56,8 +56,8 @@ describe("log bytes continue what is stored, by offset, so that nothing is store
   });
 
   test("the answer says how far they are stored: what lies before the host may drop", () => {
-    expect(answerObserved(before, 1, T0)).toMatchObject({ logs: { [FIRST]: { stdout: 6, stderr: 0 } } });
-    expect(answerObserved(ordered(), 1, T0)).toMatchObject({ logs: { [FIRST]: {} } });
+    expect(orderNow(before, 1, T0)).toMatchObject({ logs: { [FIRST]: { stdout: 6, stderr: 0 } } });
+    expect(orderNow(ordered(), 1, T0)).toMatchObject({ logs: { [FIRST]: {} } });
   });
 
   test("they change no version: the pool would write a row for each", () => {
@@ -134,7 +134,7 @@ describe("a run ends when the last byte of its logs is stored, or LAST_BYTE_MS a
   test("while bytes are missing it goes on, its end stored, and is woken in time", () => {
     expect(waiting.record).toMatchObject({ ended: false, outcome: { exitCode: 3, at: T0 } });
     expect(allocationMachine.wakeAt(waiting)).toBe(T0 + LAST_BYTE_MS);
-    expect(answerObserved(waiting, 1, T0)).toMatchObject({ attempts: [{ id: FIRST }] });
+    expect(orderNow(waiting, 1, T0)).toMatchObject({ attempts: [{ id: FIRST }] });
   });
 
   test("the last byte ends it, as it was at the exit", () => {

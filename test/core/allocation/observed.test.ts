@@ -1,6 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { answerObserved } from "../../../src/core/allocation/orders.ts";
-import { MAX_TASK_ATTEMPTS } from "../../../src/core/limits.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import {
   at,
@@ -9,6 +7,7 @@ import {
   FIRST,
   observed,
   ordered,
+  orderNow,
   owed,
   place,
   queued,
@@ -100,7 +99,7 @@ describe("how the attempt ended decides how the run ends", () => {
 
 test("an end that was seen empties the order, and tells the pool that the place is free (R3)", () => {
   const state = runAt(started(), T0 + 1, observed([exited({ code: 2 })]));
-  expect(answerObserved(state, 1, T0 + 1)).toMatchObject({ kind: "order", attempts: [] });
+  expect(orderNow(state, 1, T0 + 1)).toMatchObject({ kind: "order", attempts: [] });
   expect(owed(state, T0 + 1)).toEqual({
     upsert: expect.objectContaining({ state: "complete", exitCode: 2, wants: "nothing", epoch: 0, ended: 1 }),
   });
@@ -150,14 +149,18 @@ describe("a report that is not of the open placement is not applied (invariant 2
     expect(record.tasks).toEqual(before.record.tasks);
   });
 
-  test.each([
+  test.each<[string, Submitted, number, string?]>([
     ["the epoch before", second, 1],
     ["an epoch to come", ordered(), 2],
+    ["an epoch that is open on another worker", started(), 1, "w2"],
     ["any epoch, while none is open", runAt(ordered(), T0, ended("refused", { held: false })), 2],
     ["the run's own, when it has ended", runAt(started(), T0, ended("lost")), 1],
-  ])("what it is answered is empty: stop it, and forget it. %s (R2)", (_what, state, epoch) => {
-    expect(answerObserved(state, epoch, T0)).toMatchObject({ kind: "order", attempts: [] });
-  });
+  ])(
+    "what it is answered is empty: stop it, and forget it. %s (R2)",
+    (_what, state, epoch, worker = "w1") => {
+      expect(orderNow(state, epoch, T0, worker)).toMatchObject({ kind: "order", attempts: [] });
+    },
+  );
 });
 
 describe("a report that contradicts a stored end is recorded, once, and never applied (invariant 1)", () => {
@@ -180,15 +183,11 @@ describe("a report that contradicts a stored end is recorded, once, and never ap
   });
 });
 
-test(`no host can make a task keep more than ${MAX_TASK_ATTEMPTS} attempts: MAX_TASK_ATTEMPTS`, () => {
-  const attempts = (many: number) =>
-    Array.from(
-      { length: many },
-      (_, i): AttemptReport => ({ id: `${RUN}/main/1.${i + 1}`, state: "running" }),
-    );
-  const kept = (many: number) => runAt(ordered(), T0, observed(attempts(many))).record.tasks[0]?.attempts;
-  expect(kept(MAX_TASK_ATTEMPTS)).toHaveLength(MAX_TASK_ATTEMPTS);
-  expect(kept(MAX_TASK_ATTEMPTS + 1)).toHaveLength(MAX_TASK_ATTEMPTS);
+test("an attempt that was never ordered is none of the run's, and neither are its logs", () => {
+  const log = { stdout: { from: 0, size: 3, data: "YWJj" } };
+  const ids = [`${RUN}/main/1.2`, `${RUN}/main/1.999`, `${RUN}/db/1.1`];
+  const { record } = runAt(ordered(), T0, observed(ids.map((id) => ({ ...exited(), id, log }))));
+  expect(record).toMatchObject({ ended: false, tasks: [{ attempts: [] }], logs: {} });
 });
 
 test("a report of an abandoned place that the run has not heard of is not lost: it takes the place up (R1)", () => {

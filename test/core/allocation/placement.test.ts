@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { allocationMachine } from "../../../src/core/allocation/machine.ts";
+import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { openPlacement } from "../../../src/core/allocation/state.ts";
 import { MAX_TASK_ATTEMPTS } from "../../../src/core/limits.ts";
 import {
@@ -26,6 +26,10 @@ import {
   T0,
 } from "../support/allocation.ts";
 
+const placeOfAnother: AllocationEvent = {
+  type: "place",
+  place: { run: RUN, worker: "w1", epoch: 1, version: 1, submittedAt: T0 - 1 },
+};
 const over = runAt(started(), T0, ended("lost"));
 const abortedInQueue = runAt(queued(), T0, abort(), pool(2, { kind: "none", version: 2 }));
 
@@ -63,6 +67,7 @@ describe("a place leads to an order of the first attempt (architecture.md §4)",
 describe("a place that means nothing changes nothing (R2: the pool opens no epoch unasked)", () => {
   test.each([
     ["an epoch that is too high", queued(), place("w1", 2)],
+    ["an earlier submission under this id", queued(), placeOfAnother],
     ["an epoch of none", queued(), place("w1", 0)],
     ["the same again", ordered(), place("w1", 1)],
     ["the same epoch on another worker", ordered(), place("w2", 1)],

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { answerObserved } from "../../../src/core/allocation/orders.ts";
 import { loadedAllocation } from "../../../src/core/allocation/state.ts";
 import type { PoolAnswer } from "../../../src/core/messages.ts";
 import {
@@ -10,6 +9,7 @@ import {
   nothing,
   observed,
   ordered,
+  orderNow,
   owed,
   place,
   placedOn,
@@ -41,7 +41,7 @@ describe("an allocation without state says nothing, and only a submission gives 
     expect(state.record).toBeNull();
     expect(allocationMachine.due(state, T0)).toEqual([]);
     expect(allocationMachine.wakeAt(state)).toBeUndefined();
-    expect(answerObserved(state, 1, T0)).toEqual({ kind: "no_such" });
+    expect(orderNow(state, 1, T0)).toEqual({ kind: "no_such" });
   });
 });
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { answerObserved } from "../../../src/core/allocation/orders.ts";
 import {
   at,
   ended,
@@ -8,6 +7,7 @@ import {
   exitedButUnlogged,
   observed,
   ordered,
+  orderNow,
   owed,
   place,
   placedOn,
@@ -28,9 +28,9 @@ describe("`timeout` counts from the first placement on (api.md, Submitting)", ()
 
   test("the run is woken at its end, and its host knows what is left of it", () => {
     expect(allocationMachine.wakeAt(placed)).toBe(T0 + MINUTE);
-    const order = answerObserved(placed, 1, T0 + 20_000);
+    const order = orderNow(placed, 1, T0 + 20_000);
     expect(order).toMatchObject({ attempts: [{ want: "run", timeoutMs: 40_000 }] });
-    expect(answerObserved(placed, 1, T0 + 2 * MINUTE)).toMatchObject({ attempts: [{ timeoutMs: 0 }] });
+    expect(orderNow(placed, 1, T0 + 2 * MINUTE)).toMatchObject({ attempts: [{ timeoutMs: 0 }] });
   });
 
   test("a run in the queue has all its time before it", () => {
@@ -67,7 +67,7 @@ describe("`timeout` counts from the first placement on (api.md, Submitting)", ()
     const late = runAt(waiting, T0 + MINUTE, tick);
     expect(late.record.wish?.state).toBe("timedout");
     const again = runAt(waiting, T0 + 20, place("w2", 2, 2));
-    expect(answerObserved(again, 2, T0 + 20)).toMatchObject({ attempts: [{ timeoutMs: MINUTE - 20 }] });
+    expect(orderNow(again, 2, T0 + 20, "w2")).toMatchObject({ attempts: [{ timeoutMs: MINUTE - 20 }] });
     expect(runAt(late, T0 + MINUTE, none(late.record.version)).record.outcome?.state).toBe("timedout");
   });
 
@@ -85,7 +85,7 @@ describe("`timeout` counts from the first placement on (api.md, Submitting)", ()
 
   test("without one a run may go on for ever", () => {
     expect(allocationMachine.wakeAt(started())).toBeUndefined();
-    expect(answerObserved(started(), 1, T0)).not.toHaveProperty("attempts.0.timeoutMs");
+    expect(orderNow(started(), 1, T0)).not.toHaveProperty("attempts.0.timeoutMs");
   });
 });
 

@@ -3,13 +3,14 @@ import {
   type AllocationMessage,
   allocationMachine,
 } from "../../../src/core/allocation/machine.ts";
+import { answerObserved } from "../../../src/core/allocation/orders.ts";
 import {
   type AllocationRecord,
   type AllocationState,
   loadedAllocation,
 } from "../../../src/core/allocation/state.ts";
 import type { Instant } from "../../../src/core/machine.ts";
-import type { EndedHow, OrderAnswer, PoolAnswer } from "../../../src/core/messages.ts";
+import type { EndedHow, ObservedAnswer, OrderAnswer, PoolAnswer } from "../../../src/core/messages.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import { RunSpec, type RunSpecInput } from "../../../src/schema/run.ts";
 
@@ -62,14 +63,14 @@ export function placedOn(worker = "w1", epoch = 1): PoolAnswer {
 }
 
 export function place(worker = "w1", epoch = 1, version = 1): AllocationEvent {
-  return { type: "place", place: { run: RUN, worker, epoch, version } };
+  return { type: "place", place: { run: RUN, worker, epoch, version, submittedAt: T0 } };
 }
 
 export function observed(
   attempts: AttemptReport[],
   { epoch = 1, worker = "w1" }: { epoch?: number; worker?: string } = {},
 ): AllocationEvent {
-  return { type: "observed", observed: { run: RUN, epoch, worker, attempts } };
+  return { type: "observed", observed: { run: RUN, epoch, worker, held: true, attempts } };
 }
 
 export function ended(
@@ -84,6 +85,11 @@ export function orderAnswered(state: AllocationState, answer: OrderAnswer, now =
   const order = owed(state, now).order;
   if (order === undefined) throw new Error("no order is due");
   return { type: "order_answered", order, answer };
+}
+
+/** The order as it is now, as the worker of that placement hears it. */
+export function orderNow(state: AllocationState, epoch: number, now: Instant, worker = "w1"): ObservedAnswer {
+  return answerObserved(state, { run: RUN, epoch, worker, held: true, attempts: [] }, now);
 }
 
 export const EXIT = { code: 0, signal: null, oomKilled: false, message: "" };

@@ -56,8 +56,11 @@ export interface RunningDrover {
   stop(): Promise<number | string | null>;
 }
 
-/** Starts it and waits until it is up. `env` is what the shell of the person has besides. */
-export async function startDrover(home: string, env: Record<string, string> = {}): Promise<RunningDrover> {
+/** Starts it, and waits for nothing. `env` is what the shell of the person has besides. */
+export function launchDrover(
+  home: string,
+  env: Record<string, string> = {},
+): Pick<RunningDrover, "pid" | "ended" | "said"> {
   const child = spawn(process.execPath, [COMMAND, "up"], {
     cwd: home,
     env: { ...process.env, ...env },
@@ -70,13 +73,18 @@ export async function startDrover(home: string, env: Record<string, string> = {}
       said += text;
     });
   }
-  const ended = endOf(child);
   const { pid } = child;
   if (pid === undefined) throw new Error("`drover up` could not be started.");
+  return { pid, ended: endOf(child), said: () => said };
+}
+
+/** Starts it and waits until it is up. */
+export async function startDrover(home: string, env: Record<string, string> = {}): Promise<RunningDrover> {
+  const { pid, ended, said } = launchDrover(home, env);
   const failed = ended.then((code) => {
-    throw new Error(`\`drover up\` ended with ${code}: ${said}`);
+    throw new Error(`\`drover up\` ended with ${code}: ${said()}`);
   });
-  await Promise.race([until("`drover up` is up", () => said.includes("is up at") || undefined), failed]);
+  await Promise.race([until("`drover up` is up", () => said().includes("is up at") || undefined), failed]);
   failed.catch(() => undefined);
   const stateDir = join(home, ".drover");
   const { url, token } = JSON.parse(readFileSync(join(stateDir, "context.json"), "utf8"));
@@ -94,7 +102,7 @@ export async function startDrover(home: string, env: Record<string, string> = {}
     url,
     token,
     ended,
-    said: () => said,
+    said,
     call,
     async json(status, method, path, body) {
       const answer = await call(method, path, body);

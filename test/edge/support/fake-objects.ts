@@ -261,7 +261,7 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
       next: { action: "stop", at: null },
       chain: [],
     }),
-    drain: known,
+    setBehavior: async (idleBehavior) => ({ ...(await known()), idleBehavior }),
     kill: known,
   };
 }

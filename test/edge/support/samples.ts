@@ -50,6 +50,7 @@ export function poolViewOf(name: string): PoolView {
     runs: { pending: 0, running: 0 },
     workers: {},
     holdOffs: [],
+    cloudError: null,
   };
 }
 

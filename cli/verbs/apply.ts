@@ -1,0 +1,75 @@
+import { readFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import type { Command } from "commander";
+import type { PoolConfigInput } from "../../src/schema/pool.ts";
+import { connect } from "../context.ts";
+import { CliError } from "../errors.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../text.ts";
+
+interface ApplyFlags {
+  file: string;
+  name?: string;
+}
+
+const HELP = `
+The file is the configuration of the pool as \`PUT /v1/pools/{name}\` takes it,
+in JSON, and may have its name in it, too. The pool becomes what the file says:
+what the file does not say has its default. A \`-\` reads standard input, so
+that the provider's secret need not lie in a file.
+
+Examples:
+  drover apply -f pool.json
+  drover apply -f pool.json --name nightly
+  jq --arg secret "$SECRET" '.provider.secret = $secret' pool.json | drover apply -f -`;
+
+/** `drover apply`: a pool becomes what a file says. What is wrong in it the server says, field by field. */
+export function addApply(program: Command, io: Io): void {
+  program
+    .command("apply")
+    .summary("create or change a pool")
+    .description("Creates a pool, or changes it into what a file says.")
+    .requiredOption("-f, --file <path>", "the file, or - for standard input")
+    .option("--name <pool>", "the name of the pool (default: `name` in the file)")
+    .addHelpText("after", HELP)
+    .action(async ({ file, name }: ApplyFlags) => {
+      const pool = named(parsed(file, await contentOf(file)), file, name);
+      const { client } = connect(io);
+      const view = await client.pools.put(pool.name, pool.config);
+      await io.stdout.write(`Pool ${printable(view.name)} is as the file says\n`);
+    });
+}
+
+async function contentOf(file: string): Promise<string> {
+  try {
+    return await (file === "-" ? text(process.stdin) : readFile(file, "utf8"));
+  } catch (error) {
+    throw new CliError(`Cannot read ${file}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+function parsed(file: string, content: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(content);
+  } catch (error) {
+    throw new CliError(`${file} is no JSON: ${error instanceof Error ? error.message : error}`);
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new CliError(`${file} must hold one JSON object: the configuration of a pool.`);
+}
+
+function named(content: object, file: string, flag?: string): { name: string; config: PoolConfigInput } {
+  const { name: inside, ...config }: { name?: unknown } = content;
+  const name = flag ?? inside;
+  if (typeof name !== "string" || name === "") {
+    throw new CliError("Which pool?", [`Give it by --name, or as \`name\` in ${file}.`]);
+  }
+  if (inside !== undefined && inside !== name) {
+    throw new CliError(`${file} is of pool ${printable(String(inside))}, and --name says ${name}.`, [
+      "Leave one of them out, or make them equal.",
+    ]);
+  }
+  // Whether it is one, the server says, and names each field that is wrong.
+  return { name, config: config as PoolConfigInput };
+}

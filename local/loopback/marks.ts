@@ -1,0 +1,29 @@
+import { join } from "node:path";
+import { findTree, killNow, type Tree } from "../end-processes.ts";
+
+/** The environment variable by whose value every process of an instance is found. */
+export const MARK = "DROVER_INSTANCE";
+
+/** Where the instances of a cloud have their directories. */
+export function rootBelow(dir: string): string {
+  return join(dir, "instances");
+}
+
+/** What the environment of a process of the instance in this directory says. */
+export function markOf(instanceDir: string): string {
+  return `${MARK}=${instanceDir}`;
+}
+
+/** All that runs for the cloud of a directory, but for what carries one of the marks in `except`. */
+export function instancesBelow(dir: string, except: ReadonlySet<string> = new Set()): Tree {
+  const mark = markOf(`${rootBelow(dir)}/`);
+  return { isMark: (entry) => entry.startsWith(mark) && !except.has(entry), family: true };
+}
+
+/**
+ * Sends SIGKILL once to all that runs for the cloud of a directory, without proof: for who cannot wait for
+ * that.
+ */
+export function killInstancesBelow(dir: string): void {
+  for (const { pid } of findTree(instancesBelow(dir))) killNow(pid);
+}

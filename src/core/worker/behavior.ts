@@ -1,0 +1,46 @@
+import type { Instant } from "../machine.ts";
+import type { IdleBehavior } from "../messages.ts";
+import { isUnkillable } from "./placements.ts";
+import {
+  type Living,
+  livePlacements,
+  note,
+  type PlacementRow,
+  placementKey,
+  type WorkerState,
+} from "./state.ts";
+
+/**
+ * Sets what a worker does when it has nothing to do: any behavior, in any state, in any order (`arvados.md`
+ * §1.11). On a worker that is being destroyed it changes nothing but itself, and on one that is gone nothing
+ * at all: neither is saved by it, and why it ends stays to be read.
+ */
+export function foldBehavior(state: Living, behavior: IdleBehavior, by: string, now: Instant): WorkerState {
+  const { record } = state;
+  if (record.idleBehavior === behavior || record.phase === "gone") return state;
+  const text = `set to ${behavior} by ${by}`;
+  const reason = record.phase === "shutdown" ? record.reason : text;
+  return {
+    ...state,
+    record: note({ ...record, idleBehavior: behavior, reason }, "Idle Behavior", text, now),
+  };
+}
+
+/**
+ * Whether a draining worker has nothing left to wait for: it boots, or is idle, or its host has given up
+ * killing all that is still on it (`arvados.md` §1.4, T13 to T15). Of the last only the machine's end is an
+ * end.
+ */
+export function isDrained(state: Living): boolean {
+  const { phase, idleBehavior } = state.record;
+  if (idleBehavior !== "drain" || (phase !== "booting" && phase !== "ready")) return false;
+  return livePlacements(state).every((row) => isGivenUp(state, row));
+}
+
+/** Whether nothing of a placement is left but what its host could not kill in all its tries. */
+function isGivenUp(state: Living, { run, epoch }: PlacementRow): boolean {
+  const attempts = state.memo.reported[placementKey(run, epoch)]?.attempts ?? [];
+  const unkillable = attempts.filter(isUnkillable);
+  const ended = attempts.filter((one) => one.state === "exited" || one.state === "gone");
+  return unkillable.length > 0 && unkillable.length + ended.length === attempts.length;
+}

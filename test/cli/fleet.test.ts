@@ -1,0 +1,162 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { PoolView } from "../../src/schema/pool.ts";
+import { type Bench, openBench } from "./support/command.ts";
+import { json, problem, type Seen } from "./support/control-plane.ts";
+
+let bench: Bench;
+beforeEach(async () => {
+  bench = await openBench();
+});
+afterEach(() => bench.close());
+
+const VERB = /^\/v1\/workers\/([^/]+)\/(hold|drain|resume|kill)$/;
+const POOL = /^\/v1\/pools\/[^/]+$/;
+
+const pool: PoolView = {
+  name: "default",
+  config: { maxInstances: 8, provider: { kind: "http", url: "http://cloud.test" } },
+  queue: { depth: 2, oldestAgeMs: 61_000 },
+  runs: { pending: 2, running: 3 },
+  workers: { idle: 1, booting: 2, gone: 40 },
+  holdOffs: [{ scope: "all", until: "2026-11-21T08:30:00.000Z", reason: "no capacity" }],
+  cloudError: null,
+};
+
+/** A fleet of which `old` is on its way out, `lost` is gone, and the others are as they should. */
+function serveWorkers(): void {
+  bench.plane.on("POST", VERB, ({ path }: Seen, res) => {
+    const id = VERB.exec(path)?.[1] ?? "";
+    if (id === "nobody") return problem(res, 404, "unknown_worker");
+    const state = { old: "shutdown", lost: "gone" }[id] ?? "running";
+    json(res, 200, { id, state, reason: "it was idle" });
+  });
+}
+
+/** The posts so far. A body that says nothing is `{}`. */
+const posts = () =>
+  bench.plane.seen.filter(({ method }) => method === "POST").map(({ path, body }) => [path, body]);
+
+test.each<[string, RegExp]>([
+  ["hold", /^w-1 is held: it takes no new runs, and stays\n$/],
+  ["drain", /^w-1 is draining: /],
+  ["resume", /^w-1 takes runs again\n$/],
+  ["kill", /^w-1 is being destroyed\n$/],
+])("%s does it to each worker that is named, once, and says so (arvados.md §1.11)", async (verb, said) => {
+  serveWorkers();
+  const ended = await bench.run([verb, "w-1", "w-1"]);
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
+  expect(ended.stdout.toString()).toMatch(said);
+  expect(posts()).toEqual([[`/v1/workers/w-1/${verb}`, {}]]);
+});
+
+test("kill keeps the reason with the worker", async () => {
+  serveWorkers();
+  await bench.run(["kill", "--reason", "it smokes", "w-1"]);
+  expect(posts()).toEqual([["/v1/workers/w-1/kill", { reason: "it smokes" }]]);
+});
+
+test.each(["hold", "resume"])("%s of a machine that ends does not save it, and fails", async (verb) => {
+  serveWorkers();
+  const ended = await bench.run([verb, "old"]);
+  expect([ended.code, ended.stdout.toString()]).toEqual([125, ""]);
+  expect(ended.stderr).toBe(
+    `drover: old is being destroyed, and \`drover ${verb}\` does not save it: it was idle\n`,
+  );
+});
+
+test.each(["drain", "kill"])("%s of a machine that ends anyway has come to its end", async (verb) => {
+  serveWorkers();
+  const ended = await bench.run([verb, "old", "lost"]);
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
+  expect(ended.stdout.toString().split("\n").sort()).toEqual([
+    "",
+    "lost is gone: it was idle",
+    "old is being destroyed: it was idle",
+  ]);
+});
+
+test("one worker that is not there stops none of the others, and the exit code says it", async () => {
+  serveWorkers();
+  const ended = await bench.run(["drain", "nobody", "w-1"]);
+  expect(ended.code).toBe(125);
+  expect(ended.stderr).toBe("drover: nobody: it is unknown_worker\n");
+  expect(ended.stdout.toString()).toMatch(/^w-1 is draining/);
+});
+
+test("pools lists them, and shows one whole", async () => {
+  bench.plane.on("GET", /^\/v1\/pools$/, (_seen, res) =>
+    json(res, 200, {
+      items: [pool],
+      next: null,
+      service: [{ pool: "other", initialized: true, healthy: false, error: "it does not answer" }],
+    }),
+  );
+  bench.plane.on("GET", POOL, (_seen, res) => json(res, 200, pool));
+  const list = await bench.run(["pools"]);
+  expect(list.stdout.toString()).toMatch(/^default +2 +3 +8 +1 idle, 2 booting$/m);
+  expect(list.stderr).toContain("Pool other is in trouble: it does not answer");
+  const one = (await bench.run(["pools", "default"])).stdout.toString();
+  expect(one).toMatch(/^Queue +2 waiting, the oldest for 1m1s$/m);
+  expect(one).toMatch(/^Held off +no machine is asked for until 2026-11-21T08:30:00.000Z: no capacity$/m);
+  expect(one).toMatch(/^Configuration\n\{\n {2}"maxInstances": 8,$/m);
+  expect(JSON.parse((await bench.run(["pools", "default", "--json"])).stdout.toString())).toEqual(pool);
+});
+
+/** What `apply` puts, and how it ends. */
+async function apply(content: string, ...flags: string[]) {
+  writeFileSync(join(bench.dir, "pool.json"), content);
+  bench.plane.on("PUT", POOL, ({ path }: Seen, res) => json(res, 200, { ...pool, name: path.split("/")[3] }));
+  const ended = await bench.run(["apply", "-f", "pool.json", ...flags]);
+  const puts = bench.plane.seen.filter(({ method }) => method === "PUT");
+  return { ...ended, puts: puts.map(({ path, body }) => [path, body]) };
+}
+
+test.each<[string, string, string[], string, object]>([
+  ["by its flag", '{"maxInstances": 1}', ["--name", "big"], "big", { maxInstances: 1 }],
+  ["in the file", '{"name": "big", "maxInstances": 1}', [], "big", { maxInstances: 1 }],
+  ["in both", '{"name": "big"}', ["--name", "big"], "big", {}],
+  ["by a flag that is no ordinary name", "{}", ["--name", "a/../b"], "a%2F..%2Fb", {}],
+])("apply puts the pool that is named %s", async (_how, content, flags, name, body) => {
+  const { code, puts, stdout } = await apply(content, ...flags);
+  expect([code, puts]).toEqual([0, [[`/v1/pools/${name}`, body]]]);
+  expect(stdout.toString()).toBe(`Pool ${name} is as the file says\n`);
+});
+
+test.each<[string, string, string[], RegExp]>([
+  ["what is no JSON", '{"maxInstances": 1,}', [], /^drover: pool\.json is no JSON: .*position/],
+  ["what is no object", "[]", [], /^drover: pool\.json must hold one JSON object/],
+  ["a pool without a name", "{}", [], /^drover: Which pool\?\n {2}Give it by --name, or as `name`/],
+  ["a name that is no text", '{"name": 7}', [], /^drover: Which pool\?/],
+  ["two names", '{"name": "a"}', ["--name", "b"], /^drover: pool\.json is of pool a, and --name says b\./],
+])("apply refuses %s, and puts nothing", async (_what, content, flags, said) => {
+  const { code, puts, stderr } = await apply(content, ...flags);
+  expect([code, puts]).toEqual([125, []]);
+  expect(stderr).toMatch(said);
+});
+
+test("apply says which file it cannot read, and reads standard input for a dash", async () => {
+  const missing = await bench.run(["apply", "-f", "nothing.json"]);
+  expect([missing.code, missing.stderr]).toEqual([
+    125,
+    expect.stringMatching(/^drover: Cannot read nothing\.json: /),
+  ]);
+  bench.plane.on("PUT", POOL, (_seen, res) => json(res, 200, pool));
+  const piped = bench.start(["apply", "-f", "-"], { stdio: ["pipe", "pipe", "pipe"] });
+  if (piped.child.stdin === null) throw new Error("it has no standard input");
+  Readable.from(['{"name": "default"', ', "maxQueue": 5}']).pipe(piped.child.stdin);
+  expect((await piped.ended).code).toBe(0);
+  expect(bench.plane.seen.at(-1)).toMatchObject({ path: "/v1/pools/default", body: { maxQueue: 5 } });
+});
+
+test("what is wrong with a pool the server says, field by field", async () => {
+  const errors = [{ pointer: "/provider/url", detail: "must be an http or https URL" }];
+  bench.plane.on("PUT", POOL, (_seen, res) => problem(res, 400, "invalid_request", { detail: "no", errors }));
+  writeFileSync(join(bench.dir, "pool.json"), '{"name": "x", "provider": {"url": 1}}');
+  expect(await bench.run(["apply", "-f", "pool.json"])).toMatchObject({
+    code: 125,
+    stderr: "drover: no\n  /provider/url: must be an http or https URL\n",
+  });
+});

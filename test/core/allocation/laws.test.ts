@@ -1,0 +1,219 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
+import { type AllocationState, loadedAllocation, openPlacement } from "../../../src/core/allocation/state.ts";
+import { statusOf } from "../../../src/core/allocation/status.ts";
+import { stateOf } from "../../../src/core/allocation/summary.ts";
+import { whyOf } from "../../../src/core/allocation/why.ts";
+import { isTerminal } from "../../../src/core/run-state.ts";
+import type { AttemptReport } from "../../../src/schema/host.ts";
+import { RunStatus } from "../../../src/schema/run.ts";
+import { EXIT, nothing, orderNow, RUN, specOf, submit, T0 } from "../support/allocation.ts";
+
+const epoch = fc.integer({ min: 1, max: 3 });
+const worker = fc.constantFrom("w1", "w2");
+const how = fc.constantFrom("refused", "gone", "lost");
+
+const report: fc.Arbitrary<AttemptReport> = fc.record(
+  {
+    id: fc
+      .tuple(fc.constantFrom("main", "db"), epoch, fc.constantFrom(1, 2))
+      .map(([task, e, n]) => `${RUN}/${task}/${e}.${n}`),
+    state: fc.constantFrom("preparing", "running", "stopping", "exited", "gone"),
+    startedAgoMs: fc.nat(100_000),
+    endedAgoMs: fc.nat(100_000),
+    exit: fc.constantFrom(EXIT, { ...EXIT, code: 7 }, { ...EXIT, code: null, signal: "SIGTERM" }),
+    startError: fc.constant({ code: "start_failed" as const, text: "no" }),
+    timedOut: fc.boolean(),
+    log: fc.record({
+      stdout: fc.record({ from: fc.nat(6), size: fc.nat(9), data: fc.constantFrom("", "YWJj") }),
+    }),
+  },
+  { requiredKeys: ["id", "state"] },
+);
+
+const poolAnswer = fc.oneof(
+  fc.record({ kind: fc.constant("placed" as const), worker, epoch }),
+  fc.constant({ kind: "queued" as const }),
+  fc.record({ kind: fc.constant("none" as const), version: fc.nat(12) }),
+  fc.constant({ kind: "refused" as const, code: "busy" as const, text: "full" }),
+);
+
+const orderAnswer = fc.oneof(
+  fc.record({ kind: fc.constant("accepted" as const), revision: fc.nat(3) }),
+  fc.record({ kind: fc.constant("ended" as const), how, held: fc.boolean() }),
+  fc.constant({ kind: "no_such" as const }),
+);
+
+const order = fc.record({ epoch, revision: fc.integer({ min: 1, max: 3 }) }).map((one) => ({
+  ...one,
+  run: RUN,
+  resources: { vcpus: 1, memoryBytes: 1, diskBytes: 0, gpus: 0 },
+  attempts: [],
+}));
+
+/** Anything that can arrive, in any state; `restart` is an eviction of the object. */
+const event: fc.Arbitrary<AllocationEvent | { type: "restart" }> = fc.oneof(
+  fc.constantFrom({ type: "tick" as const }, { type: "poke" as const }, { type: "restart" as const }),
+  fc.constant({ type: "submitted" as const, id: RUN, spec: specOf({ argv: ["other"] }), hash: "other" }),
+  fc.constant({ type: "abort" as const, reason: "enough", by: "ann" }),
+  fc
+    .record({
+      run: fc.constant(RUN),
+      worker,
+      epoch,
+      version: fc.nat(5),
+      submittedAt: fc.constantFrom(T0, T0, T0, T0 - 1),
+    })
+    .map((one) => ({ type: "place" as const, place: one })),
+  {
+    weight: 3,
+    arbitrary: fc
+      .record({
+        run: fc.constant(RUN),
+        worker,
+        epoch,
+        held: fc.boolean(),
+        attempts: fc.array(report, { maxLength: 2 }),
+      })
+      .map((one) => ({ type: "observed" as const, observed: one })),
+  },
+  fc
+    .record({ run: fc.constant(RUN), worker, epoch, how, held: fc.boolean() })
+    .map((one) => ({ type: "ended" as const, ended: one })),
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant("pool_answered" as const),
+      version: fc.nat(5),
+      answer: poolAnswer,
+    }),
+  },
+  fc.record({ type: fc.constant("order_answered" as const), order, answer: orderAnswer }),
+);
+
+const limits = fc.record(
+  { timeout: fc.constantFrom("30s", "5m"), queueTimeout: fc.constantFrom("20s", "5m") },
+  { requiredKeys: [] },
+);
+const story = fc.array(fc.tuple(event, fc.nat(40_000)), { maxLength: 40 });
+
+type Look = (before: AllocationState, after: AllocationState, now: number) => void;
+
+function play(
+  first: AllocationEvent,
+  events: [AllocationEvent | { type: "restart" }, number][],
+  look: Look,
+): void {
+  let state = allocationMachine.apply(nothing(), first, T0);
+  let now = T0;
+  for (const [told, ms] of events) {
+    now += ms;
+    const after =
+      told.type === "restart" ? loadedAllocation(state.record) : allocationMachine.apply(state, told, now);
+    look(state, after, now);
+    state = after;
+  }
+}
+
+const holds = (look: Look) =>
+  fc.assert(
+    fc.property(limits, story, (more, events) => play(submit(more), events, look)),
+    { numRuns: 500 },
+  );
+
+describe("whatever happens, in whatever order", () => {
+  test("terminal is final: neither the state, nor the outcome, nor the placements change again (invariant 1)", () => {
+    holds(({ record: before }, { record: after }) => {
+      if (before === null || !before.ended) return;
+      expect(after).not.toBeNull();
+      for (const key of ["ended", "outcome", "placements", "tasks", "endedEpoch"] as const) {
+        expect(after?.[key]).toEqual(before[key]);
+      }
+    });
+  });
+
+  test("terminal means no open epoch, no order and no wish for a place (R3)", () => {
+    holds((_before, after, now) => {
+      if (after.record === null || !isTerminal(stateOf(after.record))) return;
+      expect(openPlacement(after)).toBeNull();
+      const due = allocationMachine.due(after, now);
+      expect(due.filter(({ kind }) => kind === "order")).toEqual([]);
+      for (const message of due) if (message.kind === "upsert") expect(message.body.wants).toBe("nothing");
+      for (const e of [1, 2, 3]) expect(orderNow(after, e, now)).toMatchObject({ attempts: [] });
+    });
+  });
+
+  test("versions, epochs and event numbers only grow, and a version is one state of what others see (R1)", () => {
+    holds(({ record: before }, { record: after }) => {
+      if (before === null || after === null) return;
+      expect(after.version).toBeGreaterThanOrEqual(before.version);
+      expect(after.version).toBeLessThanOrEqual(before.version + 1);
+      expect(after.endedEpoch).toBeGreaterThanOrEqual(before.endedEpoch);
+      expect(after.events.at(-1)?.seq).toBeGreaterThanOrEqual(before.events.at(-1)?.seq ?? 0);
+      const seen = ({ logs: _logs, version: _version, ...rest }: typeof before) => rest;
+      if (after.version === before.version) expect(seen(after)).toEqual(seen(before));
+    });
+  });
+
+  test("an open epoch is always the one after the last that ended, and at most one is open (R2)", () => {
+    holds((_before, after) => {
+      const open = after.record?.placements.filter((one) => one.to === null) ?? [];
+      expect(open.length).toBeLessThanOrEqual(1);
+      const placement = openPlacement(after);
+      if (placement !== null) expect(placement.epoch).toBe((after.record?.endedEpoch ?? 0) + 1);
+    });
+  });
+
+  test("within an epoch the order only grows in revision, and says another thing only with a higher one", () => {
+    holds((before, after, now) => {
+      const [one, two] = [before, after].map(
+        (state) =>
+          allocationMachine
+            .due({ ...state, memo: { ...state.memo, workerHas: "" } }, now)
+            .find(({ kind }) => kind === "order")?.body,
+      );
+      if (one === undefined || two === undefined || !("revision" in one) || !("revision" in two)) return;
+      if (one.epoch !== two.epoch) return;
+      expect(two.revision).toBeGreaterThanOrEqual(one.revision);
+      if (two.revision === one.revision) expect(two.attempts).toEqual(one.attempts);
+    });
+  });
+
+  test("its status is one that the API can show, and it can say why (invariant 5)", () => {
+    holds((_before, after) => {
+      if (after.record === null) return;
+      const run = { ...after, record: after.record };
+      expect(RunStatus.safeParse(statusOf(run)).error).toBeUndefined();
+      expect(whyOf(run, null, openPlacement(after)?.worker ?? null).reason.text).not.toBe("");
+    });
+  });
+
+  test("the same events again change nothing more: all messages are idempotent (architecture.md §4)", () => {
+    fc.assert(
+      fc.property(limits, story, event, (more, events, last) => {
+        if (last.type === "restart") return;
+        play(submit(more), events, (_before, state, now) => {
+          const once = allocationMachine.apply(state, last, now);
+          const twice = allocationMachine.apply(once, last, now);
+          expect(twice.record).toEqual(once.record);
+        });
+      }),
+    );
+  });
+});
+
+test("until it wakes, time alone changes nothing: a tick is not missed (architecture.md §3, wakeAt)", () => {
+  fc.assert(
+    fc.property(limits, story, fc.nat(600_000), (more, events, ms) => {
+      play(submit(more), events, (_before, state, now) => {
+        const then = now + ms;
+        const wakeAt = allocationMachine.wakeAt(state) ?? Number.POSITIVE_INFINITY;
+        if (then >= wakeAt) return;
+        expect(allocationMachine.apply(state, { type: "tick" }, then).record).toBe(state.record);
+        const kinds = (at: number) => allocationMachine.due(state, at).map(({ kind, to }) => `${kind} ${to}`);
+        expect(kinds(then)).toEqual(kinds(now));
+      });
+    }),
+  );
+});

@@ -1,0 +1,201 @@
+import { describe, expect, test } from "vitest";
+import { addEvent } from "../../../src/core/allocation/events.ts";
+import { statusOf } from "../../../src/core/allocation/status.ts";
+import { MAX_TASK_EVENTS } from "../../../src/core/limits.ts";
+import { RunStatus } from "../../../src/schema/run.ts";
+import {
+  abort,
+  ended,
+  exited,
+  exitedButUnlogged,
+  FIRST,
+  observed,
+  ordered,
+  place,
+  pool,
+  queued,
+  RUN,
+  runAt,
+  running,
+  type Submitted,
+  started,
+  T0,
+} from "../support/allocation.ts";
+
+const end = (report: Parameters<typeof observed>[0][number]) =>
+  runAt(started(), T0 + 1_000, observed([report]));
+const notFound = {
+  id: FIRST,
+  state: "exited" as const,
+  startError: { code: "not_executable" as const, text: "no" },
+};
+const killed = { code: null, signal: "SIGKILL" };
+const late = runAt(started({ timeout: "1s" }), T0 + 1_000, { type: "tick" }, observed([exited()]));
+const noPlace = runAt(
+  queued({ queueTimeout: "1s" }),
+  T0 + 1_000,
+  { type: "tick" },
+  pool(2, { kind: "none", version: 2 }),
+);
+
+// A run's `state` is Scoot's (scoot.md §1.1), its `allocStatus` Nomad's (nomad.md §2.1): they differ where a
+// command ends with another exit code than zero.
+describe("state and allocStatus", () => {
+  test.each<[string, Submitted, string, string, string]>([
+    ["in the queue", queued(), "pending", "pending", "waiting for a place on a machine"],
+    ["placed", ordered(), "pending", "pending", "about to start on its machine"],
+    [
+      "being prepared",
+      runAt(ordered(), T0, observed([{ id: FIRST, state: "preparing" }])),
+      "pending",
+      "pending",
+      "about to start on its machine",
+    ],
+    ["running", started(), "running", "running", "running"],
+    ["being stopped", runAt(started(), T0, abort()), "running", "running", "being stopped: enough"],
+    [
+      "ended, logs on the way",
+      runAt(started(), T0, observed([exitedButUnlogged])),
+      "running",
+      "running",
+      "ended; the rest of its logs is on the way",
+    ],
+    ["exit code 0", end(exited()), "complete", "complete", "ended with exit code 0"],
+    ["exit code 2", end(exited({ code: 2 })), "complete", "failed", "ended with exit code 2"],
+    ["a signal", end(exited(killed)), "complete", "failed", "ended by SIGKILL"],
+    ["not executable", end(notFound), "failed", "failed", "no"],
+    ["no place in time", noPlace, "failed", "failed", "no place was found within the queueTimeout of 1s"],
+    ["aborted", runAt(started(), T0, abort(), observed([exited()])), "aborted", "complete", "enough"],
+    ["timed out", late, "timedout", "complete", "the time limit of 1s was reached"],
+    [
+      "lost",
+      runAt(started(), T0, ended("lost")),
+      "unknown",
+      "lost",
+      "worker w1 was lost while it may have run the command: how that ended is not known",
+    ],
+  ])("%s", (_what, run, state, allocStatus, description) => {
+    expect(statusOf(run)).toMatchObject({ state, allocStatus, description });
+    expect(RunStatus.parse(statusOf(run))).toEqual(statusOf(run));
+  });
+});
+
+describe("who is to blame stands in `failure`, and only where something failed (scoot.md §2.10)", () => {
+  test.each<[string, Submitted, object | null]>([
+    ["exit code 2", end(exited({ code: 2 })), null],
+    ["not executable", end(notFound), { class: "task", code: "not_executable", text: "no" }],
+    ["no place in time", noPlace, { class: "infrastructure", code: "queue_timeout" }],
+    ["lost", runAt(started(), T0, ended("lost")), { class: "infrastructure", code: "machine_lost" }],
+    [
+      "an end that nobody saw",
+      end({ id: FIRST, state: "gone" }),
+      { class: "infrastructure", code: "status_lost" },
+    ],
+    ["aborted", runAt(started(), T0, abort(), observed([exited()])), null],
+  ])("%s", (_what, run, failure) => {
+    const shown = statusOf(run).failure;
+    if (failure === null) expect(shown).toBeNull();
+    else expect(shown).toMatchObject(failure);
+  });
+
+  test("an end that is not final yet is not shown: neither exit code nor failure nor time", () => {
+    expect(statusOf(runAt(started(), T0, observed([exitedButUnlogged])))).toMatchObject({
+      exitCode: null,
+      signal: null,
+      failure: null,
+      finishedAt: null,
+    });
+  });
+});
+
+describe("the one task", () => {
+  test.each<[string, Submitted, string, string]>([
+    ["in the queue", queued(), "pending", "waiting"],
+    ["placed", ordered(), "pending", "waiting"],
+    [
+      "being prepared",
+      runAt(ordered(), T0, observed([{ id: FIRST, state: "preparing" }])),
+      "pending",
+      "preparing",
+    ],
+    ["running", started(), "running", "running"],
+    ["being stopped", runAt(started(), T0, abort()), "running", "stopping"],
+    [
+      "stopped by its host",
+      runAt(started(), T0, observed([{ ...running, state: "stopping" }])),
+      "running",
+      "stopping",
+    ],
+    ["ended, logs on the way", runAt(started(), T0, observed([exitedButUnlogged])), "dead", "dead"],
+    ["ended", end(exited()), "dead", "dead"],
+    [
+      "aborted in the queue",
+      runAt(queued(), T0, abort(), pool(2, { kind: "none", version: 2 })),
+      "dead",
+      "dead",
+    ],
+  ])("%s", (_what, run, state, phase) => {
+    expect(statusOf(run).tasks).toMatchObject([{ name: "main", state, phase, restarts: 0 }]);
+  });
+
+  test("it has failed only if the mechanism did", () => {
+    expect(statusOf(end(notFound)).tasks[0]?.failed).toBe(true);
+    expect(statusOf(end(exited({ code: 2 }))).tasks[0]?.failed).toBe(false);
+  });
+
+  test("an attempt tells its times and its exit as it was", () => {
+    expect(statusOf(end(exited(killed))).tasks[0]?.attempts).toEqual([
+      {
+        id: FIRST,
+        state: "exited",
+        startedAt: new Date(T0).toISOString(),
+        finishedAt: new Date(T0 + 1_000).toISOString(),
+        exit: { code: null, signal: "SIGKILL", oomKilled: false, message: "" },
+      },
+    ]);
+  });
+
+  test("it shows its latest MAX_TASK_EVENTS events, and those of the whole run (nomad.md §1.3)", () => {
+    const shown = (more: number) => {
+      let { record } = queued();
+      for (let i = 1; i < more; i += 1) record = addEvent(record, "Started", T0, `n ${i}`, { task: "main" });
+      record = addEvent(record, "Started", T0, "of another task", { task: "db" });
+      return statusOf({ ...queued(), record }).tasks[0]?.events.map((event) => event.seq);
+    };
+    expect(shown(MAX_TASK_EVENTS)).toHaveLength(MAX_TASK_EVENTS);
+    expect(shown(MAX_TASK_EVENTS)?.[0]).toBe(1);
+    expect(shown(MAX_TASK_EVENTS + 1)).toHaveLength(MAX_TASK_EVENTS);
+    expect(shown(MAX_TASK_EVENTS + 1)?.[0]).toBe(2);
+  });
+});
+
+test("a run says when it was placed, started and finished, and on which workers it was", () => {
+  const refused = runAt(ordered(), T0 + 1_000, ended("refused", { held: false }), place("w2", 2, 2));
+  const run = runAt(
+    refused,
+    T0 + 3_000,
+    observed([{ ...exited(), id: `${RUN}/main/2.1` }], { epoch: 2, worker: "w2" }),
+  );
+  const iso = (ms: number) => new Date(T0 + ms).toISOString();
+  expect(statusOf(run)).toMatchObject({
+    submittedAt: iso(0),
+    placedAt: iso(0),
+    startedAt: iso(2_000),
+    finishedAt: iso(3_000),
+    placements: [
+      { epoch: 1, worker: "w1", from: iso(0), to: iso(1_000), outcome: "refused" },
+      { epoch: 2, worker: "w2", from: iso(1_000), to: iso(3_000), outcome: "gone" },
+    ],
+  });
+});
+
+test("logs are pointed to as soon as there can be any", () => {
+  expect(statusOf(ordered())).toMatchObject({ stdoutRef: null, stderrRef: null });
+  expect(statusOf(started()).stdoutRef).toBe(`/v1/runs/${RUN}/logs/main/stdout`);
+  expect(statusOf(started()).stderrRef).toBe(`/v1/runs/${RUN}/logs/main/stderr`);
+});
+
+test("an abort is shown while it is under way, another wish is not one", () => {
+  expect(statusOf(runAt(started(), T0, abort())).abort).toEqual({ reason: "enough", by: "ann" });
+  expect(statusOf(late).abort).toBeNull();
+});

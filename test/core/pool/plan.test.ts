@@ -1,0 +1,184 @@
+import { describe, expect, test } from "vitest";
+import { plan, queueOf } from "../../../src/core/pool/plan.ts";
+import type { RunRow, WorkerRow } from "../../../src/core/pool/state.ts";
+import {
+  configured,
+  MINUTE,
+  NEED,
+  placed,
+  placesOf,
+  T0,
+  vcpus,
+  waiting,
+  waitsOf,
+  workerRow,
+} from "../support/pool.ts";
+
+const waits = (...args: Parameters<typeof configured>) => waitsOf(plan(configured(...args), T0));
+const FULL = { maxInstances: 1 };
+
+describe("the queue is by priority, then by submission (decisions.md, D19)", () => {
+  test.each([
+    ["a higher priority first", [waiting("a"), waiting("b", { priority: 51 })], ["b", "a"]],
+    [
+      "an earlier submission first",
+      [waiting("b", { submittedAt: T0 + 1 }), waiting("a", { submittedAt: T0 + 2 })],
+      ["b", "a"],
+    ],
+    [
+      "in the same millisecond by id, so that the same view gives the same order",
+      [waiting("b"), waiting("a")],
+      ["a", "b"],
+    ],
+    [
+      "priority before submission",
+      [waiting("a"), waiting("b", { submittedAt: T0 + 9, priority: 51 })],
+      ["b", "a"],
+    ],
+    ["without those that have a place", [placed("a", "w1"), waiting("b")], ["b"]],
+    ["without those that want none", [waiting("a", { wants: "nothing" }), waiting("b")], ["b"]],
+  ])("%s", (_what, runs, order) => {
+    expect(queueOf(configured({}, runs)).map((row) => row.run)).toEqual(order);
+  });
+
+  test("the last place goes to the first of the queue", () => {
+    const runs = [waiting("low", { priority: 1 }), waiting("high", { priority: 99 })];
+    expect(placesOf(configured({ maxRunsPerInstance: 1, ...FULL }, runs, [workerRow("w1")]))).toEqual([
+      "high@w1",
+    ]);
+  });
+});
+
+describe("a run goes to the fullest ready worker that it fits (arvados.md §3.5, rule 4)", () => {
+  const workers = [workerRow("w1"), workerRow("w2"), workerRow("w3")];
+  const on = [placed("x", "w2", vcpus(2)), placed("y", "w3", vcpus(3))];
+
+  test.each([
+    ["the fullest", 1, ["a@w3"]],
+    ["the fullest that has enough", 2, ["a@w2"]],
+    ["an empty one, if only that has enough", 4, ["a@w1"]],
+  ])("%s", (_what, count, places) => {
+    expect(placesOf(configured({}, [...on, waiting("a", vcpus(count))], workers))).toEqual(places);
+  });
+
+  test("what this plan has placed counts as well", () => {
+    const runs = [waiting("a", vcpus(3)), waiting("b", vcpus(3)), waiting("c")];
+    expect(placesOf(configured({}, runs, workers))).toEqual(["a@w1", "b@w2", "c@w1"]);
+  });
+
+  test("a ready one comes before a fuller one that boots", () => {
+    const booting = workerRow("w0", "booting", { type: { ...workerRow("x").type, vcpus: 1 } });
+    expect(placesOf(configured({}, [waiting("a")], [booting, workerRow("w1")]))).toEqual(["a@w1"]);
+  });
+
+  test("runs without vCPUs share one (arvados.md §6.4)", () => {
+    const shared = ["a", "b", "c"].map((id) => waiting(id, vcpus(0)));
+    const state = configured(FULL, [placed("x", "w1", vcpus(3)), ...shared], [workerRow("w1")]);
+    expect(placesOf(state)).toEqual(["a@w1", "b@w1", "c@w1"]);
+    const full = configured(FULL, [placed("x", "w1", vcpus(4)), ...shared], [workerRow("w1")]);
+    expect(placesOf(full)).toEqual([]);
+  });
+
+  test.each<[string, Partial<WorkerRow>]>([
+    ["set to hold", { idleBehavior: "hold" }],
+    ["set to drain", { idleBehavior: "drain" }],
+    ["silent", { phase: "unknown" }],
+    ["being destroyed", { phase: "shutdown" }],
+    ["about to stop, by our consent", { stopUntil: T0 + 1 }],
+  ])("nothing is placed on a worker that is %s", (_what, more) => {
+    expect(placesOf(configured(FULL, [waiting("a")], [workerRow("w1", "ready", more)]))).toEqual([]);
+  });
+
+  test("our consent to stop is over at its time", () => {
+    const state = configured(FULL, [waiting("a")], [workerRow("w1", "ready", { stopUntil: T0 })]);
+    expect(placesOf(state)).toEqual(["a@w1"]);
+  });
+
+  test("`maxRunsPerInstance` bounds what is on one, and 0 is no bound", () => {
+    const runs = ["a", "b", "c", "d"].map((id) => waiting(id));
+    const places = (maxRunsPerInstance: number) =>
+      placesOf(configured({ maxRunsPerInstance, ...FULL }, runs, [workerRow("w1")]));
+    expect(places(2)).toEqual(["a@w1", "b@w1"]);
+    expect(places(0)).toEqual(["a@w1", "b@w1", "c@w1", "d@w1"]);
+  });
+
+  test("a worker has what it was asked for with, whatever the configuration says now", () => {
+    const instanceTypes = { small: { vcpus: 64, memory: "1TiB" } };
+    const state = configured({ instanceTypes, ...FULL }, [waiting("a", vcpus(5))], [workerRow("w1")]);
+    expect(placesOf(state)).toEqual([]);
+  });
+
+  test("nothing that cannot be placed blocks what comes behind it (decisions.md, D19)", () => {
+    const runs = [waiting("big", { priority: 99, ...vcpus(4) }), waiting("small")];
+    const state = configured(FULL, [placed("x", "w1"), ...runs], [workerRow("w1")]);
+    expect(placesOf(state)).toEqual(["small@w1"]);
+    expect(waits(FULL, [placed("x", "w1"), ...runs], [workerRow("w1")])).toEqual({ big: "max_instances" });
+  });
+});
+
+describe("a run that fits no ready worker counts on one that boots, and is not bound to it (decisions.md)", () => {
+  test.each(["booting", "asked"] as const)("one that is %s: no other machine is asked for", (phase) => {
+    const result = plan(configured({}, [waiting("a"), waiting("b")], [workerRow("w1", phase)]), T0);
+    expect(result.creates).toEqual([]);
+    expect(result.places).toEqual([]);
+    expect(waitsOf(result)).toEqual({ a: "machine_booting w1", b: "machine_booting w1" });
+  });
+
+  test("whichever becomes ready first takes it", () => {
+    const workers = [workerRow("w1", "booting"), workerRow("w2", "ready")];
+    expect(placesOf(configured({}, [waiting("a")], workers))).toEqual(["a@w2"]);
+  });
+
+  test("only so many count on it as it can hold", () => {
+    const runs = [waiting("a", vcpus(3)), waiting("b", vcpus(3))];
+    const result = plan(configured({}, runs, [workerRow("w1", "booting")]), T0);
+    expect(waitsOf(result)).toEqual({ a: "machine_booting w1", b: "machine_asked" });
+    expect(result.creates).toEqual(["small"]);
+  });
+});
+
+describe("a run says why it waits (invariant 5)", () => {
+  const booting = workerRow("w1", "booting");
+  const many: RunRow[] = [waiting("a", vcpus(4)), waiting("b", vcpus(4))];
+
+  test.each<[string, Parameters<typeof configured>, Record<string, string>]>([
+    ["for a machine that boots", [{}, [waiting("a")], [booting]], { a: "machine_booting w1" }],
+    ["for a machine that is asked for by this plan", [{}, [waiting("a")], []], { a: "machine_asked" }],
+    [
+      "for creates that are under way",
+      [{ maxConcurrentCreates: 1 }, many, []],
+      { a: "machine_asked", b: "machine_asked" },
+    ],
+    ["for any machine at all", [{ maxInstances: 0 }, [waiting("a")], []], { a: "no_workers" }],
+    [
+      "for room, since there may be no more machines",
+      [FULL, many, []],
+      { a: "machine_asked", b: "max_instances" },
+    ],
+    [
+      "for an instance type, since it was configured away",
+      [{}, [waiting("a", vcpus(5))], []],
+      { a: "no_type" },
+    ],
+  ])("%s", (_what, args, expected) => {
+    expect(waits(...args)).toEqual(expected);
+  });
+
+  test("for the end of a hold-off", () => {
+    const state = configured({}, [waiting("a")]);
+    const held = {
+      ...state,
+      record: { ...state.record, hold: { failures: 1, until: T0 + MINUTE, reason: "" } },
+    };
+    expect(waitsOf(plan(held, T0 + MINUTE - 1))).toEqual({ a: "hold_off" });
+    expect(waitsOf(plan(held, T0 + MINUTE))).toEqual({ a: "machine_asked" });
+  });
+});
+
+test("a need beyond any resource, not only vCPUs, keeps a run off a worker", () => {
+  const needs = [{ memoryBytes: 2 ** 30 }, { diskBytes: 1 }, { gpus: 1 }];
+  for (const need of needs) {
+    const state = configured(FULL, [waiting("a", { resources: { ...NEED, ...need } })], [workerRow("w1")]);
+    expect(placesOf(state)).toEqual([]);
+  }
+});

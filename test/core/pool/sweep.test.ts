@@ -1,0 +1,128 @@
+import { describe, expect, test } from "vitest";
+import type { ListAnswer } from "../../../src/core/messages.ts";
+import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
+import type { Configured, WorkerRow } from "../../../src/core/pool/state.ts";
+import { WORKER_TAG } from "../../../src/core/pool/workers.ts";
+import type { Instance } from "../../../src/schema/provider.ts";
+import { at, configured, MINUTE, owed, reloaded, T0, workerRow, workerSays } from "../support/pool.ts";
+
+function instance(worker: string, more: Partial<Instance> = {}): Instance {
+  const tags = { [WORKER_TAG]: worker };
+  return {
+    id: `i-${worker}`,
+    name: worker,
+    address: null,
+    state: "running",
+    instanceType: "small",
+    createdAt: "",
+    tags,
+    ...more,
+  };
+}
+
+const listed = (items: Instance[], beganAt = T0): PoolEvent => ({
+  type: "listed",
+  answer: { kind: "listed", beganAt, items },
+});
+const failed: ListAnswer = { kind: "failed", failure: { class: "temporary", text: "the cloud is down" } };
+const sightings = (state: Configured) => owed(state, T0, "sighting").map(({ body }) => body);
+const one = (phase: WorkerRow["phase"] = "ready", more: Partial<WorkerRow> = {}) =>
+  configured({}, [], [workerRow("w1", phase, more)]);
+
+describe("the provider is asked what exists, as often as there is something to see", () => {
+  test.each<[string, Configured, number | undefined]>([
+    ["each `sync.interval`, while there are workers", one(), MINUTE],
+    ["each shutdown time-out, while a machine is to disappear", one("shutdown"), 10_000],
+    ["never, while there is none", configured(), undefined],
+    ["never, while one is merely asked for", one("asked"), undefined],
+    ["never for one that is gone", one("gone"), undefined],
+  ])("%s", (_what, fresh, interval) => {
+    const state = at(fresh, T0, listed([instance("w1")]));
+    expect(poolMachine.wakeAt(state)).toBe(interval === undefined ? undefined : T0 + interval);
+    if (interval === undefined) return;
+    expect(owed(state, T0 + interval - 1, "list")).toEqual([]);
+    expect(owed(state, T0 + interval, "list")).toMatchObject([
+      { to: "provider", tag: "drover-pool:default" },
+    ]);
+  });
+
+  test("each hour while nothing should exist, when somebody looks (architecture.md §3)", () => {
+    const state = at(configured(), T0, listed([]));
+    expect(owed(state, T0 + 3_599_999, "list")).toEqual([]);
+    expect(owed(state, T0 + 3_600_000, "list")).toHaveLength(1);
+  });
+
+  test("at once after a restart", () => {
+    expect(owed(reloaded(at(one(), T0, listed([]))), T0, "list")).toHaveLength(1);
+  });
+
+  test("a listing that failed proves nothing, and the next one is not hurried", () => {
+    const state = at(one(), T0, { type: "listed", answer: failed });
+    expect(sightings(state)).toEqual([]);
+    expect(state.memo.sweepError).toBe("the cloud is down");
+    expect(poolMachine.wakeAt(state)).toBe(T0 + MINUTE);
+    expect(at(state, T0, listed([])).memo.sweepError).toBeNull();
+  });
+});
+
+describe("each worker hears what a listing says of its machine, if that can be news to it", () => {
+  test.each<[string, Configured, Instance[], boolean]>([
+    ["it is there, as known", one(), [instance("w1")], false],
+    ["it is not there", one(), [], true],
+    ["it is terminated", one(), [instance("w1", { state: "terminated" })], true],
+    ["it is there, and was to disappear", one("shutdown"), [instance("w1")], true],
+    ["it is there, and its worker has had no answer to the create", one("booting"), [instance("w1")], true],
+    ["it is another instance", one(), [instance("w1", { id: "i-2" })], true],
+    ["it is merely asked for", one("asked"), [instance("w1")], false],
+    ["it was taken for gone, and lives", one("gone"), [instance("w1")], true],
+    ["it is gone, as known", one("gone"), [instance("w1", { state: "terminated" })], false],
+    ["it is gone, and not there", one("gone"), [], false],
+    ["it belongs to nobody here", one(), [instance("w1"), instance("stranger")], false],
+  ])("%s: told %s", (_what, state, items, told) => {
+    const after = at(state, T0, listed(items));
+    expect(sightings(after).map(({ worker }) => worker)).toEqual(told ? ["w1"] : []);
+    if (told && items.length > 0) expect(sightings(after)[0]?.instance).toEqual(items[0]);
+  });
+
+  test("a machine without our tag is known by its name", () => {
+    expect(sightings(at(one(), T0, listed([instance("w1", { tags: {} })])))).toEqual([]);
+  });
+
+  test("until the worker has answered", () => {
+    const missing = at(one(), T0, listed([]));
+    const { upsert } = workerSays("w1");
+    const heard = at(missing, T0, {
+      type: "worker_answered",
+      poked: false,
+      worker: "w1",
+      answer: { kind: "worker", worker: upsert },
+    });
+    expect(sightings(heard)).toEqual([]);
+  });
+
+  test("the latest listing counts: what an older one said is not told any more", () => {
+    expect(sightings(at(one(), T0, listed([]), listed([instance("w1")], T0 + 5)))).toEqual([]);
+  });
+});
+
+describe("since when a machine has been missing, in all listings (R5)", () => {
+  const missing = (state: Configured) => sightings(state)[0]?.missingSince;
+  const first = () => at(one(), T0, listed([]));
+
+  test("since the first of them", () => {
+    expect(missing(first())).toBe(T0);
+    expect(missing(at(first(), T0, listed([], T0 + 5), listed([], T0 + 9)))).toBe(T0);
+  });
+
+  test("anew, when one in between has it", () => {
+    expect(missing(at(first(), T0, listed([instance("w1")], T0 + 5), listed([], T0 + 9)))).toBe(T0 + 9);
+  });
+
+  test("since the first of them, over a restart of the pool", () => {
+    expect(missing(at(reloaded(first()), T0, listed([], T0 + 9)))).toBe(T0);
+  });
+
+  test("a listing that failed is none", () => {
+    expect(missing(at(first(), T0, { type: "listed", answer: failed }, listed([], T0 + 9)))).toBe(T0);
+  });
+});

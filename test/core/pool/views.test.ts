@@ -1,0 +1,174 @@
+import { describe, expect, test } from "vitest";
+import {
+  explainRun,
+  poolView,
+  runSummary,
+  runsByWorker,
+  workerSummary,
+} from "../../../src/core/pool/views.ts";
+import { PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
+import { RunSummary, Why } from "../../../src/schema/run.ts";
+import { configured, MINUTE, placed, T0, vcpus, waiting, workerRow } from "../support/pool.ts";
+
+const iso = (ms: number) => new Date(T0 + ms).toISOString();
+
+describe("a pool as it is read", () => {
+  const state = () =>
+    configured(
+      {},
+      [
+        waiting("a", { submittedAt: T0 - 5_000, ...vcpus(4) }),
+        waiting("b", vcpus(4)),
+        placed("c", "w1", { state: "running" }),
+        waiting("d", { state: "complete", wants: "nothing" }),
+      ],
+      [
+        workerRow("w1"),
+        workerRow("w2"),
+        workerRow("w3", "asked"),
+        workerRow("w4", "shutdown"),
+        workerRow("w5", "gone"),
+      ],
+    );
+
+  test("counts what there is, by rows (invariant 6)", () => {
+    const view = poolView(state(), T0);
+    expect(view).toMatchObject({
+      name: "default",
+      queue: { depth: 2, oldestAgeMs: 5_000 },
+      runs: { pending: 2, running: 1 },
+      workers: { running: 1, idle: 1, booting: 1, shutdown: 1 },
+      holdOffs: [],
+    });
+    expect(PoolView.safeParse(view).error).toBeUndefined();
+  });
+
+  test("never shows the provider's secret", () => {
+    const view = poolView(state(), T0);
+    expect(view.config.provider).toEqual({ kind: "http", url: "http://cloud.test" });
+  });
+
+  test("says since when nothing is created, and why, while that lasts", () => {
+    const hold = { failures: 1, until: T0 + MINUTE, reason: "quota" };
+    const held = { ...state(), record: { ...state().record, hold } };
+    expect(poolView(held, T0 + MINUTE - 1).holdOffs).toEqual([
+      { scope: "all", until: iso(MINUTE), reason: "quota" },
+    ]);
+    expect(poolView(held, T0 + MINUTE).holdOffs).toEqual([]);
+  });
+
+  test("has no oldest run when nobody waits", () => {
+    expect(poolView(configured(), T0).queue).toEqual({ depth: 0, oldestAgeMs: null });
+  });
+});
+
+// Each waiting run has a reason, a next step and, where there is one, a time (invariant 5).
+describe("why a run waits", () => {
+  const held = (until: number) => {
+    const state = configured({}, [waiting("a")]);
+    return { ...state, record: { ...state.record, hold: { failures: 1, until, reason: "no quota" } } };
+  };
+
+  test.each([
+    [
+      "a machine boots",
+      configured({}, [waiting("a")], [workerRow("w1", "booting", { reason: "booting" })]),
+      "machine_booting",
+      null,
+    ],
+    ["a machine is asked for", configured({}, [waiting("a")]), "machine_asked", null],
+    ["there may be none", configured({ maxInstances: 0 }, [waiting("a")]), "no_workers", null],
+    [
+      "there may be no more",
+      configured({ maxInstances: 1 }, [placed("x", "w1", vcpus(4)), waiting("a")], [workerRow("w1")]),
+      "max_instances",
+      null,
+    ],
+    ["the latest machines failed", held(T0 + MINUTE), "hold_off", iso(MINUTE)],
+    ["its type was configured away", configured({}, [waiting("a", vcpus(5))]), "no_type", null],
+  ])("%s", (_what, state, code, next) => {
+    const why = explainRun(state, "a", T0);
+    expect(why).toMatchObject({
+      state: "pending",
+      reason: { code, position: 1, queued: 1 },
+      next: { at: next },
+    });
+    expect(why?.reason.text).not.toBe("");
+    expect(Why.safeParse(why).error).toBeUndefined();
+  });
+
+  test("it names the machine that it counts on", () => {
+    const state = configured(
+      {},
+      [waiting("a")],
+      [workerRow("w1", "booting", { reason: "the image is pulled" })],
+    );
+    expect(explainRun(state, "a", T0)?.chain).toEqual([
+      { what: "worker w1", state: "booting", text: "the image is pulled" },
+    ]);
+  });
+
+  test("its position is that of the queue", () => {
+    const state = configured({ maxInstances: 0 }, [waiting("a"), waiting("b", { priority: 99 })]);
+    expect(explainRun(state, "a", T0)?.reason).toMatchObject({ position: 2, queued: 2 });
+  });
+
+  test.each([
+    ["one that has a place", placed("a", "w1")],
+    ["one that wants none", waiting("a", { wants: "nothing" })],
+    ["one that is not here", waiting("b")],
+  ])("%s does not wait", (_what, row) => {
+    expect(explainRun(configured({}, [row], [workerRow("w1")]), "a", T0)).toBeNull();
+  });
+});
+
+describe("rows as lists show them", () => {
+  test("a run", () => {
+    const row = placed("a", "w1", { state: "complete", exitCode: 2, startedAt: T0 + 1, finishedAt: T0 + 2 });
+    const summary = runSummary(row, "default");
+    expect(summary).toMatchObject({
+      id: "a",
+      pool: "default",
+      worker: "w1",
+      exitCode: 2,
+      startedAt: iso(1),
+      finishedAt: iso(2),
+    });
+    expect(RunSummary.parse(summary)).toEqual(summary);
+    expect(runSummary(waiting("b"), "default")).toMatchObject({
+      worker: null,
+      startedAt: null,
+      finishedAt: null,
+    });
+  });
+
+  test.each([
+    ["ready", [], "idle"],
+    ["ready", ["a"], "running"],
+    ["asked", [], "booting"],
+    ["booting", [], "booting"],
+    ["unknown", ["a"], "unknown"],
+    ["shutdown", [], "shutdown"],
+    ["gone", [], "gone"],
+  ] as const)("a worker that is %s, with %j on it, is shown %s (arvados.md §1.2)", (phase, runs, state) => {
+    const summary = workerSummary(workerRow("w1", phase), [...runs], "default");
+    expect(summary).toMatchObject({ id: "w1", state, runs, resources: { vcpus: 4, memoryBytes: 2 ** 30 } });
+    expect(WorkerSummary.parse(summary)).toEqual(summary);
+  });
+
+  test("what is on a worker are the runs with an open epoch there (invariant 6)", () => {
+    const rows = [
+      placed("a", "w1"),
+      placed("b", "w1"),
+      placed("c", "w2"),
+      placed("d", "w1", { ended: 1 }),
+      waiting("e"),
+    ];
+    expect(runsByWorker(configured({}, rows))).toEqual(
+      new Map([
+        ["w1", ["a", "b"]],
+        ["w2", ["c"]],
+      ]),
+    );
+  });
+});

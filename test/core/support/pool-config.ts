@@ -1,0 +1,9 @@
+import { PoolConfig, type PoolConfigInput } from "../../../src/schema/pool.ts";
+
+const PROVIDER = { kind: "http", url: "http://cloud.test", secret: "s" } as const;
+
+/** A pool with one instance type of 4 vCPUs, and what else the test says. */
+export function poolConfig(more: Partial<PoolConfigInput> = {}): PoolConfig {
+  const small = { vcpus: 4, memory: "1GiB", price: 1 };
+  return PoolConfig.parse({ provider: PROVIDER, instanceTypes: { small }, ...more });
+}

@@ -1,0 +1,193 @@
+import type { RunUpsert, WorkerUpsert } from "../../../src/core/messages.ts";
+import { type PoolEvent, type PoolMessage, poolMachine } from "../../../src/core/pool/machine.ts";
+import { type Plan, plan } from "../../../src/core/pool/plan.ts";
+import { answerRun } from "../../../src/core/pool/runs.ts";
+import {
+  type Configured,
+  isLiveRun,
+  isLiveWorker,
+  loadedPool,
+  type PoolState,
+  type RunRow,
+  runKey,
+  settingsOf,
+  type WorkerRow,
+} from "../../../src/core/pool/state.ts";
+import { Rows } from "../../../src/core/rows.ts";
+import type { Resources } from "../../../src/schema/common.ts";
+import type { PoolConfig, PoolConfigInput } from "../../../src/schema/pool.ts";
+import { MapDisk } from "./map-disk.ts";
+import { poolConfig } from "./pool-config.ts";
+
+/** When the pool of every story here begins. */
+export const T0 = Date.UTC(2026, 10, 21, 8, 30);
+export const MINUTE = 60_000;
+export const NEED: Resources = { vcpus: 1, memoryBytes: 1_000, diskBytes: 0, gpus: 0 };
+
+/** A pool as its tables are stored, loaded. */
+export function pool(record: PoolState["record"], runs: RunRow[] = [], workers: WorkerRow[] = []): PoolState {
+  const runDisk = new MapDisk<RunRow>();
+  for (const row of runs) runDisk.write(runKey(row.submittedAt, row.run), row, isLiveRun(row), T0);
+  const workerDisk = new MapDisk<WorkerRow>();
+  for (const row of workers) workerDisk.write(row.worker, row, isLiveWorker(row), T0);
+  return loadedPool(record, new Rows(runDisk, isLiveRun), new Rows(workerDisk, isLiveWorker));
+}
+
+export function recordOf(config: PoolConfig): NonNullable<PoolState["record"]> {
+  return { name: "default", revision: 1, config, seed: "s", nextWorker: 1, hold: null };
+}
+
+/** A pool with this configuration and these rows: its workers were asked for under it. */
+export function configured(
+  more: Partial<PoolConfigInput> = {},
+  runs: RunRow[] = [],
+  workers: WorkerRow[] = [],
+): Configured {
+  const config = poolConfig(more);
+  const asked = workers.map((row) => ({ ...row, settings: settingsOf(config) }));
+  return existing(pool(recordOf(config), runs, asked));
+}
+
+export function existing(state: PoolState): Configured {
+  if (state.record === null) throw new Error("there is no pool");
+  return { ...state, record: state.record };
+}
+
+/** Folds events in, all at one moment, and commits each. The tables are kept in place: use each state once. */
+export function at(state: PoolState, now: number, ...events: PoolEvent[]): Configured {
+  let next = state;
+  for (const event of events) {
+    next = poolMachine.apply(next, event, now);
+    next.runs.flush();
+    next.workers.flush();
+  }
+  return existing(next);
+}
+
+/** What is left of a pool when its object is evicted, and loaded again. */
+export function reloaded(state: Configured): Configured {
+  return existing(pool(state.record, [...state.runs.live()], [...state.workers.live()]));
+}
+
+export function upsert(run: string, more: Partial<RunUpsert> = {}): RunUpsert {
+  return {
+    run,
+    submittedAt: T0,
+    version: 1,
+    state: "pending",
+    priority: 50,
+    labels: {},
+    command: "true",
+    resources: NEED,
+    hostPaths: false,
+    exitCode: null,
+    startedAt: null,
+    finishedAt: null,
+    wants: "place",
+    epoch: 0,
+    ended: 0,
+    ...more,
+  };
+}
+
+export const run = (id: string, more: Partial<RunUpsert> = {}): Extract<PoolEvent, { type: "run" }> => ({
+  type: "run",
+  upsert: upsert(id, more),
+});
+
+/** A run that waits for a place. */
+export function waiting(id: string, more: Partial<RunUpsert> = {}): RunRow {
+  return { ...upsert(id, more), opened: 0, worker: null, heardAt: T0 };
+}
+
+/** A run with an open epoch on a worker. */
+export function placed(id: string, worker: string, more: Partial<RunUpsert> = {}): RunRow {
+  return { ...upsert(id, more), opened: 1, worker, heardAt: T0 };
+}
+
+export const vcpus = (count: number) => ({ resources: { ...NEED, vcpus: count } });
+
+/** A worker of 4 vCPUs in some phase; one that merely boots has no instance yet. */
+export function workerRow(
+  worker: string,
+  phase: WorkerRow["phase"] = "ready",
+  more: Partial<WorkerRow> = {},
+): WorkerRow {
+  const isUp = phase !== "asked" && phase !== "booting";
+  return {
+    worker,
+    version: phase === "asked" ? 0 : 1,
+    phase,
+    idleBehavior: "run",
+    instance: isUp ? `i-${worker}` : null,
+    address: null,
+    readyAt: phase === "ready" ? T0 : null,
+    booted: isUp,
+    reason: "",
+    instanceType: "small",
+    type: { vcpus: 4, memory: "1GiB", disk: "0", gpus: 0, price: 1 },
+    askedAt: T0,
+    notAfter: T0 + 10 * MINUTE,
+    stopUntil: 0,
+    missingSince: null,
+    refusals: 0,
+    pausedUntil: 0,
+    settings: settingsOf(poolConfig()),
+    heardAt: T0,
+    ...more,
+  };
+}
+
+/** What a worker says of itself. */
+export function workerSays(
+  worker: string,
+  more: Partial<WorkerUpsert> = {},
+): Extract<PoolEvent, { type: "worker" }> {
+  return {
+    type: "worker",
+    upsert: {
+      worker,
+      version: 2,
+      phase: "ready",
+      idleBehavior: "run",
+      instance: `i-${worker}`,
+      address: null,
+      readyAt: T0,
+      booted: true,
+      reason: "ready",
+      wantsStop: false,
+      ...more,
+    },
+  };
+}
+
+/** Where runs are placed, as `run@worker`. */
+export function placesOf(state: Configured, now = T0): string[] {
+  return plan(state, now).places.map((one) => `${one.run.run}@${one.worker}`);
+}
+
+/** Why each run waits. */
+export function waitsOf(result: Plan): Record<string, string> {
+  return Object.fromEntries(
+    [...result.waits].map(([id, { code, worker }]) => [
+      id,
+      worker === undefined ? code : `${code} ${worker}`,
+    ]),
+  );
+}
+
+export const answer = (state: PoolState, id: string, more: Partial<RunUpsert> = {}) =>
+  answerRun(state, upsert(id, more));
+
+export function owed<Kind extends PoolMessage["kind"]>(
+  state: PoolState,
+  now: number,
+  kind: Kind,
+): Extract<PoolMessage, { kind: Kind }>[] {
+  return poolMachine
+    .due(state, now)
+    .filter((message): message is Extract<PoolMessage, { kind: Kind }> => message.kind === kind);
+}
+
+export const rowOf = (state: PoolState, id: string, submittedAt = T0) =>
+  state.runs.get(runKey(submittedAt, id));

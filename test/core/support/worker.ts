@@ -1,0 +1,171 @@
+import type { CreateWorker, Order } from "../../../src/core/messages.ts";
+import { settingsOf } from "../../../src/core/pool/state.ts";
+import { Rows } from "../../../src/core/rows.ts";
+import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../../../src/core/worker/machine.ts";
+import {
+  type Living,
+  loadedWorker,
+  type PlacementRow,
+  placementKey,
+  type WorkerState,
+} from "../../../src/core/worker/state.ts";
+import type { AttemptOrder, AttemptReport, Report } from "../../../src/schema/host.ts";
+import type { Instance } from "../../../src/schema/provider.ts";
+import { MapDisk } from "./map-disk.ts";
+import { poolConfig } from "./pool-config.ts";
+
+/** When the worker of every story here is asked for. */
+export const T0 = Date.UTC(2026, 10, 21, 8, 30);
+export const MINUTE = 60_000;
+/** The lease of the stories' pool. */
+export const LEASE = 30 * MINUTE;
+/** A listing of the stories' cloud is at most this old. */
+export const CONSISTENCY = 10_000;
+
+export const TASK = {
+  name: "main",
+  argv: ["true"],
+  env: {},
+  meta: {},
+  resources: { vcpus: 1, memoryBytes: 1_000, diskBytes: 0, gpus: 0 },
+  killTimeoutMs: 5_000,
+  killSignal: "SIGTERM" as const,
+};
+
+export function intent(more: Partial<CreateWorker> = {}): CreateWorker {
+  const config = poolConfig();
+  return {
+    worker: "default-s-1",
+    pool: "default",
+    instanceType: "small",
+    type: { vcpus: 4, memory: "1GiB", disk: "0", gpus: 0, price: 1 },
+    provider: config.provider,
+    image: "",
+    notAfter: T0 + 10 * MINUTE,
+    settings: settingsOf(config),
+    ...more,
+  };
+}
+
+/** Folds events in, all at one moment, and commits each. Works on a copy of the table, which is kept in place. */
+export function at(state: WorkerState, now: number, ...events: WorkerEventIn[]): Living {
+  return living(
+    events.reduce(
+      (before, event) => {
+        const after = workerMachine.apply(before, event, now);
+        after.placements.flush();
+        return after;
+      },
+      { ...state, placements: copyOf(state) },
+    ),
+  );
+}
+
+function copyOf(state: WorkerState): Rows<PlacementRow> {
+  const disk = new MapDisk<PlacementRow>();
+  for (const row of state.placements.live()) disk.write(placementKey(row.run, row.epoch), row, true, row.at);
+  return new Rows(disk, () => true);
+}
+
+export function living(state: WorkerState): Living {
+  if (state.record === null) throw new Error("there is no worker");
+  return { ...state, record: state.record };
+}
+
+export function nothing(): WorkerState {
+  return loadedWorker(null, new Rows(new MapDisk<PlacementRow>(), () => true));
+}
+
+/** What is left of a worker when its object is evicted, and loaded again. */
+export function reloaded(state: WorkerState): Living {
+  return living(loadedWorker(state.record, copyOf(state)));
+}
+
+export const INSTANCE: Instance = {
+  id: "i-1",
+  name: "default-s-1",
+  address: "10.0.0.1",
+  state: "running",
+  instanceType: "small",
+  tags: {},
+  createdAt: "",
+};
+
+export const created: WorkerEventIn = {
+  type: "create_answered",
+  answer: { kind: "created", instance: INSTANCE },
+};
+
+export function report(seq: number, more: Partial<Report> = {}): WorkerEventIn {
+  return {
+    type: "report",
+    report: { incarnation: 1, seq, full: true, ordersSeen: 0, attempts: [], ...more },
+  };
+}
+
+export const BOOTED = { boot: { ok: true, output: "running" } };
+
+export const attemptOf = (run: string, epoch = 1) => `${run}/main/${epoch}.1`;
+
+export function order(run: string, more: Partial<Order> = {}): Extract<WorkerEventIn, { type: "order" }> {
+  const epoch = more.epoch ?? 1;
+  const attempts: AttemptOrder[] = [{ id: attemptOf(run, epoch), want: "run", task: TASK }];
+  return { type: "order", order: { run, epoch, revision: 1, resources: TASK.resources, attempts, ...more } };
+}
+
+export const stopOf = (run: string): AttemptOrder[] => [
+  { id: attemptOf(run), want: "stop", signal: "SIGTERM", timeoutMs: 5_000, reason: "enough" },
+];
+
+export const runningOf = (run: string, epoch = 1): AttemptReport => ({
+  id: attemptOf(run, epoch),
+  state: "running",
+});
+export const exitedOf = (run: string): AttemptReport => ({
+  id: attemptOf(run),
+  state: "exited",
+  exit: { code: 0, signal: null, oomKilled: false, message: "" },
+});
+
+/** The allocation's answer to the observation that is due of this placement. */
+export function observedAnswer(
+  state: Living,
+  run: string,
+  now: number,
+  answer: Extract<WorkerEventIn, { type: "observed_answered" }>["answer"],
+): WorkerEventIn {
+  const sent = owed(state, now, "observed").find((one) => one.run === run);
+  if (sent === undefined) throw new Error(`nothing of ${run} is to be told`);
+  return { type: "observed_answered", sent, answer };
+}
+
+/** An order as an allocation answers it; empty if there are no attempts. */
+export function orderIs(
+  revision: number,
+  attempts: AttemptOrder[],
+): Extract<WorkerEventIn, { type: "observed_answered" }>["answer"] {
+  return { kind: "order", revision, attempts, logs: {} };
+}
+
+/** A worker whose machine is created, has enrolled and has passed its boot probe, all at `now`. */
+export function ready(now = T0, more: Partial<CreateWorker> = {}): Living {
+  const host: WorkerEventIn = { type: "enroll", secret: "whsec_1", bootId: "boot-1" };
+  return at(nothing(), now, { type: "create", intent: intent(more) }, created, host, report(1, BOOTED));
+}
+
+/** A ready worker that has taken these runs, and has told its host. */
+export function holding(runs: string[], now = T0): Living {
+  return at(ready(now), now, ...runs.map((run) => order(run)), { type: "told" });
+}
+
+type Body<Kind extends WorkerMessage["kind"]> = Extract<WorkerMessage, { kind: Kind }>["body"];
+
+/** The bodies of the messages of one kind that are due. */
+export function owed<Kind extends WorkerMessage["kind"]>(
+  state: WorkerState,
+  now: number,
+  kind: Kind,
+): Body<Kind>[] {
+  const found = workerMachine.due(state, now).filter((message) => message.kind === kind);
+  return found.map((message) => message.body as Body<Kind>); // the filter says which kind it is
+}

@@ -1,0 +1,178 @@
+import { describe, expect, test } from "vitest";
+import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
+import type { Sighting } from "../../../src/core/messages.ts";
+import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
+import {
+  at,
+  CONSISTENCY,
+  created,
+  holding,
+  INSTANCE,
+  intent,
+  LEASE,
+  nothing,
+  order,
+  owed,
+  ready,
+  reloaded,
+  T0,
+} from "../support/worker.ts";
+
+const HOUR = 3_600_000;
+const kill: WorkerEventIn = { type: "kill", reason: "", by: "ann" };
+
+/** A listing that began at `beganAt`, and that omits the machine unless `more` says otherwise. */
+function listing(beganAt: number, more: Partial<Sighting> = {}): WorkerEventIn {
+  return {
+    type: "sighting",
+    sighting: { worker: "default-s-1", provider: intent().provider, beganAt, ...more },
+    consistencyMs: CONSISTENCY,
+  };
+}
+
+/** Two listings that omit it, as the pool passes them on: nothing had it in between. */
+function twoOmissions(state: Living, first: number, second: number): Living {
+  const once = at(state, first, listing(first, { missingSince: first }));
+  return at(once, second, listing(second, { missingSince: first }));
+}
+
+/** Its machine exists, and no host ever joined: there is no lease. */
+const unleased = at(nothing(), T0, { type: "create", intent: intent() }, created);
+const stopping = at(unleased, T0, kill);
+
+describe("a machine that the provider calls terminated is gone (invariant 3)", () => {
+  test("at once, lease or not, and what was on it is lost (R2)", () => {
+    const state = at(holding(["a"]), T0, listing(T0, { instance: { ...INSTANCE, state: "terminated" } }));
+    expect(state.record).toMatchObject({ phase: "gone", goneAt: T0 });
+    expect(livePlacements(state)).toEqual([]);
+    expect(owed(state, T0, "ended")).toMatchObject([{ run: "a", how: "lost", held: true }]);
+    expect(owed(state, T0, "upsert")).toMatchObject([{ phase: "gone", booted: true }]);
+  });
+
+  test.each(["pending", "running", "stopping"] as const)("one that is %s is not", (state) => {
+    expect(
+      at(stopping, T0 + HOUR, listing(T0 + HOUR, { instance: { ...INSTANCE, state } })).record.phase,
+    ).toBe("shutdown");
+  });
+});
+
+describe("that a listing omits it is proof only the second time, and spaced (R5, invariant 3)", () => {
+  const first = T0 + HOUR;
+
+  test("one omission is none", () => {
+    expect(at(stopping, first, listing(first)).record).toMatchObject({ phase: "shutdown", omittedAt: first });
+  });
+
+  test.each([
+    ["less than the consistency window apart", CONSISTENCY - 1, "shutdown"],
+    ["the consistency window apart", CONSISTENCY, "gone"],
+  ])("two, %s", (_what, ms, phase) => {
+    expect(twoOmissions(stopping, first, first + ms).record.phase).toBe(phase);
+  });
+
+  test("the same listing again is no second one", () => {
+    const once = at(stopping, first, listing(first));
+    expect(at(once, first + HOUR, listing(first)).record.phase).toBe("shutdown");
+  });
+
+  test("an older listing that comes late is no second one", () => {
+    const once = at(stopping, first, listing(first));
+    expect(at(once, first + HOUR, listing(first - CONSISTENCY)).record.phase).toBe("shutdown");
+  });
+
+  test("a listing in between that had it begins the count anew", () => {
+    const once = at(stopping, first, listing(first));
+    const second = first + 2 * CONSISTENCY;
+    const state = at(once, second, listing(second, { missingSince: second }));
+    expect(state.record).toMatchObject({ phase: "shutdown", omittedAt: second });
+  });
+
+  test("so does a pool that cannot say, since it was loaded in between", () => {
+    const second = first + 2 * CONSISTENCY;
+    expect(at(at(stopping, first, listing(first)), second, listing(second)).record.phase).toBe("shutdown");
+  });
+
+  test("the first of the two is stored: a restart in between does not lose it", () => {
+    const once = reloaded(at(stopping, first, listing(first)));
+    const second = first + HOUR;
+    expect(at(once, second, listing(second, { missingSince: first })).record.phase).toBe("gone");
+  });
+
+  test("a machine that vanishes without our asking is gone in the same way (T20)", () => {
+    expect(twoOmissions(unleased, first, first + CONSISTENCY).record.phase).toBe("gone");
+  });
+});
+
+describe("no omission counts while the host's lease may live (R5)", () => {
+  const over = LEASE + LEASE_MARGIN_MS;
+  const patient = ready(T0, { settings: { ...intent().settings, probeMs: 10 * LEASE } });
+
+  test.each([
+    ["began before its end and the margin", over - 1, null],
+    ["began then", over, T0 + over],
+  ])("the listing %s", (_what, ms, omittedAt) => {
+    expect(at(patient, T0 + ms, listing(T0 + ms)).record.omittedAt).toBe(omittedAt);
+  });
+
+  test("it is the beginning of the listing that counts, not its arrival", () => {
+    const state = at(patient, T0 + 2 * LEASE, listing(T0 + over - 1));
+    expect(state.record.omittedAt).toBeNull();
+  });
+
+  test("that a host is to be destroyed does not end its lease", () => {
+    const state = twoOmissions(at(patient, T0, kill), T0 + HOUR / 4, T0 + HOUR / 3);
+    expect(state.record.phase).toBe("shutdown");
+  });
+
+  test("after it, what was still on it is lost", () => {
+    const state = at(patient, T0, order("a"), { type: "told" });
+    const end = twoOmissions(state, T0 + over, T0 + over + CONSISTENCY);
+    expect(end.record.phase).toBe("gone");
+    expect(owed(end, T0 + over, "ended")).toMatchObject([{ run: "a", how: "lost" }]);
+  });
+});
+
+describe("no omission counts too soon after a call that can have changed what exists (R5)", () => {
+  const destroyed = at(stopping, T0 + HOUR, { type: "destroy_answered", answer: { kind: "asked" } });
+  const failure = { class: "temporary" as const, text: "no answer" };
+  const failed: WorkerEventIn = { type: "create_answered", answer: { kind: "failed", failure } };
+  const asked = at(nothing(), T0, { type: "create", intent: intent() });
+
+  test.each([
+    ["a create", unleased, T0 + CONSISTENCY],
+    ["a destroy", destroyed, T0 + HOUR + CONSISTENCY],
+    [
+      "a create without an answer, given up",
+      at(asked, T0, failed, kill),
+      T0 + CREATE_STRAGGLER_MS + CONSISTENCY,
+    ],
+    ["a create under way, given up", at(asked, T0, kill), T0 + CREATE_STRAGGLER_MS + CONSISTENCY],
+  ])("%s: listings count from the consistency window after it ended", (_what, state, from) => {
+    expect(at(state, from, listing(from - 1)).record.omittedAt).toBeNull();
+    expect(at(state, from, listing(from)).record.omittedAt).toBe(from);
+  });
+
+  test("while a create may still be begun, no listing proves anything", () => {
+    const far = intent({ notAfter: T0 + 10 * HOUR, settings: { ...intent().settings, bootMs: 10 * HOUR } });
+    const state = twoOmissions(at(nothing(), T0, { type: "create", intent: far }), T0 + HOUR, T0 + 2 * HOUR);
+    expect(state.record).toMatchObject({ phase: "booting", omittedAt: null });
+  });
+
+  test("a worker that never got a machine leaves the ledger like any other", () => {
+    const first = T0 + HOUR;
+    const state = twoOmissions(at(asked, T0, kill), first, first + CONSISTENCY);
+    expect(state.record.phase).toBe("gone");
+  });
+
+  test("a provider without a consistency window still needs two listings", () => {
+    const strict = (beganAt: number): WorkerEventIn => ({
+      type: "sighting",
+      sighting: { worker: "default-s-1", provider: intent().provider, beganAt, missingSince: T0 + HOUR },
+      consistencyMs: 0,
+    });
+    const once = at(stopping, T0 + HOUR, strict(T0 + HOUR));
+    expect(once.record.phase).toBe("shutdown");
+    expect(at(once, T0 + HOUR + 1, strict(T0 + HOUR + 1)).record.phase).toBe("gone");
+  });
+});

@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Example } from "./examples.ts";
+
+const COMMAND = join(import.meta.dirname, "../../../bin/drover.mjs");
+
+/** What came of an example: what it has written, on both streams, and how its last command ended. */
+export interface Outcome {
+  output: string;
+  /** 0, if all of it went well; undefined, if an earlier example has ended the shell. */
+  code: number | undefined;
+}
+
+/** Where a person reads the documents, and types what they say. */
+export interface Reader {
+  /** Where `drover up` runs, too. */
+  home: string;
+  path: string;
+}
+
+/**
+ * What is never run from a document: it needs an account, a cloud or a terminal of its own, or it would
+ * change this very checkout, in which the reader's folder lies and where `npm` would find it.
+ */
+export const NOT_HERE =
+  /\b(?:wrangler|npm|npx|yarn|pnpm|git|sudo|alias|drover up|openssl|example\.(?:com|dev)|workers\.dev)\b/;
+
+/** Tools that change a checkout. The reader has something in their place that fails. */
+const WITHHELD = ["npm", "npx", "yarn", "pnpm", "wrangler", "git", "sudo"];
+
+/** The examples of one document may take so long, together. */
+const WITHIN_MS = 45_000;
+
+/**
+ * Gives a reader the command and a script of theirs to run, and nothing that could change the checkout around
+ * their folder.
+ */
+export function makeReader(home: string): Reader {
+  const bin = join(home, "bin");
+  mkdirSync(bin);
+  const drover = `exec "${process.execPath}" "${COMMAND}" "$@"`;
+  writeScript(join(bin, "drover"), drover);
+  writeScript(join(bin, "node"), `exec "${process.execPath}" "$@"`);
+  for (const tool of WITHHELD)
+    writeScript(join(bin, tool), `echo "${tool} is not for examples" >&2; exit 97`);
+  writeScript(join(home, "build.sh"), "echo compiling\necho done");
+  return { home, path: `${bin}:${process.env.PATH}` };
+}
+
+function writeScript(file: string, text: string): void {
+  writeFileSync(file, `#!/bin/sh\n${text}\n`);
+  chmodSync(file, 0o755);
+}
+
+/**
+ * Runs the examples of one document one after the other in one shell, as a reader would, so that what one
+ * sets the next one has. The shell ends at the first command that fails: a document that shows a failure
+ * says so, by `echo $?` or by `||`. Throws, before anything runs, if an example is one that must not be run
+ * here.
+ */
+export async function runExamples(examples: readonly Example[], reader: Reader): Promise<Outcome[]> {
+  const forbidden = examples.find(({ script }) => NOT_HERE.test(script));
+  if (forbidden !== undefined)
+    throw new Error(`line ${forbidden.line} must not be run: make it a shell block`);
+  const mark = `=== ${randomBytes(8).toString("hex")}`;
+  const script = examples.map((one) => `${one.script}\necho\necho "${mark}"\n`).join("");
+  const child = spawn("/bin/sh", ["-e", "-c", `exec 2>&1\n${script}`], {
+    cwd: reader.home,
+    env: { PATH: reader.path, HOME: reader.home, LANG: "C.UTF-8" },
+    stdio: ["ignore", "pipe", "inherit"],
+    detached: true,
+  });
+  const tooLong = setTimeout(() => killGroup(child), WITHIN_MS);
+  let said = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => {
+    said += text;
+  });
+  const code = await new Promise<number>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (status) => resolve(status ?? 128));
+  }).finally(() => clearTimeout(tooLong));
+  const pieces = said.split(`\n${mark}\n`);
+  return examples.map((_, index) => {
+    const output = pieces[index] ?? "";
+    if (index < pieces.length - 1) return { output, code: 0 };
+    return { output, code: index === pieces.length - 1 ? code : undefined };
+  });
+}
+
+/** Ends the shell with all that it has started. */
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has just ended by itself.
+  }
+}

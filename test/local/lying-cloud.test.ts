@@ -1,0 +1,183 @@
+import { rmSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LoopbackCloud } from "../../local/loopback/cloud.ts";
+import { serveCloud } from "../../local/loopback/server.ts";
+import { makeHome } from "../edge/support/drover.ts";
+import type { Json } from "../edge/support/edge.ts";
+import { type Server, startServer } from "../edge/support/server.ts";
+import { SECRET } from "./support/cloud.ts";
+import { until } from "./support/scratch.ts";
+import { leftOf } from "./support/up-process.ts";
+
+// The whole system against clouds that lie: one control plane, and for each row a cloud and a pool of its
+// own.
+// All rows are played at once, since most of their time is waiting; each test awaits one.
+
+interface Row {
+  lie: string;
+  faults: object;
+  /** How many machines it takes. */
+  machines: number;
+  /** What the story of the first machine must tell: that the fault struck, and was taken for what it was. */
+  tells?: RegExp;
+}
+
+const refused = (cls: string, retryAfterMs?: number) => ({
+  refusedCreates: { times: 1, class: cls, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
+});
+
+const ROWS: Row[] = [
+  { lie: "boots slowly", faults: { bootDelayMs: 3_000 }, machines: 1 },
+  { lie: "makes a machine that never reports", faults: { deadBoots: 1 }, machines: 2, tells: /in time/ },
+  { lie: "loses the answer to a create", faults: { lostCreateAnswers: 1 }, machines: 1 },
+  { lie: "lists late what boots slowly", faults: { listDelayMs: 8_000, bootDelayMs: 4_000 }, machines: 1 },
+  { lie: "omits what exists from listings", faults: { omittingListings: 5 }, machines: 1 },
+  { lie: "does not destroy", faults: { ignoredDestroys: 1 }, machines: 1 },
+  // The agent of a worker that is over ends by itself; this machine has none.
+  {
+    lie: "does not destroy what never reports",
+    faults: { deadBoots: 1, ignoredDestroys: 3 },
+    machines: 2,
+    tells: /in time/,
+  },
+  { lie: "has no capacity", faults: refused("capacity"), machines: 2, tells: /\(capacity\)/ },
+  { lie: "is at its quota", faults: refused("quota"), machines: 2, tells: /\(quota\)/ },
+  { lie: "limits the rate", faults: refused("rate_limit", 2_500), machines: 1 },
+  { lie: "fails for a moment", faults: refused("temporary"), machines: 1 },
+];
+
+/** Runs of a row: together they fill more than half of a machine. */
+const RUNS = 3;
+
+let server: Server;
+let home: string;
+const closing: (() => Promise<void>)[] = [];
+const stories = new Map<Row, Promise<Story>>();
+
+interface Story {
+  runs: Json[];
+  workers: Json[];
+  instances: Json[];
+  /** What the first worker's events say. */
+  told: string;
+  faultsLeft: Json;
+}
+
+beforeAll(async () => {
+  home = makeHome("lying");
+  server = await startServer();
+  const { config } = await server.json(200, "GET", "/v1/pools/default");
+  for (const [n, row] of ROWS.entries()) {
+    const story = play(row, `row-${n}`, config);
+    // Its test awaits it, if the tests before that have not failed the file.
+    story.catch(() => undefined);
+    stories.set(row, story);
+  }
+});
+afterAll(async () => {
+  await Promise.allSettled(stories.values());
+  for (const close of closing) await close();
+  await server.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** Submits runs to a cloud that lies, and waits until all is over: the runs, and the machines too. */
+async function play({ faults }: Row, pool: string, config: Json): Promise<Story> {
+  const dir = `${home}/${pool}`;
+  const ask = await startLiar(dir);
+  const before = await ask("PUT", "/faults", faults);
+  expect(before).toMatchObject(faults);
+  const timeouts = { ...config.timeouts, boot: "8s", idle: "1s", shutdown: "1s" };
+  const provider = { kind: "http", url: ask.url, secret: SECRET };
+  await server.json(201, "PUT", `/v1/pools/${pool}`, {
+    ...config,
+    provider,
+    timeouts,
+    sync: { interval: "1s" },
+  });
+  const specs = Array.from({ length: RUNS }, (_, n) => ({
+    id: `${pool}-run-${n}`,
+    argv: ["sh", "-c", "echo begun; sleep 2; echo done"],
+    pool,
+  }));
+  await server.json(201, "POST", "/v1/runs", { runs: specs });
+  const runs = await Promise.all(specs.map(({ id }) => endOf(id)));
+  await until(`the pool ${pool} shows no machine`, async () => {
+    const { workers } = await server.json(200, "GET", `/v1/pools/${pool}`);
+    return Object.keys(workers).length === 0;
+  });
+  // Those that are gone are listed only if they are asked for.
+  const { items } = await server.json(200, "GET", `/v1/workers?pool=${pool}&state=gone`);
+  const workers = items.sort((a: Json, b: Json) => Date.parse(a.askedAt) - Date.parse(b.askedAt));
+  const first = await server.json(200, "GET", `/v1/workers/${workers[0].id}`);
+  const told = first.events.map(({ message }: Json) => message).join("\n");
+  const faultsLeft = await ask("GET", "/faults");
+  await ask("PUT", "/faults", {});
+  const { items: instances } = await ask("GET", "/instances");
+  expect(leftOf(dir)).toEqual([]);
+  return { runs, workers, instances, told, faultsLeft };
+}
+
+async function endOf(id: string): Promise<Json> {
+  return await until(`${id} has ended`, async () => {
+    const status = await server.json(200, "GET", `/v1/runs/${id}?wait=10s&state=done`);
+    return status.finishedAt === null ? undefined : status;
+  });
+}
+
+async function startLiar(dir: string) {
+  const cloud = new LoopbackCloud({ dir, onProblem: () => {} });
+  const service = await serveCloud({ cloud, port: 0, secret: SECRET });
+  closing.push(async () => {
+    await cloud.endAll();
+    service.close();
+    service.closeAllConnections();
+  });
+  // An address that is no text is that of a server which listens on a port, as this one does.
+  const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+  const ask = async (method: string, path: string, body?: object): Promise<Json> => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${SECRET}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return response.json();
+  };
+  return Object.assign(ask, { url });
+}
+
+describe("no lie of a cloud loses a run or a machine (issue 3, item 7)", () => {
+  it.each(ROWS)("a cloud that $lie", { timeout: 180_000 }, async (row) => {
+    const story = await stories.get(row);
+    if (story === undefined) throw new Error("this row was not played");
+    const { runs, workers, instances, told, faultsLeft } = story;
+    for (const run of runs) {
+      expect(run).toMatchObject({ state: "complete", exitCode: 0, failure: null });
+      expect(run.placements).toHaveLength(1);
+      const log = await server.call("GET", `/v1/runs/${run.id}/logs/main/stdout`);
+      expect(await log.text()).toBe("begun\ndone\n");
+    }
+    expect(workers).toHaveLength(row.machines);
+    // Each worker has at most one machine, and none of them is left.
+    const tokens = instances.map(({ name }) => name);
+    expect(new Set(tokens).size).toBe(tokens.length);
+    expect(instances.filter(({ state }: Json) => state !== "terminated")).toEqual([]);
+    if (row.tells !== undefined) expect(told).toMatch(row.tells);
+    expect(faultsLeft).toMatchObject({
+      deadBoots: 0,
+      lostCreateAnswers: 0,
+      refusedCreates: { times: 0 },
+      omittingListings: 0,
+      ignoredDestroys: 0,
+    });
+  });
+
+  it("asks a cloud that limits the rate again when it may, and not before", async () => {
+    const row = ROWS.find(({ lie }) => lie === "limits the rate");
+    const story = row === undefined ? undefined : await stories.get(row);
+    const [worker] = story?.workers ?? [];
+    const [instance] = story?.instances ?? [];
+    expect(Date.parse(instance?.createdAt) - Date.parse(worker?.askedAt)).toBeGreaterThanOrEqual(2_500);
+  });
+});
