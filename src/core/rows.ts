@@ -11,8 +11,8 @@ export interface RowDisk<Row> {
   remove(key: string): void;
   /** The highest value that any row, live or not, has in a field of numbers; 0 if there is no row. */
   highest(field: string): number;
-  /** Removes the rows that are not live and whose `at` is before `before`. */
-  forget(before: Instant): void;
+  /** Removes the rows that are not live and whose `at` is not after `until`. */
+  forget(until: Instant): void;
 }
 
 /**
@@ -29,7 +29,7 @@ export class Rows<Row> {
   readonly #dirty = new Map<string, Instant>();
   readonly #removed = new Set<string>();
   readonly #highest = new Map<string, number>();
-  #forgetBefore: Instant | undefined;
+  #forgetUntil: Instant | undefined;
   #version = 0;
 
   /** `isLive`: which rows are kept in memory. `tracked`: the fields that `highest` can be asked of. */
@@ -73,9 +73,9 @@ export class Rows<Row> {
     return this.#highest.get(field) ?? 0;
   }
 
-  /** At the next flush, forgets the rows that are not live and whose `at` is before `before`. */
-  forget(before: Instant): void {
-    this.#forgetBefore = before;
+  /** At the next flush, forgets the rows that are not live and whose `at` is not after `until`. */
+  forget(until: Instant): void {
+    this.#forgetUntil = until;
   }
 
   /** Forgets a row at the next flush. */
@@ -101,8 +101,8 @@ export class Rows<Row> {
     for (const key of this.#removed) this.#disk.remove(key);
     written += this.#removed.size;
     this.#removed.clear();
-    if (this.#forgetBefore !== undefined) this.#disk.forget(this.#forgetBefore);
-    this.#forgetBefore = undefined;
+    if (this.#forgetUntil !== undefined) this.#disk.forget(this.#forgetUntil);
+    this.#forgetUntil = undefined;
     return written;
   }
 }

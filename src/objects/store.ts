@@ -98,10 +98,10 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     return this.#sql.exec<{ highest: number | null }>(sql, `$.${field}`).one().highest ?? 0;
   }
 
-  forget(before: Instant): void {
+  forget(until: Instant): void {
     if (!this.#exists) return;
-    const sql = `DELETE FROM ${this.#table} WHERE live = 0 AND json_extract(v, '$.at') < ?`;
-    meter.rowsWritten += this.#sql.exec(sql, before).rowsWritten;
+    const sql = `DELETE FROM ${this.#table} WHERE live = 0 AND json_extract(v, '$.at') <= ?`;
+    meter.rowsWritten += this.#sql.exec(sql, until).rowsWritten;
   }
 
   #select(where: string, ...bindings: (string | number)[]): [string, Row][] {

@@ -206,7 +206,7 @@ describe("a message that fails is sent again after a back-off (R7)", () => {
   test("an order that its worker does not know is backed off, with a time limit as without", async () => {
     for (const more of [{}, { timeout: "1h" }]) {
       let now = Date.UTC(2026, 10, 21);
-      let stored = loadedAllocation(null);
+      let stored = loadedAllocation(null, false);
       let orders = 0;
       const failures: number[] = [];
       const actor = new Actor(allocationMachine, {

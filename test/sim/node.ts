@@ -103,10 +103,10 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
       write: (key, row) => void stored.set(key, row),
       remove: (key) => void stored.delete(key),
       highest: (field) => Math.max(0, ...rows().map((row) => Number(row[field as keyof Row] ?? 0))),
-      forget: (before) => {
+      forget: (until) => {
         for (const [key, row] of stored as Map<string, Row & { at?: number }>) {
           // see above
-          if (!isLive(row) && (row.at ?? before) < before) stored.delete(key);
+          if (!isLive(row) && (row.at ?? until + 1) <= until) stored.delete(key);
         }
       },
     };

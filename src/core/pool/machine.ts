@@ -163,13 +163,14 @@ function runMessages(state: Configured, now: Instant): PoolMessage[] {
 
 function workerMessages(state: Configured, now: Instant): PoolMessage[] {
   const owed: PoolMessage[] = [];
+  // Of those that were taken for gone, too: a listing may show that they are not.
+  for (const body of Object.values(state.memo.sightings)) {
+    owed.push({ to: body.worker, kind: "sighting", repeatedBy: "peer", body });
+  }
   for (const row of state.workers.live()) {
-    const sighting = state.memo.sightings[row.worker];
     if (row.phase === "asked") {
       owed.push({ to: row.worker, kind: "create", repeatedBy: "self", body: intentOf(state, row) });
     }
-    if (sighting !== undefined)
-      owed.push({ to: row.worker, kind: "sighting", repeatedBy: "peer", body: sighting });
     if (isOverdue(state, row.worker, row.heardAt, now)) {
       owed.push({ to: row.worker, kind: "poke_worker", repeatedBy: "peer" });
     }

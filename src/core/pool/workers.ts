@@ -80,6 +80,8 @@ export function intentOf(state: Configured, row: WorkerRow): CreateWorker {
 export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant): Configured {
   const row = state.workers.get(upsert.worker);
   if (row === undefined || upsert.version < row.version) return state;
+  // One that was taken for gone can only come back to be destroyed.
+  if (row.phase === "gone" && upsert.phase !== "shutdown") return state;
   const { wantsStop, ...view } = upsert;
   const stopUntil = wantsStop && mayStop(state, row, now) ? now + CONSENT_MS : 0;
   // Whatever it says, it has been heard: it is trusted with runs again.

@@ -110,7 +110,9 @@ function play(
   for (const [told, ms] of events) {
     now += ms;
     const after =
-      told.type === "restart" ? loadedAllocation(state.record) : allocationMachine.apply(state, told, now);
+      told.type === "restart"
+        ? loadedAllocation(state.record, false)
+        : allocationMachine.apply(state, told, now);
     look(state, after, now);
     state = after;
   }

@@ -153,7 +153,7 @@ describe("after a restart nothing is believed to be known (architecture.md §3)"
 
   test("the end is told again, too, and an ended run gives no orders", () => {
     const over = runAt(started(), T0, ended("lost"));
-    const { upsert, order } = owed(loadedAllocation(over.record), T0);
+    const { upsert, order } = owed(loadedAllocation(over.record, false), T0);
     expect(upsert).toMatchObject({ state: "unknown", wants: "nothing", epoch: 0, ended: 1 });
     expect(order).toBeUndefined();
   });

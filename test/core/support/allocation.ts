@@ -42,10 +42,10 @@ export function existing(state: AllocationState): Submitted {
 
 /** What is left of an allocation when its object is evicted, and loaded again. */
 export function reloaded(state: AllocationState): Submitted {
-  return existing(loadedAllocation(state.record));
+  return existing(loadedAllocation(state.record, false));
 }
 
-export const nothing = (): AllocationState => loadedAllocation(null);
+export const nothing = (): AllocationState => loadedAllocation(null, false);
 
 export function submit(more: Partial<RunSpecInput> = {}): AllocationEvent {
   return { type: "submitted", id: RUN, spec: specOf(more), hash: "hash" };

@@ -28,4 +28,16 @@ export class MapDisk<Row> implements RowDisk<Row> {
     this.calls.push({ what: "remove", key });
     this.rows.delete(key);
   }
+
+  highest(field: string): number {
+    const values = [...this.rows.values()].map(({ row }) => Number(row[field as keyof Row] ?? 0));
+    return Math.max(0, ...values);
+  }
+
+  forget(until: Instant): void {
+    for (const [key, { row, live }] of this.rows) {
+      const at = Number(row["at" as keyof Row] ?? until + 1);
+      if (!live && at <= until) this.rows.delete(key);
+    }
+  }
 }

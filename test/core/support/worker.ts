@@ -3,10 +3,11 @@ import { settingsOf } from "../../../src/core/pool/state.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../../../src/core/worker/machine.ts";
 import {
+  isLivePlacement,
   type Living,
   loadedWorker,
   type PlacementRow,
-  placementKey,
+  TRACKED_OF_PLACEMENTS,
   type WorkerState,
 } from "../../../src/core/worker/state.ts";
 import type { AttemptOrder, AttemptReport, Report } from "../../../src/schema/host.ts";
@@ -61,10 +62,20 @@ export function at(state: WorkerState, now: number, ...events: WorkerEventIn[]):
   );
 }
 
+/** The disk below each table, so that a copy has the rows that are not kept in memory too. */
+const disks = new WeakMap<Rows<PlacementRow>, MapDisk<PlacementRow>>();
+
+function tableOn(disk: MapDisk<PlacementRow>): Rows<PlacementRow> {
+  const rows = new Rows(disk, isLivePlacement, TRACKED_OF_PLACEMENTS);
+  disks.set(rows, disk);
+  return rows;
+}
+
 function copyOf(state: WorkerState): Rows<PlacementRow> {
   const disk = new MapDisk<PlacementRow>();
-  for (const row of state.placements.live()) disk.write(placementKey(row.run, row.epoch), row, true, row.at);
-  return new Rows(disk, () => true);
+  for (const [key, { row, live }] of disks.get(state.placements)?.rows ?? [])
+    disk.rows.set(key, { row, live });
+  return tableOn(disk);
 }
 
 export function living(state: WorkerState): Living {
@@ -73,7 +84,7 @@ export function living(state: WorkerState): Living {
 }
 
 export function nothing(): WorkerState {
-  return loadedWorker(null, new Rows(new MapDisk<PlacementRow>(), () => true));
+  return loadedWorker(null, tableOn(new MapDisk<PlacementRow>()));
 }
 
 /** What is left of a worker when its object is evicted, and loaded again. */

@@ -39,7 +39,12 @@ const booting = at(asked, T0, created);
 const down = at(ready(), T0, kill);
 const gone = at(down, T0, {
   type: "sighting",
-  sighting: { worker: "default-s-1", beganAt: T0, instance: { ...INSTANCE, state: "terminated" } },
+  sighting: {
+    worker: "default-s-1",
+    provider: intent().provider,
+    beganAt: T0,
+    instance: { ...INSTANCE, state: "terminated" },
+  },
   consistencyMs: 0,
 });
 
@@ -146,7 +151,8 @@ describe("what each behavior allows (arvados.md §1.11, second table)", () => {
     ["hold", "ready"],
   ])("%s: the probe time-out, with a run on it, leads to %s, and the run is lost (R2)", (behavior, phase) => {
     const late = T0 + LEASE + 2 * MINUTE;
-    const state = at(at(holding(["a"]), T0, set(behavior)), late, tick);
+    const seen = at(at(holding(["a"]), T0, set(behavior)), T0 + LEASE, tick);
+    const state = at(seen, late, tick);
     expect(state.record.phase).toBe(phase);
     expect(owed(state, late, "ended")).toMatchObject([{ run: "a", how: "lost" }]);
   });

@@ -113,9 +113,9 @@ describe("the provider's answer to a create", () => {
   test.each([
     ["temporary", "booting", T0 + 5 + CREATE_STRAGGLER_MS],
     ["rate_limit", "booting", T0 + 5],
-    ["quota", "shutdown", T0 + 5 + CREATE_STRAGGLER_MS],
-    ["capacity", "shutdown", T0 + 5 + CREATE_STRAGGLER_MS],
-    ["invalid", "shutdown", T0 + 5 + CREATE_STRAGGLER_MS],
+    ["quota", "shutdown", T0 + 5],
+    ["capacity", "shutdown", T0 + 5],
+    ["invalid", "shutdown", T0 + 5],
   ] as const)("%s: it is %s then", (kind, phase, calledAt) => {
     const state = at(asked, T0 + 5, failed(kind));
     expect(state.record).toMatchObject({ phase, calledAt });
@@ -125,7 +125,7 @@ describe("the provider's answer to a create", () => {
 
   test("a refusal after a call without an answer does not shorten the watch for what that may have made", () => {
     const state = at(at(asked, T0 + 5, failed("temporary")), T0 + 6, failed("quota"));
-    expect(state.record).toMatchObject({ phase: "shutdown", calledAt: T0 + 6 + CREATE_STRAGGLER_MS });
+    expect(state.record).toMatchObject({ phase: "shutdown", calledAt: T0 + 5 + CREATE_STRAGGLER_MS });
   });
 
   test("created, when it has been given up already: it is destroyed", () => {

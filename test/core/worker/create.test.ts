@@ -4,7 +4,13 @@ import type { Instant } from "../../../src/core/machine.ts";
 import type { CreateWorker, ProviderFailure, Sighting } from "../../../src/core/messages.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
-import { loadedWorker, type PlacementRow, type WorkerState } from "../../../src/core/worker/state.ts";
+import {
+  isLivePlacement,
+  loadedWorker,
+  type PlacementRow,
+  TRACKED_OF_PLACEMENTS,
+  type WorkerState,
+} from "../../../src/core/worker/state.ts";
 import { MapDisk } from "../support/map-disk.ts";
 
 const T0: Instant = Date.UTC(2026, 10, 21, 8, 30);
@@ -32,10 +38,10 @@ const INTENT: CreateWorker = {
   },
 };
 
-const rows = () => new Rows<PlacementRow>(new MapDisk(), () => true);
+const rows = () => new Rows<PlacementRow>(new MapDisk(), isLivePlacement, TRACKED_OF_PLACEMENTS);
 
 function asked(): WorkerState {
-  return at(loadedWorker(null, rows(), T0), T0, { type: "create", intent: INTENT });
+  return at(loadedWorker(null, rows()), T0, { type: "create", intent: INTENT });
 }
 
 function at(state: WorkerState, now: Instant, ...events: WorkerEventIn[]): WorkerState {
@@ -64,7 +70,8 @@ const created: WorkerEventIn = {
 
 /** A complete listing without the machine. */
 function missing(beganAt: Instant, missingSince: Instant): WorkerEventIn {
-  const sighting: Sighting = { worker: "w1", beganAt, missingSince };
+  const { provider } = INTENT;
+  const sighting: Sighting = { worker: "w1", provider, beganAt, missingSince };
   return { type: "sighting", sighting, consistencyMs: CONSISTENCY_MS };
 }
 
@@ -93,7 +100,7 @@ describe("a create that the provider puts off is not repeated before its time", 
 
   it("survives a restart: the pause is stored", () => {
     const { record } = at(asked(), T0, failed({ class: "rate_limit", text: "", retryAfterMs: MINUTE }));
-    const state = loadedWorker(record, rows(), T0 + SECOND);
+    const state = loadedWorker(record, rows());
     expect(calls(state, T0 + SECOND)).toEqual([]);
     expect(workerMachine.wakeAt(state)).toBe(T0 + MINUTE);
   });
@@ -139,7 +146,7 @@ describe("what a missing machine proves (rule R5, invariant 3, D4)", () => {
 
   it("not while a call of an earlier process may take effect", () => {
     const { record } = asked();
-    const state = at(loadedWorker(record, rows(), T0), T0, refused);
+    const state = at(loadedWorker(record, rows()), T0, refused);
     expect(missingTwice(state, T0 + CONSISTENCY_MS).record?.phase).toBe("shutdown");
     expect(missingTwice(state, T0 + CREATE_STRAGGLER_MS + CONSISTENCY_MS).record?.phase).toBe("gone");
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
+import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../../../src/core/limits.ts";
 import type { Sighting } from "../../../src/core/messages.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
@@ -140,7 +140,7 @@ describe("no omission counts too soon after a call that can have changed what ex
   const asked = at(nothing(), T0, { type: "create", intent: intent() });
 
   test.each([
-    ["a create", unleased, T0 + CONSISTENCY],
+    ["a create", unleased, T0 + UNLISTED_MS],
     ["a destroy", destroyed, T0 + HOUR + CONSISTENCY],
     [
       "a create without an answer, given up",
