@@ -6,17 +6,17 @@ import type { Instant, Millis } from "../src/core/machine.ts";
 const SLEEP_NOTICED_MS: Millis = 1_000;
 
 /**
- * A clock that never goes back and counts the time in which the machine sleeps: a lease runs out in the
- * meantime (rule R4). Node's own monotonic clock stands still then, so the difference to the machine's
- * uptime is added.
+ * The time since the boot of the machine: a clock that never goes back, that counts the time in which the
+ * machine sleeps (a lease runs out in the meantime, rule R4), and that is the same for the next start of the
+ * agent. Node's own monotonic clock is finer and stands still in sleep, so the difference to the uptime is
+ * added as soon as it is seen.
  */
 export function makeClock(): () => Instant {
-  const origin = uptime() * 1_000 - performance.now();
-  let sleptMs = 0;
+  let aheadMs = uptime() * 1_000 - performance.now();
   return () => {
     const awake = performance.now();
-    const ahead = uptime() * 1_000 - origin - awake;
-    if (ahead - sleptMs > SLEEP_NOTICED_MS) sleptMs = ahead;
-    return Math.round(awake + sleptMs);
+    const seenMs = uptime() * 1_000 - awake;
+    if (seenMs - aheadMs > SLEEP_NOTICED_MS) aheadMs = seenMs;
+    return Math.round(awake + aheadMs);
   };
 }

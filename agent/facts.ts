@@ -31,5 +31,14 @@ function parseResources(text: string): Resources {
  * share one machine boot on their own and say so by `DROVER_BOOT_ID`.
  */
 export function readBootId(env: NodeJS.ProcessEnv): string {
-  return env.DROVER_BOOT_ID ?? readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  return env.DROVER_BOOT_ID ?? kernelBootId();
+}
+
+/** The same, for what lies on this machine's own disk: it must also tell real boots apart. */
+export function readLocalBootId(env: NodeJS.ProcessEnv): string {
+  return `${kernelBootId()} ${env.DROVER_BOOT_ID ?? ""}`.trim();
+}
+
+function kernelBootId(): string {
+  return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 }

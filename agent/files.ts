@@ -1,4 +1,13 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 
 /** Only the agent's own user may read what it keeps: the secret of the host, and the logs of tasks. */
@@ -22,6 +31,16 @@ export function writeAtomically(path: string, text: string): void {
   } finally {
     closeSync(folder);
   }
+}
+
+/**
+ * Writes a file whole or not at all, whatever happens to this process. After a crash of the machine it may
+ * be empty: for what nobody needs then, since waiting for the disk takes longer than starting a command.
+ */
+export function replaceFile(path: string, text: string): void {
+  const draft = `${path}.new`;
+  writeFileSync(draft, text, { mode: PRIVATE_FILE });
+  renameSync(draft, path);
 }
 
 /** The text of a file; undefined if there is none. */

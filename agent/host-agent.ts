@@ -6,6 +6,7 @@ import type { HostEvent, HostMessage, HostState } from "./core/types.ts";
 import { runBootProbe } from "./exec/boot-probe.ts";
 import type { Supervisor } from "./exec/supervisor.ts";
 import { errorText } from "./files.ts";
+import type { Journal } from "./journal.ts";
 import type { ControlPlane } from "./plane/control-plane.ts";
 import { exchangeReport, type ReadLog } from "./plane/exchange.ts";
 import { say } from "./say.ts";
@@ -24,6 +25,8 @@ const SUPERSEDED_MS: Millis = 1_000;
 export interface HostAgentOptions {
   now: () => Instant;
   stateDir: string;
+  /** What outlives this process. */
+  journal: Journal;
   instance: string | undefined;
   /** Ends this process. */
   exit: (code: number, reason: string) => void;
@@ -65,7 +68,9 @@ export class HostAgent {
   tell(event: HostEvent): void {
     const { now } = this.#options;
     const at = now();
-    this.#state = hostMachine.apply(this.#state, event, at);
+    const before = this.#state;
+    this.#state = hostMachine.apply(before, event, at);
+    this.#options.journal.keep(before, this.#state);
     for (const message of hostMachine.due(this.#state, at)) this.#carry(message, at);
     this.#arm(at);
     this.#lookForOutput();

@@ -3,12 +3,17 @@ import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { makeClock } from "./clock.ts";
 import { initialHost } from "./core/host.ts";
+import type { HostEvent } from "./core/types.ts";
 import { AttemptStore } from "./exec/dirs.ts";
+import { findAttempt } from "./exec/found.ts";
+import { Groups } from "./exec/groups.ts";
 import { shellTellsSignals } from "./exec/shim.ts";
 import { Supervisor } from "./exec/supervisor.ts";
-import { readBootId, readResources } from "./facts.ts";
+import { readBootId, readLocalBootId, readResources } from "./facts.ts";
 import { errorText, makePrivateDir } from "./files.ts";
 import { HostAgent } from "./host-agent.ts";
+import { Journal } from "./journal.ts";
+import { lockState } from "./lock.ts";
 import { Refusal } from "./plane/control-plane.ts";
 import { REFUSED_EXIT_CODE } from "./plane/exchange.ts";
 import { joinControlPlane } from "./plane/join.ts";
@@ -27,6 +32,8 @@ Makes this machine a host of Drover and runs what it is ordered to run.
 `;
 
 const USAGE_EXIT_CODE = 2;
+/** Another agent lives on the same state. */
+const LOCKED_EXIT_CODE = 4;
 
 // Without it a busy hour leaves the agent with 90 MB that it never gives back: what it makes is small and
 // short-lived.
@@ -66,11 +73,27 @@ function exit(code: number, reason: string): never {
 
 async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
   makePrivateDir(stateDir);
+  const holder = lockState(stateDir);
+  if (holder !== undefined) {
+    const why = `the agent with pid ${holder.pid} serves ${stateDir}.`;
+    exit(LOCKED_EXIT_CODE, `${why} Stop it first, or name another --state.`);
+  }
   const { DROVER_INSTANCE: instance } = process.env;
   const now = makeClock();
   const store = new AttemptStore(stateDir);
+  const journal = new Journal(stateDir, readLocalBootId(process.env));
   store.prune();
-  const agent = new HostAgent(initialHost(store.found()), { now, stateDir, instance, exit });
+  const ids = [...new Set([...store.found(), ...journal.begun()])];
+  journal.prune(ids);
+  const shellTells = await shellTellsSignals(join(stateDir, "shell-check"));
+  const groups = new Groups(stateDir);
+  groups.prune(ids);
+  const traces = { store, journal, groups, shellTells };
+  const found = ids.flatMap((id) => findAttempt(id, traces, now()) ?? []);
+  const attempts = found.map(({ attempt }) => attempt);
+  const lease = journal.readLease();
+  const state = initialHost({ attempts, lease, means: groups.means }, now());
+  const agent = new HostAgent(state, { now, stateDir, journal, instance, exit });
   const joining = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
@@ -78,8 +101,10 @@ async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
       agent.tell({ type: "shutdown" });
     });
   }
-  const shellTells = await shellTellsSignals(join(stateDir, "shell-check"));
-  agent.supervise(new Supervisor({ store, now, instance, shellTells, tell: (event) => agent.tell(event) }));
+  const tell = (event: HostEvent) => agent.tell(event);
+  const supervisor = new Supervisor({ store, groups, now, instance, shellTells, tell });
+  for (const one of found) supervisor.adopt(one);
+  agent.supervise(supervisor);
   try {
     const facts = { bootId: readBootId(process.env), resources: readResources(process.env, stateDir) };
     const { plane, setup } = await joinControlPlane({ url, stateDir, codeFile, ...facts }, joining.signal);

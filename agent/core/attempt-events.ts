@@ -29,7 +29,8 @@ function attemptAfter(
   const { main, stop } = attempt;
   switch (event.type) {
     case "launched":
-      return main === "waiting" ? { ...attempt, main: "running", startedAt: now } : attempt;
+      if (main !== "waiting") return { ...attempt, by: event.by };
+      return { ...withoutTask(attempt), main: "running", startedAt: now, by: event.by };
     case "launch_failed":
       if (main === "over") return attempt;
       return { ...attempt, main: "over", startError: event.startError, endedAt: now };
@@ -53,6 +54,11 @@ function attemptAfter(
   }
 }
 
+/** What is not to be started any more need not be kept in mind. */
+function withoutTask({ task: _, ...rest }: AttemptState): AttemptState {
+  return rest;
+}
+
 function withOutput(
   attempt: AttemptState,
   { stream, size }: { stream: StreamName; size: number },
@@ -67,9 +73,8 @@ function withOutput(
  * known.
  */
 function withTreeGone(attempt: AttemptState, killed: boolean, now: Instant): AttemptState {
-  const { task: _, ...rest } = attempt;
   return {
-    ...rest,
+    ...withoutTask(attempt),
     main: "over",
     treeGone: true,
     kill: { ...attempt.kill, tries: attempt.kill.tries + (killed ? 1 : 0) },

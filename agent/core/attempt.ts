@@ -1,14 +1,8 @@
 import type { Instant, Millis } from "../../src/core/machine.ts";
 import type { StreamName } from "../../src/schema/host.ts";
-import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
+import type { TaskSpec } from "../../src/schema/run.ts";
 import { DEFAULT_KILL_TIMEOUT_MS, KILL_WAITS_MS } from "./bounds.ts";
-import type { AttemptState, HostMessage } from "./types.ts";
-
-/** How an attempt that nobody has said anything else about is stopped. */
-export interface StopPlan {
-  signal: SignalName;
-  timeoutMs: Millis;
-}
+import type { AttemptState, HostMessage, StopPlan } from "./types.ts";
 
 const NO_LOGS: Record<StreamName, { size: number; acked: number }> = {
   stdout: { size: 0, acked: 0 },
@@ -20,7 +14,7 @@ export function newAttempt(id: string, wanted: AttemptState["wanted"], task?: Ta
   return {
     id,
     wanted,
-    ...(task === undefined ? {} : { task }),
+    ...(task === undefined ? {} : { task, plan: { signal: task.killSignal, timeoutMs: task.killTimeoutMs } }),
     main: task === undefined ? "over" : "waiting",
     timedOut: false,
     kill: { tries: 0, failed: 0, error: null },
@@ -30,10 +24,8 @@ export function newAttempt(id: string, wanted: AttemptState["wanted"], task?: Ta
 }
 
 /** The stop that the task itself asks for (`killSignal`, `killTimeout`). */
-export function ownStop(attempt: AttemptState): StopPlan {
-  const { killSignal: signal = "SIGTERM", killTimeoutMs: timeoutMs = DEFAULT_KILL_TIMEOUT_MS } =
-    attempt.task ?? {};
-  return { signal, timeoutMs };
+export function ownStop({ plan }: AttemptState): StopPlan {
+  return plan ?? { signal: "SIGTERM", timeoutMs: DEFAULT_KILL_TIMEOUT_MS };
 }
 
 /**

@@ -1,10 +1,12 @@
 import { earliest, type Instant, type Machine } from "../../src/core/machine.ts";
-import { dueForAttempt, newAttempt } from "./attempt.ts";
+import type { HostSetup } from "../../src/schema/host.ts";
+import { dueForAttempt } from "./attempt.ts";
 import { applyToAttempt } from "./attempt-events.ts";
 import { SHORT_STOP_MS } from "./bounds.ts";
 import { elapse, elapsesAt } from "./elapse.ts";
 import { dueExit, endHost } from "./ending.ts";
 import { newExchange, reportDueAt, reportFailed, reportSent } from "./exchange.ts";
+import { adopt, adoptLease, type FoundHost } from "./journal.ts";
 import { mayStart } from "./lease.ts";
 import { withNewsOf } from "./news.ts";
 import { applyOrders } from "./orders.ts";
@@ -14,14 +16,18 @@ import type { BootState, HostEvent, HostMessage, HostState } from "./types.ts";
 export type { HostEvent, HostMessage, HostState } from "./types.ts";
 
 /**
- * A host at the start of its agent. `found`: ids of attempts of which an earlier start has left data. They
- * are never started again; what lives of them is killed, and they are reported until the orders omit them.
+ * A host at the start of its agent, at `now`. `found`: what earlier starts have left. It is taken on as it
+ * is, joined or not: what runs goes on, within its time limit and the lease that was granted.
  */
-export function initialHost(found: string[] = []): HostState {
+export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 0): HostState {
+  const { attempts, lease, means = { kill: "processes", limits: [] } } = found;
   return {
-    attempts: Object.fromEntries(found.map((id) => [id, newAttempt(id, "run")])),
+    means,
+    attempts: Object.fromEntries(attempts.map((one) => [one.id, adopt(one, now)])),
     ordersSeen: 0,
     reportWithinMs: Number.MAX_SAFE_INTEGER,
+    ...(attempts.length === 0 ? {} : { leaseUntil: adoptLease(lease, now) }),
+    leaseMs: lease?.ms ?? 0,
     boot: { acked: false, running: false },
     exchange: newExchange(),
   };
@@ -47,7 +53,7 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
 function fold(state: HostState, event: HostEvent, now: Instant): HostState {
   switch (event.type) {
     case "joined":
-      return { ...state, setup: event.setup, boot: { ...state.boot, nextAt: now } };
+      return joined(state, event.setup, now);
     case "report_sent":
       return reportSent(state, event.seq, now);
     case "orders":
@@ -65,6 +71,10 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
     default:
       return applyToAttempt(state, event, now);
   }
+}
+
+function joined(state: HostState, setup: HostSetup, now: Instant): HostState {
+  return { ...state, setup, leaseMs: setup.leaseMs, boot: { ...state.boot, nextAt: now } };
 }
 
 function probed(

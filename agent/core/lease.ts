@@ -10,8 +10,7 @@ import type { AttemptState, HostState } from "./types.ts";
  */
 export function leaseStopAt(state: HostState, attempt: AttemptState): Instant | undefined {
   if (state.leaseUntil === undefined) return undefined;
-  const longestMs = (state.setup?.leaseMs ?? 0) / 3;
-  return state.leaseUntil - LEASE_KILL_MS - Math.min(attempt.task?.killTimeoutMs ?? 0, longestMs);
+  return state.leaseUntil - LEASE_KILL_MS - Math.min(attempt.plan?.timeoutMs ?? 0, state.leaseMs / 3);
 }
 
 /**

@@ -60,11 +60,16 @@ function attemptsOrdered(
   return attempts;
 }
 
-/** What one order changes. The time limit counts from the arrival of the orders that say it. */
+/**
+ * What one order changes. The time limit counts from the arrival of the first orders that say it: the same
+ * words again, because something else in the orders is new or the agent is, do not put it off.
+ */
 function ordered(attempt: AttemptState, order: AttemptOrder, now: Instant): AttemptState {
   const wanted = { ...attempt, wanted: order.want };
   if (order.want === "stop") return stopAttempt(wanted, order, now);
-  return order.timeoutMs === undefined ? wanted : { ...wanted, deadline: now + order.timeoutMs };
+  const { timeoutMs } = order;
+  if (timeoutMs === undefined || timeoutMs === attempt.timeoutMs) return wanted;
+  return { ...wanted, timeoutMs, deadline: now + timeoutMs };
 }
 
 function acknowledged(

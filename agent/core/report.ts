@@ -22,6 +22,7 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
     full: true,
     ordersSeen: state.ordersSeen,
     ...(boot.outcome === undefined || boot.acked ? {} : { boot: boot.outcome }),
+    means: state.means,
     attempts: attempts.map((attempt) => reportOfAttempt(attempt, now)),
   };
   const sendLogs = exchange.logRetryAt === undefined || exchange.logRetryAt <= now;
@@ -38,7 +39,18 @@ function isReported({ wanted, treeGone }: AttemptState): boolean {
 
 /** One attempt as the control plane is told of it, without log bytes. */
 export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptReport {
-  const { id, startedAt, endedAt, exit, startError, stop, kill, treeGone, timedOut } = attempt;
+  const {
+    id,
+    startedAt,
+    endedAt,
+    exit,
+    startError,
+    stop,
+    kill,
+    treeGone,
+    timedOut,
+    by = "processes",
+  } = attempt;
   const log = logOf(attempt);
   return {
     id,
@@ -50,7 +62,7 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
     ...(timedOut ? { timedOut } : {}),
     ...(stop === undefined && kill.tries === 0
       ? {}
-      : { kill: { tries: kill.tries, error: kill.error, treeGone, by: "processes" } }),
+      : { kill: { tries: kill.tries, error: kill.error, treeGone, by } }),
     ...(log === undefined ? {} : { log }),
   };
 }

@@ -1,11 +1,17 @@
 import type { Envelope, Instant, Millis } from "../../src/core/machine.ts";
-import type { HostSetup, Orders, Report, StartError, StreamName } from "../../src/schema/host.ts";
+import type { HostSetup, Means, Orders, Report, StartError, StreamName } from "../../src/schema/host.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
 
 /** One stream of one attempt: bytes written so far, and bytes that the control plane has stored. */
 export interface StreamState {
   size: number;
   acked: number;
+}
+
+/** How an attempt that nobody has said anything else about is stopped. */
+export interface StopPlan {
+  signal: SignalName;
+  timeoutMs: Millis;
 }
 
 /** A stop that has begun. It is never undone. */
@@ -26,17 +32,22 @@ export interface AttemptState {
   wanted: "run" | "stop" | "nothing";
   /** What would be started. Absent: this host must not, or need not, start it. */
   task?: TaskSpec;
+  /** The stop that its task asks for. Absent: the task is not known. */
+  plan?: StopPlan | undefined;
+  /** How its tree can be ended (`Means`). Absent: it was not launched. */
+  by?: Means["kill"] | undefined;
   /** The main process. `over`: it has ended, or will never be started. */
   main: "waiting" | "running" | "over";
-  startedAt?: Instant;
-  endedAt?: Instant;
+  startedAt?: Instant | undefined;
+  endedAt?: Instant | undefined;
   /** Neither `exit` nor `startError` when it is over: its status will never be known. */
-  exit?: Exit;
-  startError?: StartError;
-  /** Its time limit. */
-  deadline?: Instant;
+  exit?: Exit | undefined;
+  startError?: StartError | undefined;
+  /** Its time limit, and the words of the orders that it was made of. */
+  deadline?: Instant | undefined;
+  timeoutMs?: Millis | undefined;
   timedOut: boolean;
-  stop?: StopState;
+  stop?: StopState | undefined;
   /** `tries`: those that found something to kill. `failed`: those of them that left something alive. */
   kill: { tries: number; failed: number; error: string | null };
   /** No process of it lives, nor ever will. */
@@ -90,14 +101,17 @@ export interface Ending {
   silent: boolean;
 }
 
-/** All that the agent knows. Plain data; instants are of the host's own monotonic clock. */
+/** All that the agent knows. Plain data; instants are milliseconds since the boot of the machine. */
 export interface HostState {
   setup?: HostSetup;
+  means: Means;
   attempts: Record<string, AttemptState>;
   /** Revision of the orders last applied. */
   ordersSeen: number;
   reportWithinMs: Millis;
   leaseUntil?: Instant;
+  /** The longest lease that is ever granted; zero before the first join. */
+  leaseMs: Millis;
   boot: BootState;
   exchange: ExchangeState;
   ending?: Ending;
@@ -115,7 +129,7 @@ export type HostEvent =
   | { type: "report_failed"; seq: number; random: number; retryAfterMs?: Millis }
   /** The control plane will never again listen to this start of the agent. */
   | { type: "stale"; code: number; reason: string }
-  | { type: "launched"; id: string }
+  | { type: "launched"; id: string; by: Means["kill"] }
   | { type: "launch_failed"; id: string; startError: StartError }
   /** The id was ever started here, so it was not started now. */
   | { type: "refused"; id: string }

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
-import { errorCode, makePrivateDir } from "../files.ts";
+import { basename, join } from "node:path";
+import { errorCode, makePrivateDir, readIfThere } from "../files.ts";
 
 /**
  * How long a deleted attempt is remembered, so that it is never started again (`host-protocol.md`, Orders).
@@ -31,11 +31,14 @@ export interface AttemptDirs {
 export class AttemptStore {
   readonly #attempts: string;
   readonly #forgotten: string;
+  readonly #retracted: string;
 
   constructor(stateDir: string) {
     this.#attempts = join(stateDir, "attempts");
     this.#forgotten = join(stateDir, "forgotten");
+    this.#retracted = join(stateDir, "retracted");
     makePrivateDir(this.#attempts);
+    makePrivateDir(this.#retracted);
     makePrivateDir(this.#forgotten);
   }
 
@@ -52,10 +55,10 @@ export class AttemptStore {
     };
   }
 
-  /** Ids of which an earlier start of the agent has left data. */
+  /** Ids of which an earlier start of the agent has left data that were not about to be deleted. */
   found(): string[] {
     return readdirSync(this.#attempts)
-      .filter((name) => KEY.test(name))
+      .filter((name) => KEY.test(name) && !existsSync(join(this.#forgotten, name)))
       .map(idOf);
   }
 
@@ -77,6 +80,22 @@ export class AttemptStore {
     return true;
   }
 
+  /**
+   * Takes back a claim of which the agent died before the command began. True if it never began, and never
+   * will: the shim says who it is before it looks whether its folder is in its place, and does not go on
+   * without. Then nothing is left of the claim, and the id may be claimed as if it never had been.
+   */
+  retract(id: string): boolean {
+    const { root, exit } = this.dirsOf(id);
+    const away = join(this.#retracted, keyOf(id));
+    rmSync(away, { recursive: true, force: true });
+    renameSync(root, away);
+    const named = (readIfThere(join(away, basename(exit))) ?? "") !== "";
+    if (named) renameSync(away, root);
+    else rmSync(away, { recursive: true, force: true });
+    return !named;
+  }
+
   /** Remembers an id as one that must not be started, whether or not it ever was. */
   ban(id: string): void {
     if (!existsSync(this.dirsOf(id).root)) writeFileSync(join(this.#forgotten, keyOf(id)), "");
@@ -91,8 +110,15 @@ export class AttemptStore {
     await rm(this.dirsOf(id).root, { recursive: true, force: true, maxRetries: 3 });
   }
 
-  /** Drops the memory of ids that were forgotten 30 days ago. */
+  /** Drops the memory of ids that were forgotten 30 days ago, and data whose deletion was interrupted. */
   prune(): void {
+    for (const name of readdirSync(this.#retracted)) {
+      rmSync(join(this.#retracted, name), { recursive: true, force: true });
+    }
+    for (const name of readdirSync(this.#attempts)) {
+      if (!existsSync(join(this.#forgotten, name))) continue;
+      rmSync(join(this.#attempts, name), { recursive: true, force: true });
+    }
     for (const name of readdirSync(this.#forgotten)) {
       const file = join(this.#forgotten, name);
       if (Date.now() - statSync(file).mtimeMs > REMEMBER_MS) rmSync(file);
@@ -100,10 +126,12 @@ export class AttemptStore {
   }
 }
 
-function keyOf(id: string): string {
+/** The name under which the files of an attempt lie. */
+export function keyOf(id: string): string {
   return id.replaceAll("/", "_");
 }
 
-function idOf(key: string): string {
+/** The id of the attempt whose files lie under this name. */
+export function idOf(key: string): string {
   return key.replaceAll("_", "/");
 }

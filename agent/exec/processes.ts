@@ -13,6 +13,9 @@ export interface Proc {
   startTime: number;
 }
 
+/** A process as it was when it was looked at. `ended`: it waits to be waited for. */
+export type Look = Proc & { ended: boolean };
+
 /** How to know the processes of one attempt. */
 export interface TreeQuery {
   /** Entries that all of its processes have in their environment, unless they have changed it. */
@@ -32,15 +35,27 @@ const FEW_PIDS = 256;
 const QUIET_SCANS = 8;
 
 /** Reads one process, as long as it has not been waited for; undefined if there is none. */
-export function readProc(pid: number): (Proc & { ended: boolean }) | undefined {
-  const stat = readProcFile(pid, "stat");
+export function readProc(pid: number): Look | undefined {
+  return parseStat(readProcFile(pid, "stat"));
+}
+
+/** Whether this very process lives: not one that has its number by now. */
+export function lives(proc: Proc): boolean {
+  const look = readProc(proc.pid);
+  return look !== undefined && !look.ended && look.startTime === proc.startTime;
+}
+
+/** Reads a line as `/proc/<pid>/stat` has it (`proc_pid_stat(5)`); undefined if it is none. */
+export function parseStat(stat: string): Look | undefined {
   // The name of the program stands in parentheses and may contain any character, parentheses too.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, ppid, , session] = fields;
   if (state === undefined || state === "") return undefined;
   // One whose first thread has ended looks like a zombie, but has other threads.
   const ended = (state === "Z" || state === "X") && Number(fields[17]) <= 1;
-  return { pid, ppid: Number(ppid), session: Number(session), startTime: Number(fields[19]), ended };
+  const [pid, startTime] = [Number.parseInt(stat, 10), Number(fields[19])];
+  if (!(pid > 0) || !(startTime >= 0)) return undefined;
+  return { pid, ppid: Number(ppid), session: Number(session), startTime, ended };
 }
 
 /** Reads one process that lives: zombies do not, and process 1 may reap late (`architecture.md` §10). */

@@ -1,10 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, openSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import type { StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run.ts";
 import { readIfThere } from "../files.ts";
 import type { AttemptDirs } from "./dirs.ts";
+import { type Proc, parseStat } from "./processes.ts";
+
+/** What the shim exits with for a task that could not enter its cgroups. */
+const NOT_ENTERED = 125;
 
 /**
  * Runs "$@" and leaves its status as the last line of the file that is its own stderr. POSIX `sh`, nothing
@@ -19,9 +23,21 @@ import type { AttemptDirs } from "./dirs.ts";
  *   descriptor 2.)
  * - One `write` of one line: whoever reads the file sees all of the line or nothing, so no rename is
  *   needed.
+ * - The first line says which process the shim is, before its task begins: so a later start of the agent
+ *   finds it, however soon this one dies. Then it looks whether "$1" still is the file that it has written
+ *   to: an agent that takes the folder away and then looks for that line (`AttemptStore.retract`), and a
+ *   shim that does the two things the other way round, cannot both go on.
+ * - A variable that the task's environment has would reach it changed: hence one odd name, and no other.
+ * - The files before `--` are those of cgroups. Only the task enters them: the shim must outlive their kill.
  */
 const SHIM = `trap : HUP INT QUIT USR1 USR2 PIPE ALRM TERM
-( trap 'echo unstarted >>"/proc/$$/fd/2"' EXIT; exec "$@" 2>&3 3>&- )
+read -r __drover_shim <"/proc/$$/stat" && echo "$__drover_shim" >&2
+[ "/proc/$$/fd/2" -ef "$1" ] || exit
+shift
+( trap 'echo unstarted >>"/proc/$$/fd/2"' EXIT
+while [ "$1" != -- ]; do echo 0 >"$1" || exit ${NOT_ENTERED}; shift; done
+shift
+exec "$@" 2>&3 3>&- )
 echo "$?" >&2
 `;
 
@@ -33,19 +49,30 @@ const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, numbe
 /** How the main process ended, as the shim saw it. */
 export type ShimEnd = { exit: Exit } | { startError: StartError } | { lost: true };
 
+/** What the shim has written. `shim`: itself. `status`: absent as long as its task runs. */
+interface ShimFile {
+  shim: Proc | undefined;
+  said: string;
+  status: number | undefined;
+}
+
 /** The files of an attempt that the shim writes, or hands to its command. */
 export type ShimFiles = Pick<AttemptDirs, "stdout" | "stderr" | "exit">;
 
-/** Starts the shim with the command below it. Throws what the system says, before anything runs (E2BIG …). */
+/**
+ * Starts the shim with the command below it, in the cgroups whose `cgroup.procs` are `entrances`. Throws
+ * what the system says, before anything runs (E2BIG …).
+ */
 export function spawnShim(
   argv: string[],
+  entrances: string[],
   cwd: string,
   env: Record<string, string>,
   outputs: ShimFiles,
 ): Promise<ChildProcess> {
   const files = [outputs.stdout, outputs.exit, outputs.stderr].map((file) => openSync(file, "a", 0o600));
   try {
-    const child = spawn("/bin/sh", ["-c", SHIM, "drover", ...argv], {
+    const child = spawn("/bin/sh", ["-c", SHIM, "drover", outputs.exit, ...entrances, "--", ...argv], {
       cwd,
       env,
       detached: true,
@@ -60,15 +87,25 @@ export function spawnShim(
   }
 }
 
+function readShimFile({ exit }: Pick<ShimFiles, "exit">): ShimFile {
+  const [, first = "", rest = ""] = /^(.*?)\n(.*)$/s.exec(readIfThere(exit) ?? "") ?? [];
+  const [, said = "", status] = /^(.*?)(\d+)\n$/s.exec(rest) ?? [];
+  return { shim: parseStat(first), said, status: status === undefined ? undefined : Number(status) };
+}
+
+/** The shim as it named itself; undefined if it never did, and so has not started its task. */
+export function readShim(files: Pick<ShimFiles, "exit">): Proc | undefined {
+  return readShimFile(files).shim;
+}
+
 /**
  * Reads what the shim has left. A shell tells `exit 137` from SIGKILL only by what it says beside the
  * status ("Killed"). So a status above 128 is a signal if the shell has said something, or if it is one of
  * those of which shells are silent, or if this machine's shell never says anything (`shellTellsSignals`).
  */
 export function readShimEnd(files: ShimFiles, shellTells: boolean): ShimEnd {
-  const match = /^(.*?)(\d+)\n$/s.exec(readIfThere(files.exit) ?? "");
-  if (match === null) return { lost: true };
-  const [said, status] = [match[1] ?? "", Number(match[2])];
+  const { said, status } = readShimFile(files);
+  if (status === undefined) return { lost: true };
   if (said.includes("unstarted\n")) return { startError: unstarted(status) };
   const signal = SIGNAL_NAMES.get(status - 128);
   const bySignal = signal !== undefined && (said !== "" || !shellTells || SILENT_STATUSES.has(status));
@@ -81,6 +118,9 @@ export function readShimEnd(files: ShimFiles, shellTells: boolean): ShimEnd {
  * one.
  */
 function unstarted(status: number): StartError {
+  if (status === NOT_ENTERED) {
+    return { code: "start_failed", text: "The command could not be put into its cgroup on this machine." };
+  }
   return status === 127
     ? {
         code: "command_not_found",
@@ -96,7 +136,7 @@ function unstarted(status: number): StartError {
 export async function shellTellsSignals(scratch: string): Promise<boolean> {
   rmSync(scratch, { force: true });
   const files = { stdout: scratch, stderr: scratch, exit: scratch };
-  const child = await spawnShim(["/bin/sh", "-c", "kill -9 $$"], "/", {}, files);
+  const child = await spawnShim(["/bin/sh", "-c", "kill -9 $$"], [], "/", {}, files);
   await new Promise((resolve) => child.once("exit", resolve));
-  return /[a-z]/i.test(readFileSync(scratch, "utf8"));
+  return readShimFile(files).said !== "";
 }

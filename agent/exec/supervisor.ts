@@ -7,11 +7,16 @@ import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
 import type { HostEvent } from "../core/types.ts";
 import { errorCode, errorText } from "../files.ts";
 import type { AttemptDirs, AttemptStore } from "./dirs.ts";
+import { readEnd } from "./end.ts";
 import { markersOf, taskEnvironment } from "./environment.ts";
-import { killTree, sendSignal } from "./kill.ts";
-import { childrenOf, type Proc, readProc } from "./processes.ts";
+import type { Found } from "./found.ts";
+import { entrancesOf } from "./group.ts";
+import type { Groups } from "./groups.ts";
+import { killTree } from "./kill.ts";
+import { childrenOf, lives, type Proc, readProc } from "./processes.ts";
 import { resolveCommand } from "./resolve.ts";
-import { readShimEnd, spawnShim } from "./shim.ts";
+import { spawnShim } from "./shim.ts";
+import { sendSignal } from "./signal.ts";
 
 /** How long a shim that has nothing left to wait for may take to write the status and end. */
 const SHIM_END_MS: Millis = 2_000;
@@ -19,15 +24,19 @@ const SHIM_END_MS: Millis = 2_000;
 const MAIN_APPEARS_MS: Millis = 1_000;
 const LOOK_MS: Millis = 5;
 
-/** One attempt whose shim this agent has started. */
+/** How often a shim that another start of the agent has started is looked at: only its own child tells. */
+const ADOPTED_LOOK_MS: Millis = 50;
+
+/** One attempt whose shim was started by this agent, or by an earlier start of it. */
 interface Running {
   shim: Proc;
-  /** Settles when the shim has ended and that has been told. */
+  /** Settles when the shim has ended and, if it lived when we began, that has been told. */
   ended: Promise<void>;
 }
 
 export interface SupervisorOptions {
   store: AttemptStore;
+  groups: Groups;
   now: () => Instant;
   /** Hears of what happens to attempts by itself: output and exits. */
   tell: (event: HostEvent) => void;
@@ -51,6 +60,18 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Takes on an attempt of an earlier start of the agent (`host-protocol.md`, Survives). Its streams are read
+   * from their files; the end of its main process, if it lives, is told as for any other.
+   */
+  adopt({ attempt: { id, main }, shim }: Found): void {
+    if (main.kind === "rebooted") return;
+    this.#sizes.set(id, { stdout: 0, stderr: 0 });
+    if (shim === undefined) return;
+    const ended = main.kind === "running" ? this.#watch(id, shim) : Promise.resolve();
+    this.#running.set(id, { shim, ended });
   }
 
   /** Starts an attempt, once: `launched`, `launch_failed` or `refused`. */
@@ -107,7 +128,8 @@ export class Supervisor {
     const dirs = store.dirsOf(id);
     try {
       const startError = await this.#launch(id, task, dirs);
-      return startError === undefined ? { type: "launched", id } : { type: "launch_failed", id, startError };
+      if (startError !== undefined) return { type: "launch_failed", id, startError };
+      return { type: "launched", id, by: this.#options.groups.means.kill };
     } catch (error) {
       return { type: "launch_failed", id, startError: startErrorOf(error) };
     }
@@ -121,7 +143,8 @@ export class Supervisor {
     if (!resolved.ok) return resolved.startError;
     // `exec` would take a name that begins with a dash for an option of its own.
     const argv = [name.startsWith("-") ? resolved.file : name, ...args];
-    const child = await spawnShim(argv, dir, env, dirs);
+    const group = this.#options.groups.make(id, task.resources);
+    const child = await spawnShim(argv, group === undefined ? [] : entrancesOf(group), dir, env, dirs);
     const shim = readProc(child.pid ?? 0);
     this.#sizes.set(id, { stdout: 0, stderr: 0 });
     const ended = new Promise<void>((settle) => {
@@ -134,11 +157,17 @@ export class Supervisor {
     return undefined;
   }
 
+  async #watch(id: string, shim: Proc): Promise<void> {
+    while (lives(shim)) await sleep(ADOPTED_LOOK_MS);
+    this.#tellEnd(id, this.#options.store.dirsOf(id));
+  }
+
   #tellEnd(id: string, dirs: AttemptDirs): void {
-    const end = readShimEnd(dirs, this.#options.shellTells);
+    const { groups, shellTells, tell } = this.#options;
+    const end = readEnd(dirs, groups.of(id), shellTells);
     this.#tellSizes(id);
-    if ("startError" in end) this.#options.tell({ type: "launch_failed", id, startError: end.startError });
-    else this.#options.tell({ type: "exited", id, exit: "exit" in end ? end.exit : null });
+    if ("startError" in end) tell({ type: "launch_failed", id, startError: end.startError });
+    else tell({ type: "exited", id, exit: "exit" in end ? end.exit : null });
   }
 
   async #mainPid(id: string): Promise<number | undefined> {
@@ -149,7 +178,7 @@ export class Supervisor {
       running !== undefined && now() < until;
       await sleep(LOOK_MS)
     ) {
-      if (readProc(running.shim.pid)?.startTime !== running.shim.startTime) return undefined;
+      if (!lives(running.shim)) return undefined;
       const main = childrenOf(running.shim.pid).at(0);
       if (main !== undefined) return main.pid;
     }
@@ -157,15 +186,13 @@ export class Supervisor {
   }
 
   async #killTree(id: string, waitMs: Millis): Promise<HostEvent> {
-    const { store, now } = this.#options;
+    const { store, groups, now } = this.#options;
     store.ban(id);
     const running = this.#running.get(id);
     const query = { markers: markersOf(id, store.dirsOf(id)), shim: running?.shim };
-    const { killed, left } = await killTree(query, waitMs, now);
-    if (left.length > 0) {
-      const pids = left.map(({ pid }) => pid).join(", ");
-      return { type: "kill_failed", id, error: `SIGKILL has not ended these processes: ${pids}` };
-    }
+    const { empty, killed, left } = await killTree(query, groups.of(id), waitMs, now);
+    if (!empty) return { type: "kill_failed", id, error: errorOf(left) };
+    groups.forget(id);
     if (running !== undefined) await endShim(running);
     this.#tellSizes(id);
     this.#sizes.delete(id);
@@ -203,9 +230,20 @@ export class Supervisor {
  * lost.
  */
 async function endShim({ shim, ended }: Running): Promise<void> {
-  const late = setTimeout(() => sendSignal(shim.pid, "SIGKILL"), SHIM_END_MS);
+  const late = setTimeout(() => {
+    if (lives(shim)) sendSignal(shim.pid, "SIGKILL");
+  }, SHIM_END_MS);
   await ended;
   clearTimeout(late);
+}
+
+/** At most a few pids: a fork bomb would make a text of pages. */
+function errorOf(left: number[]): string {
+  if (left.length === 0)
+    return "The kernel does not let go of its cgroup, although no process is seen in it.";
+  const named = left.slice(0, 20).join(", ");
+  const more = left.length > 20 ? ` and ${left.length - 20} more` : "";
+  return `SIGKILL has not ended these processes: ${named}${more}`;
 }
 
 function startErrorOf(error: unknown): StartError {

@@ -107,6 +107,16 @@ export const AttemptReport = z.object({
 });
 export type AttemptReport = z.infer<typeof AttemptReport>;
 
+/**
+ * What the host can promise of a kill and of limits. By `cgroup` nothing escapes; by `processes` it ends what
+ * it finds, by descent, session and environment, which is best effort. `limits`: what it can hold a task to.
+ */
+export const Means = z.object({
+  kill: z.enum(["cgroup", "processes"]),
+  limits: z.array(z.enum(["memory", "pids", "cpu"])),
+});
+export type Means = z.infer<typeof Means>;
+
 /** What a host says is true (`host-protocol.md`, Report). */
 export const Report = z.object({
   incarnation: z.int().min(1),
@@ -118,6 +128,7 @@ export const Report = z.object({
   draining: Text.nullable().optional(),
   attempts: z.array(AttemptReport).max(10_000),
   resources: HostResources.optional(),
+  means: Means.optional(),
 });
 export type Report = z.infer<typeof Report>;
 

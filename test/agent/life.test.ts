@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Bench, openBench, type RunningAgent, run } from "./support/bench.ts";
@@ -75,24 +75,7 @@ describe("enrolling (host-protocol.md, Joining)", () => {
   });
 });
 
-describe("a second start of the agent", () => {
-  test("joins with its secret and never starts an id twice; what was left is killed and gone", async () => {
-    const first = await busyAgent(`echo once >>${join(bench.dir, "count")}; echo ready; exec sleep 300`);
-    first.child.kill("SIGKILL");
-    await first.ended;
-    expect(bench.processes().length).toBeGreaterThan(0);
-    bench.start();
-    await bench.plane.until("it has joined", () => bench.plane.incarnation === 2);
-    await bench.plane.untilState(ID, "gone");
-    expect(bench.processes()).toEqual([]);
-    expect(readFileSync(join(bench.dir, "count"), "utf8")).toBe("once\n");
-    expect(bench.plane.enrolled.length).toBe(1);
-    bench.plane.order([]);
-    await bench.plane.until("it is forgotten", () => bench.plane.reports.at(-1)?.attempts.length === 0);
-    const data = join(bench.stateDir, "attempts", "build-17_main_1.1");
-    await expect.poll(() => existsSync(data), { timeout: 20_000 }).toBe(false);
-  });
-
+describe("a start of the agent elsewhere, with a copy of its secret", () => {
   test("makes the first one stale: that stops everything and exits", async () => {
     const first = await busyAgent();
     bench.plane.incarnation += 1;

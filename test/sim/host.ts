@@ -5,6 +5,13 @@ import {
   hostMachine,
   initialHost,
 } from "../../agent/core/host.ts";
+import {
+  type AttemptJournal,
+  type FoundAttempt,
+  journalOf,
+  type LeaseJournal,
+  leaseOf,
+} from "../../agent/core/journal.ts";
 import { type AttemptParts, parseAttemptId } from "../../src/core/attempt-id.ts";
 import type { HostSetup, Orders, Report } from "../../src/schema/host.ts";
 import type { World } from "./world.ts";
@@ -45,10 +52,13 @@ export class Host {
   readonly #rate: number;
   readonly #bornAt: number;
   /**
-   * What lies on the machine's disk: the ids that were ever started or killed, and whether it has enrolled.
+   * What lies on the machine's disk: the ids that were ever started or killed, whether it has enrolled, the
+   * journal and the lease.
    */
   readonly #everStarted = new Set<string>();
   #enrolled = false;
+  readonly #journal = new Map<string, AttemptJournal>();
+  #lease: LeaseJournal | undefined;
   #state: HostState = initialHost();
   #inFlight = new Set<string>();
   #reportSeq = 0;
@@ -97,8 +107,19 @@ export class Host {
     this.#inFlight = new Set();
     this.#reportSeq = 0;
     this.#wakeAt = Number.POSITIVE_INFINITY;
-    this.#state = initialHost([...this.#everStarted].filter((id) => !this.#forgotten.has(id)));
+    const left = [...this.#everStarted].filter((id) => !this.#forgotten.has(id));
+    const attempts = left.map((id) => this.#find(id));
+    this.#state = initialHost({ attempts, lease: this.#lease }, this.#localNow);
+    this.#pump();
     this.#world.time.after(AGENT_RESTART_MS, () => void this.startAgent());
+  }
+
+  /** What a new start of the agent sees of an attempt. */
+  #find(id: string): FoundAttempt {
+    const [process, journal] = [this.processes.get(id), this.#journal.get(id)];
+    if (process === undefined) return { id, journal, main: { kind: "lost" } };
+    if (process.exit === null) return { id, journal, main: { kind: "running" } };
+    return { id, journal, main: { kind: "ended", at: this.#localNow, exit: exitOf(process.exit) } };
   }
 
   readonly #forgotten = new Set<string>();
@@ -114,6 +135,9 @@ export class Host {
   #apply(event: HostEvent): void {
     if (this.dead || !this.#agentRuns) return;
     this.#state = hostMachine.apply(this.#state, event, this.#localNow);
+    for (const [id, attempt] of Object.entries(this.#state.attempts))
+      this.#journal.set(id, journalOf(attempt));
+    this.#lease = leaseOf(this.#state) ?? this.#lease;
     this.#pump();
   }
 
@@ -214,7 +238,7 @@ export class Host {
     this.#world.time.after(behavior.durationMs, () =>
       this.#end(process, { code: behavior.exitCode, signal: null }),
     );
-    return { type: "launched", id };
+    return { type: "launched", id, by: "cgroup" };
   }
 
   #signal(id: string): void {
@@ -230,7 +254,6 @@ export class Host {
     const process = this.processes.get(id);
     const killed = process?.alive === true;
     if (process !== undefined) this.#end(process, { code: null, signal: "SIGKILL" });
-    // Another start of the agent does not know how it ended: its shim's word is not adopted yet.
     const known = process?.exit !== undefined && this.#state.attempts[id]?.main === "running";
     const exited: HostEvent[] =
       known && process?.exit ? [{ type: "exited", id, exit: exitOf(process.exit) }] : [];
@@ -242,10 +265,7 @@ export class Host {
     process.alive = false;
     process.exit = exit;
     this.#world.tell(process.run, `${process.id} ends: ${exit.signal ?? `exit code ${exit.code}`}`);
-    const life = this.#agentLife;
-    this.#world.time.after(1, () => {
-      if (life === this.#agentLife) this.#apply({ type: "exited", id: process.id, exit: exitOf(exit) });
-    });
+    this.#world.time.after(1, () => this.#apply({ type: "exited", id: process.id, exit: exitOf(exit) }));
   }
 }
 

@@ -45,6 +45,19 @@ describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", ()
     }
   });
 
+  test("an agent that is killed loses no run: its next start adopts what lives and ended", async () => {
+    for (let seed = 1; seed <= 30; seed += 1) {
+      const { violation, ends } = await simulate({
+        ...DEFAULTS,
+        seed,
+        steps: STEPS,
+        faults: ["agentRestart"],
+      });
+      expect(violation?.message).toBeUndefined();
+      expect(ends.unknown ?? 0).toBe(0);
+    }
+  });
+
   test("every fault strikes: a fault that never happens would prove nothing", async () => {
     const marks = [
       "is lost",

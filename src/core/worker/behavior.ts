@@ -1,5 +1,6 @@
 import type { Instant } from "../machine.ts";
 import type { IdleBehavior } from "../messages.ts";
+import { isUnkillable } from "./placements.ts";
 import {
   type Living,
   livePlacements,
@@ -39,9 +40,7 @@ export function isDrained(state: Living): boolean {
 /** Whether nothing of a placement is left but what its host could not kill in all its tries. */
 function isGivenUp(state: Living, { run, epoch }: PlacementRow): boolean {
   const attempts = state.memo.reported[placementKey(run, epoch)]?.attempts ?? [];
-  const unkillable = attempts.filter(
-    ({ kill }) => kill !== undefined && kill.error !== null && !kill.treeGone,
-  );
+  const unkillable = attempts.filter(isUnkillable);
   const ended = attempts.filter((one) => one.state === "exited" || one.state === "gone");
   return unkillable.length > 0 && unkillable.length + ended.length === attempts.length;
 }

@@ -1,4 +1,5 @@
 import type { Resources } from "../../schema/common.ts";
+import type { AttemptReport } from "../../schema/host.ts";
 import { REMEMBER_ENDED_MS } from "../limits.ts";
 import type { Instant, Millis } from "../machine.ts";
 import type { EndedHow, Order, OrderAnswer } from "../messages.ts";
@@ -27,6 +28,11 @@ export function isSilent(state: Living, now: Instant): boolean {
   const { lastReportAt } = state.memo;
   const longestMs = Math.max(3 * state.record.intent.settings.probeIntervalMs, SILENT_AT_LEAST_MS);
   return lastReportAt === null || now - lastReportAt > longestMs;
+}
+
+/** The host has tried five times to kill it and says that something of it lives (`nomad.md` §4.6). */
+export function isUnkillable({ kill }: AttemptReport): boolean {
+  return kill !== undefined && kill.error !== null && !kill.treeGone;
 }
 
 /** Folds in an order of an allocation. What it is answered is `answerOrder`, from the state after this. */

@@ -3,7 +3,7 @@ import { parseAttemptId } from "../attempt-id.ts";
 import { LAST_BYTE_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed, ObservedAnswer } from "../messages.ts";
-import { endPlacement } from "./placements.ts";
+import { endPlacement, isUnkillable } from "./placements.ts";
 import {
   type Living,
   livePlacements,
@@ -34,14 +34,7 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
   let record = extendLease(state.record, now);
   record = foldBoot(record, report, now);
   if (report.ordersSeen > ordersRevision(state)) record = { ...record, revision: report.ordersSeen };
-  if (typeof report.broken === "string" && record.idleBehavior === "run") {
-    record = note(
-      { ...record, idleBehavior: "drain", reason: `broken: ${report.broken}` },
-      "Broken",
-      report.broken,
-      now,
-    );
-  }
+  record = foldTrouble(record, report, now);
   if (record.overdueSince !== null) record = { ...record, overdueSince: null };
   if (record !== state.record) record = { ...record, lastSeq: report.seq, lastReportAt: now };
   const next: Living = { ...state, record, memo };
@@ -62,6 +55,23 @@ function extendLease(record: WorkerRecord, now: Instant): WorkerRecord {
   const granting = record.phase === "booting" || record.phase === "ready";
   if (!granting || record.leaseUntil - now >= leaseMs * EXTEND_BELOW) return record;
   return { ...record, leaseUntil: now + leaseMs };
+}
+
+/**
+ * A host that says that it is broken, or that it could not kill what it should, gets no further run: what
+ * lives there still holds memory, locks and files (`arvados.md` §1.11, `nomad.md` §4.6). An operator who says
+ * `run` again is contradicted for as long as it is so.
+ */
+function foldTrouble(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
+  if (record.idleBehavior !== "run") return record;
+  if (typeof report.broken === "string") {
+    const reason = `broken: ${report.broken}`;
+    return note({ ...record, idleBehavior: "drain", reason }, "Broken", report.broken, now);
+  }
+  const stuck = report.attempts.find(isUnkillable);
+  if (stuck === undefined) return record;
+  const reason = `unkillable: ${stuck.id}: ${stuck.kill?.error}`;
+  return note({ ...record, idleBehavior: "drain", reason }, "Unkillable", reason, now);
 }
 
 /** The boot probe counts until it has succeeded once (`arvados.md` §1.4, T1). */

@@ -1,9 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { KILL_WAITS_MS, LAST_WORDS_MS, LEASE_KILL_MS } from "../../../agent/core/bounds.ts";
+import type { AttemptJournal, FoundAttempt, LeaseJournal } from "../../../agent/core/journal.ts";
 import { busyHost, Driven, EXIT, ID, idleHost, LEASE_MS, run, SETUP, stop } from "./drive.ts";
 
 const gone = { type: "tree_gone", id: ID, killed: false } as const;
 const exited = { type: "exited", id: ID, exit: EXIT } as const;
+
+/** A host of which an earlier start of the agent has left one attempt. */
+function found(main: FoundAttempt["main"], journal?: AttemptJournal, lease?: LeaseJournal): Driven {
+  return new Driven({ attempts: [{ id: ID, main, journal }], lease });
+}
 
 describe("what is owed to an attempt", () => {
   test.each<[string, () => Driven, string[]]>([
@@ -27,7 +33,7 @@ describe("what is owed to an attempt", () => {
     ],
     [
       "launched after all: killed still",
-      () => late().tell({ type: "launched", id: ID }).pass(5_000),
+      () => late().tell({ type: "launched", id: ID, by: "processes" }).pass(5_000),
       ["kill_tree"],
     ],
     ["ended: what is left of its tree is killed", () => busyHost().tell(exited), ["kill_tree"]],
@@ -35,7 +41,14 @@ describe("what is owed to an attempt", () => {
     ["its tree gone: nothing", () => busyHost().tell(exited).tell(gone), []],
     ["gone and omitted: forgotten", () => busyHost().tell(exited).tell(gone).order([]), ["forget"]],
     ["omitted: it is stopped", () => busyHost().order([]), ["signal"]],
-    ["left by an earlier start of the agent: killed, joined or not", () => new Driven([ID]), ["kill_tree"]],
+    ["lost by an earlier start: killed, joined or not", () => found({ kind: "lost" }), ["kill_tree"]],
+    ["found to run: adopted", () => found({ kind: "running" }), []],
+    [
+      "found ended: what is left of its tree is killed",
+      () => found({ kind: "ended", at: 1, exit: EXIT }),
+      ["kill_tree"],
+    ],
+    ["of an earlier boot: nothing, not even a kill", () => found({ kind: "rebooted" }), []],
     ["timed out: it is stopped", () => busyHost({ timeoutMs: 60_000 }).pass(60_000), ["signal"]],
     ["timed out before it was launched: never to be", () => unlaunched().pass(60_000), ["kill_tree"]],
   ])("%s", (_, host, owed) => {

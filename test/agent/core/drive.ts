@@ -1,4 +1,5 @@
 import { hostMachine, initialHost } from "../../../agent/core/host.ts";
+import type { FoundHost } from "../../../agent/core/journal.ts";
 import type { HostEvent, HostMessage, HostState } from "../../../agent/core/types.ts";
 import type { AttemptOrder, HostSetup, Orders, Report } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run.ts";
@@ -27,8 +28,8 @@ export class Driven {
   state: HostState;
   revision = 0;
 
-  constructor(found: string[] = []) {
-    this.state = initialHost(found);
+  constructor(found?: FoundHost) {
+    this.state = initialHost(found, this.now);
   }
 
   tell(event: HostEvent): this {
@@ -141,7 +142,7 @@ export function stop(id = ID, timeoutMs = 5_000): AttemptOrder {
 export function busyHost(more: Parameters<typeof run>[1] = {}): Driven {
   return idleHost()
     .order([run(ID, more)])
-    .tell({ type: "launched", id: ID });
+    .tell({ type: "launched", id: ID, by: "processes" });
 }
 
 export const EXIT = { code: 0, signal: null, oomKilled: false, message: "" };

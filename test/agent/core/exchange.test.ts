@@ -45,7 +45,8 @@ describe("when a report goes (host-protocol.md; architecture.md §9, requests pe
     expect(reportsIn(host())).toBe(ms);
   });
 
-  const launched = () => idleHost().order([run()]).pass(300).tell({ type: "launched", id: ID });
+  const launched = () =>
+    idleHost().order([run()]).pass(300).tell({ type: "launched", id: ID, by: "processes" });
   const booting = () => {
     const host = new Driven().tell({ type: "joined", setup: SETUP });
     host.send();
@@ -145,7 +146,7 @@ describe("log bytes (host-protocol.md, Report)", () => {
     const ids = ["a/main/1.1", "b/main/1.1", "c/main/1.1"];
     const host = idleHost().order(ids.map((id) => run(id)));
     for (const [index, id] of ids.entries()) {
-      host.tell({ type: "launched", id }).tell(output(index === 0 ? 100 : 50_000_000, id));
+      host.tell({ type: "launched", id, by: "processes" }).tell(output(index === 0 ? 100 : 50_000_000, id));
     }
     const [small, ...large] = host.send().pieces.map(({ bytes }) => bytes);
     expect(small).toBe(100);
@@ -158,7 +159,7 @@ describe("log bytes (host-protocol.md, Report)", () => {
     const host = idleHost().order(ids.map((id) => run(id)));
     const startError = { code: "start_failed" as const, text: "é".repeat(300) };
     for (const id of ids.slice(1)) host.tell({ type: "launch_failed", id, startError }).tell({ ...gone, id });
-    host.tell({ type: "launched", id: ids[0] ?? "" }).tell(output(5_000_000, ids[0]));
+    host.tell({ type: "launched", id: ids[0] ?? "", by: "processes" }).tell(output(5_000_000, ids[0]));
     const { report, pieces } = host.send();
     const base64Bytes = pieces.reduce((sum, { bytes }) => sum + Math.ceil(bytes / 3) * 4, 0);
     const bytes = Buffer.byteLength(JSON.stringify(report)) + base64Bytes;

@@ -31,7 +31,10 @@ const event: fc.Arbitrary<HostEvent> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ type: fc.constant("orders" as const), seq: fc.nat(30), orders }) },
   fc.record({ type: fc.constant("report_sent" as const), seq: fc.nat(30) }),
   fc.record({ type: fc.constant("report_failed" as const), seq: fc.nat(30), random: fc.constant(0.5) }),
-  { weight: 3, arbitrary: fc.record({ type: fc.constant("launched" as const), id }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ type: fc.constant("launched" as const), id, by: fc.constant("cgroup" as const) }),
+  },
   fc.record({ type: fc.constant("launch_failed" as const), id, startError: fc.constant(startError) }),
   fc.record({ type: fc.constantFrom("refused", "signaled", "forgotten"), id }),
   fc.record({ type: fc.constant("exited" as const), id, exit: fc.constantFrom(EXIT, null) }),
@@ -53,7 +56,7 @@ const story = fc.array(fc.tuple(event, fc.nat(30_000)), { maxLength: 60 });
  * Plays a story as a shell does: whatever report is due is sent, and the answers name the report in flight.
  */
 function play(events: [HostEvent, number][], look: (state: HostState, now: number) => void): void {
-  let state = initialHost(["left/main/1.1"]);
+  let state = initialHost({ attempts: [{ id: "left/main/1.1", main: { kind: "lost" } }] });
   let now = 0;
   for (const [told, ms] of events) {
     now += ms;

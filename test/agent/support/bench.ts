@@ -9,8 +9,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { removeGroup } from "../../../agent/exec/group.ts";
 import type { AttemptOrder } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run.ts";
 import { FakePlane } from "./fake-plane.ts";
@@ -77,9 +79,21 @@ export async function openBench(): Promise<Bench> {
       for (const { child } of agents) child.kill("SIGKILL");
       await Promise.all(agents.map(({ ended }) => ended));
       for (const pid of marked(marker, agents)) process.kill(pid, "SIGKILL");
+      const groups = join(stateDir, "groups");
+      for (const name of existsSync(groups) ? readdirSync(groups) : []) {
+        const group = JSON.parse(readFileSync(join(groups, name), "utf8"));
+        await until(() => removeGroup(group));
+      }
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+}
+
+/** The kernel lets a cgroup go a moment after its last process. */
+async function until(done: () => boolean): Promise<void> {
+  for (const late = Date.now() + 10_000; !done(); await sleep(10)) {
+    if (Date.now() > late) throw new Error("a cgroup cannot be removed: something of the test lives in it");
+  }
 }
 
 function startAgent(args: string[], env: Record<string, string>): RunningAgent {

@@ -1,0 +1,96 @@
+import type { Instant, Millis } from "../../src/core/machine.ts";
+import type { Means, StartError } from "../../src/schema/host.ts";
+import type { Exit } from "../../src/schema/run.ts";
+import { newAttempt } from "./attempt.ts";
+import type { AttemptState, HostState } from "./types.ts";
+
+/**
+ * What of an attempt must outlive the agent. The rest is found again: its process, the size of its streams,
+ * what the control plane has stored of them, and whether it is wanted.
+ */
+export type AttemptJournal = Pick<
+  AttemptState,
+  | "plan"
+  | "by"
+  | "startedAt"
+  | "deadline"
+  | "timeoutMs"
+  | "timedOut"
+  | "stop"
+  | "exit"
+  | "startError"
+  | "endedAt"
+>;
+
+/** The lease as it lies in its file. `ms`: the longest one that is ever granted. */
+export interface LeaseJournal {
+  until: Instant;
+  ms: Millis;
+}
+
+/**
+ * What a new start of the agent finds of an attempt of an earlier one. `journal`: absent if there is none of
+ * this boot that can be read.
+ *
+ * - `running`: its shim lives, and it is the same one: the same pid and the same start.
+ * - `ended`: its shim has left what became of it.
+ * - `lost`: neither; what lives of it must be killed.
+ * - `rebooted`: the machine has booted since, so nothing of it lives, and no number of it means anything.
+ */
+export interface FoundAttempt {
+  id: string;
+  journal?: AttemptJournal | undefined;
+  main:
+    | { kind: "running" | "lost" | "rebooted" }
+    | { kind: "ended"; at: Instant; exit: Exit }
+    | { kind: "ended"; at: Instant; startError: StartError };
+}
+
+/** All that a new start of the agent finds. */
+export interface FoundHost {
+  attempts: FoundAttempt[];
+  lease?: LeaseJournal | undefined;
+  /** Absent: nothing is known to be had. */
+  means?: Means | undefined;
+}
+
+/** What must be on disk of this attempt before anything that follows from it is done or told (rule R1). */
+export function journalOf(attempt: AttemptState): AttemptJournal {
+  const { plan, by, startedAt, deadline, timeoutMs, timedOut, stop, exit, startError, endedAt } = attempt;
+  return { plan, by, startedAt, deadline, timeoutMs, timedOut, stop, exit, startError, endedAt };
+}
+
+/** The lease to keep in its file; undefined while there is none. */
+export function leaseOf({ leaseUntil, leaseMs }: HostState): LeaseJournal | undefined {
+  return leaseUntil === undefined ? undefined : { until: leaseUntil, ms: leaseMs };
+}
+
+/**
+ * The attempt as the new start takes it on (`nomad.md` §4.8). What lives is adopted with its time limit and
+ * the stop that has begun; what ended meanwhile has its exit; of anything else the rest is killed, and then
+ * it is `gone`. None is ever started again.
+ */
+export function adopt({ id, journal, main }: FoundAttempt, now: Instant): AttemptState {
+  const known = { ...newAttempt(id, "run"), ...journal };
+  switch (main.kind) {
+    case "rebooted":
+      return { ...newAttempt(id, "run"), treeGone: true };
+    case "running":
+      return { ...known, main: "running", startedAt: known.startedAt ?? now };
+    case "ended": {
+      if (known.exit !== undefined || known.startError !== undefined) return known;
+      const { kind: _, at, ...end } = main;
+      return { ...known, ...end, startedAt: known.startedAt ?? at, endedAt: at };
+    }
+    case "lost":
+      return { ...known, endedAt: known.endedAt ?? now };
+  }
+}
+
+/**
+ * Until when the lease lasts that was found. One that would last longer than any that is granted is of
+ * another clock: it counts from now. Without a word of it there is none, because attempts may run (rule R4).
+ */
+export function adoptLease(lease: LeaseJournal | undefined, now: Instant): Instant {
+  return lease === undefined ? now : Math.min(lease.until, now + lease.ms);
+}

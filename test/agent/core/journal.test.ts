@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import { LEASE_KILL_MS } from "../../../agent/core/bounds.ts";
+import { type AttemptJournal, type FoundAttempt, journalOf, leaseOf } from "../../../agent/core/journal.ts";
+import { reportOfAttempt } from "../../../agent/core/report.ts";
+import type { HostState } from "../../../agent/core/types.ts";
+import { busyHost, Driven, EXIT, ID, LEASE_MS, run, SETUP, stop } from "./drive.ts";
+
+/** The journal of a host, as it comes back from the disk. */
+function journaled(state: HostState): AttemptJournal {
+  const attempt = state.attempts[ID];
+  if (attempt === undefined) throw new Error("there is no such attempt");
+  return JSON.parse(JSON.stringify(journalOf(attempt)));
+}
+
+/** The next start of a host's agent, on the same clock, which has found `main`. */
+function restarted(host: Driven, main: FoundAttempt["main"] = { kind: "running" }): Driven {
+  const next = new Driven({
+    attempts: [{ id: ID, journal: journaled(host.state), main }],
+    lease: leaseOf(host.state),
+  });
+  next.revision = host.revision;
+  return next.pass(host.now - next.now);
+}
+
+function said(host: Driven) {
+  const attempt = host.state.attempts[ID];
+  return attempt === undefined ? undefined : reportOfAttempt(attempt, host.now);
+}
+
+const gone = { type: "tree_gone", id: ID, killed: false } as const;
+
+describe("the next start of the agent (nomad.md §4.8)", () => {
+  test("reports what lives as running, since when it was", () => {
+    const host = restarted(busyHost().pass(5_000));
+    expect(said(host)).toEqual({ id: ID, state: "running", startedAgoMs: 5_000 });
+  });
+
+  test.each<[string, FoundAttempt["main"], object]>([
+    ["ended meanwhile", { kind: "ended", at: 1_500, exit: EXIT }, { state: "exited", exit: EXIT }],
+    ["was never told the exit", { kind: "lost" }, { state: "gone" }],
+  ])("reports what %s when its tree is seen to be gone", (_, main, expected) => {
+    const host = restarted(busyHost(), main);
+    expect(host.owed()).toEqual(["kill_tree"]);
+    expect(said(host)?.state).toMatch(/running|stopping/);
+    expect(said(host.tell(gone))).toMatchObject(expected);
+  });
+
+  test("believes the exit in the journal more than the shim: it knows of the memory", () => {
+    const exit = { code: null, signal: "SIGKILL", oomKilled: true, message: "" };
+    const host = busyHost().tell({ type: "exited", id: ID, exit });
+    const next = restarted(host, { kind: "ended", at: 9, exit: { ...exit, oomKilled: false } });
+    expect(said(next.tell(gone))?.exit).toEqual(exit);
+  });
+
+  test("keeps the time limit when the same orders come again, and takes a new one", () => {
+    const host = restarted(busyHost({ timeoutMs: 60_000 }).pass(30_000));
+    host.tell({ type: "joined", setup: SETUP });
+    host.order([run(ID, { timeoutMs: 60_000 })]).pass(29_999);
+    expect(host.owed()).toEqual([]);
+    expect(host.pass(1).owed()).toEqual(["signal"]);
+    const other = restarted(busyHost({ timeoutMs: 60_000 })).tell({ type: "joined", setup: SETUP });
+    expect(
+      other
+        .order([run(ID, { timeoutMs: 90_000 })])
+        .pass(89_999)
+        .owed(),
+    ).toEqual([]);
+  });
+
+  test("goes on with a stop that has begun: its grace is not granted twice", () => {
+    const host = restarted(busyHost().order([stop()]).tell({ type: "signaled", id: ID }).pass(3_000));
+    expect(said(host)?.state).toBe("stopping");
+    expect(host.owed()).toEqual([]);
+    expect(host.pass(2_000).owed()).toEqual(["kill_tree"]);
+  });
+
+  test("keeps the lease, and the time that a stop needs before its end (rule R4)", () => {
+    const before = busyHost({ task: { killTimeoutMs: 60_000 } });
+    const stopAt = (before.state.leaseUntil ?? 0) - LEASE_KILL_MS - 60_000;
+    const host = restarted(before);
+    host.pass(stopAt - host.now - 1);
+    expect(host.owed()).toEqual([]);
+    expect(host.pass(1).owed()).toEqual(["signal"]);
+  });
+
+  test("takes a lease for no longer than any that is granted: its clock may be another one", () => {
+    const host = new Driven({
+      attempts: [{ id: ID, main: { kind: "running" } }],
+      lease: { until: 9e9, ms: LEASE_MS },
+    });
+    expect(host.state.leaseUntil).toBe(host.now + LEASE_MS);
+  });
+
+  test("starts nothing of what it found, whatever the orders say", () => {
+    for (const kind of ["running", "lost", "rebooted"] as const) {
+      const host = restarted(busyHost(), { kind }).tell({ type: "joined", setup: SETUP });
+      expect(host.order([run()]).owed()).not.toContain("start");
+    }
+  });
+});
