@@ -154,7 +154,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   }
 
   async #verified(call: SignedCall): Promise<void> {
-    this.#shell.enter();
+    this.#shell.count();
     const { secret } = this.#living().record;
     await this.#refusing(async () => {
       if (secret === null) throw new DroverError("bad_signature", "no host has enrolled for this worker");

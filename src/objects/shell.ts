@@ -50,8 +50,13 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
 
   /** Every entry is billed, lets time do its work, and repairs what a crash may have left unsaid. */
   enter(event: Event = this.#tick): State {
-    meter.requests += 1;
+    this.count();
     return this.actor.apply(event);
+  }
+
+  /** An entry that brings its own event later, and must not be judged before that. */
+  count(): void {
+    meter.requests += 1;
   }
 
   /**

@@ -12,7 +12,7 @@ import {
 } from "../../src/core/allocation/state.ts";
 import { upsertOf as runUpsertOf } from "../../src/core/allocation/summary.ts";
 import type { Machine } from "../../src/core/machine.ts";
-import type { PlaceAnswer, WorkerAnswer } from "../../src/core/messages.ts";
+import type { CreateAnswer, PlaceAnswer, WorkerAnswer } from "../../src/core/messages.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
 import { answerRun } from "../../src/core/pool/runs.ts";
 import {
@@ -160,7 +160,11 @@ export class Objects {
       world.call(name, to, what, serve);
     switch (message.kind) {
       case "create": {
-        const answer = await call("cloud", "create", async () => this.#theCloud.create(message.body));
+        const noReply: CreateAnswer = { kind: "failed", failure: { class: "temporary", text: "no reply" } };
+        // As the adapter does (`providers/http.ts`): a call without a reply is an answer of that class.
+        const answer = await call("cloud", "create", async () => this.#theCloud.create(message.body)).catch(
+          () => noReply,
+        );
         return { type: "create_answered", answer };
       }
       case "destroy": {
