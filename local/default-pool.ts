@@ -1,4 +1,4 @@
-import { totalmem } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PoolConfigInput } from "../src/schema/pool.ts";
 import { UpError } from "./up-error.ts";
@@ -10,6 +10,8 @@ const MIB = 2 ** 20;
  */
 const ANSWER_WITHIN_MS = 30_000;
 const RETRY_MS = 200;
+/** Machines that the pool of the smallest laptop may have: one can be replaced while another works. */
+const FEWEST_INSTANCES = 2;
 
 /** What of the pool may be asked for otherwise than by default. */
 export interface PoolChoices {
@@ -26,6 +28,8 @@ export function defaultPool(cloud: { url: string; secret: string }, choices: Poo
   const memoryMiB = Math.floor(Math.min(totalmem(), process.constrainedMemory() || totalmem()) / 2 / MIB);
   return {
     provider: { kind: "http", ...cloud },
+    // They all share this machine: more of them would only be in each other's way.
+    maxInstances: Math.max(FEWEST_INSTANCES, availableParallelism()),
     instanceTypes: { local: { vcpus: 4, memory: `${memoryMiB}MiB`, disk: "10GiB" } },
     allowHostPaths: true,
     image: "",

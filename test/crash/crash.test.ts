@@ -14,9 +14,9 @@ import { instancesOf, STRIKES } from "./support/strikes.ts";
 import { Told } from "./support/told.ts";
 
 // The whole system as real processes on one state directory, of which something is killed with SIGKILL in
-// each round, at a random moment (`architecture.md` §8). Machines outlive `drover up` and are adopted by the
-// next one, so a run may end `unknown` only if its own machine was killed. DROVER_CRASH_ROUNDS=50 plays longer;
-// DROVER_CRASH_SEED=7 chooses jobs, strikes and moments again, though never quite the same interleaving.
+// each round, at a random moment (`architecture.md` §8). Machines outlive `drover up`, and the next one goes
+// on with them: a run may end `unknown` only if its own machine was killed. DROVER_CRASH_ROUNDS=50 plays
+// longer; DROVER_CRASH_SEED=7 chooses jobs, strikes and moments again, though never quite the interleaving.
 
 const ROUNDS = Number(process.env.DROVER_CRASH_ROUNDS ?? STRIKES.length);
 const SEED = Number(process.env.DROVER_CRASH_SEED ?? Date.now() % 1_000_000);

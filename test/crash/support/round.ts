@@ -4,7 +4,7 @@ import { type RunningDrover, startDrover } from "../../edge/support/drover.ts";
 import { until } from "../../local/support/scratch.ts";
 import type { Chance } from "../../sim/rng.ts";
 import { type Job, jobsOf } from "./jobs.ts";
-import { instancesOf, type STRIKES, type Victims } from "./strikes.ts";
+import type { STRIKES } from "./strikes.ts";
 import type { Told } from "./told.ts";
 
 /** The latest moment of a strike, counted from the first submission. */
@@ -27,6 +27,7 @@ export interface System {
 export interface Round {
   jobs: Job[];
   strike: string;
+  /** The instances that were killed. */
   victims: string[];
   /** Runs whose abort was acknowledged while they had not ended. */
   aborted: Set<string>;
@@ -38,8 +39,8 @@ export interface Round {
 
 /**
  * One round: users submit, abort and watch, and in the middle of it something is killed. If that was the
- * control plane it is started again on the same state. Whoever got no answer asks again, as a client does. Resolves
- * when every run has ended.
+ * control plane it is started again on the same state. Whoever got no answer asks again, as a client does.
+ * Resolves when every run has ended.
  */
 export async function playRound(
   system: System,
@@ -54,9 +55,8 @@ export async function playRound(
   // Nothing is waited for here: a crash comes when it comes.
   await sleep(strikeAtMs);
   const endedBefore = jobs.filter(({ id }) => system.told.statusOf(id) !== undefined).length;
-  const existed = instancesOf(system.up.stateDir).map(({ id }) => id);
   const struckAt = Date.now();
-  const victims: Victims = await strike.kills(system.up, chance);
+  const victims = await strike.kills(system.up, chance);
   if (strike.endsUp) {
     await system.up.ended;
     system.up = await startDrover(system.home);
@@ -70,12 +70,10 @@ export async function playRound(
   for (const { id } of long) if (await abort(system, id)) aborted.add(id);
   await endOfAll(system, long);
   await watch.stop();
-  // A machine that was asked for before the strike may have been born with it.
-  const born = victims === null ? instancesOf(system.up.stateDir).map(({ id }) => id) : [];
   return {
     jobs,
     strike: strike.at,
-    victims: victims ?? [...existed, ...born],
+    victims,
     aborted,
     struckAt,
     endedBefore,

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { environmentOf, listProcesses, readProcess } from "../../../local/processes.ts";
@@ -19,17 +19,17 @@ export const STRIKES = [
   { at: "all of a machine", kills: strikeMachine, endsUp: false },
 ] as const;
 
-/** The instances that a strike, and what it leads to, may end. Null: all that there were at that moment. */
-export type Victims = string[] | null;
+/** The instances that a strike ends. If only the control plane is killed they go on (`loopback.md`). */
+type Victims = string[];
 
 async function strikeNode({ pid }: RunningDrover): Promise<Victims> {
   process.kill(pid, "SIGKILL");
-  return null;
+  return [];
 }
 
 async function strikeGroup({ pid }: RunningDrover): Promise<Victims> {
   process.kill(-pid, "SIGKILL");
-  return null;
+  return [];
 }
 
 /** Somebody starts it again at once, and that is killed before it is up, or just then. */
@@ -41,7 +41,7 @@ async function strikeTwice({ pid, ended, stateDir }: RunningDrover, chance: Chan
   await sleep(chance.between(0, STARTS_WITHIN_MS));
   process.kill(-again.pid, "SIGKILL");
   await again.ended;
-  return null;
+  return [];
 }
 
 /** Of the two processes that carry its mark the other is the watcher, which is a child of workerd. */
@@ -89,7 +89,8 @@ function processesOf(stateDir: string, id: string): number[] {
     .map(({ pid }) => pid);
 }
 
-/** What the cloud has written down. It writes the whole file or nothing. */
+/** What the cloud has written down: nothing before its first machine. It writes the whole file or nothing. */
 export function instancesOf(stateDir: string): Entry[] {
-  return JSON.parse(readFileSync(join(stateDir, "instances.json"), "utf8")).instances;
+  const ledger = join(stateDir, "instances.json");
+  return existsSync(ledger) ? JSON.parse(readFileSync(ledger, "utf8")).instances : [];
 }
