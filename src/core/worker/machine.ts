@@ -1,5 +1,5 @@
 import type { Report } from "../../schema/host.ts";
-import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
+import type { Envelope, Instant, Machine } from "../machine.ts";
 import type {
   CreateAnswer,
   CreateWorker,
@@ -79,7 +79,7 @@ export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> =
   wakeAt(state) {
     if (state.record === null) return undefined;
     const living: Living = { ...state, record: state.record };
-    return earliest(lifeWakesAt(living));
+    return lifeWakesAt(living);
   },
 };
 
