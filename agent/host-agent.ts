@@ -8,11 +8,12 @@ import type { Supervisor } from "./exec/supervisor.ts";
 import { errorText } from "./files.ts";
 import type { Journal } from "./journal.ts";
 import type { ControlPlane } from "./plane/control-plane.ts";
-import { exchangeReport, type ReadLog } from "./plane/exchange.ts";
+import { bodyOf, exchangeReport, type ReadLog } from "./plane/exchange.ts";
+import { HostLine } from "./plane/line.ts";
 import { say } from "./say.ts";
 
 type ReportMessage = Extract<HostMessage, { kind: "report" }>;
-type Effect = Exclude<HostMessage, { kind: "report" | "exit" }>;
+type Effect = Exclude<HostMessage, { kind: "report" | "connect" | "hang_up" | "exit" }>;
 
 /** The longest delay that a timer of Node takes. */
 const LONGEST_TIMER_MS: Millis = 2 ** 31 - 1;
@@ -43,6 +44,7 @@ export class HostAgent {
   #plane: ControlPlane | undefined;
   readonly #inFlight = new Set<string>();
   #report: AbortController | undefined;
+  #line: HostLine | undefined;
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
   #reachable = true;
@@ -78,8 +80,19 @@ export class HostAgent {
 
   #carry(message: HostMessage, at: Instant): void {
     if (message.kind === "report") this.#send(message, at);
+    else if (message.kind === "connect") this.#connect(message, at);
+    else if (message.kind === "hang_up") this.#line?.hangUp();
     else if (message.kind === "exit") this.#options.exit(message.code, message.reason);
     else this.#begin(message);
+  }
+
+  #connect(message: Extract<HostMessage, { kind: "connect" }>, at: Instant): void {
+    if (this.#plane === undefined) return;
+    this.#state = hostMachine.apply(this.#state, { type: "line_opening" }, at);
+    this.#line = new HostLine(this.#plane, message, ({ event, failure }) => {
+      this.#noteContact(failure);
+      this.tell(event);
+    });
   }
 
   #begin(message: Effect): void {
@@ -130,10 +143,15 @@ export class HostAgent {
     if (plane === undefined || supervisor === undefined) return;
     const older = this.#report;
     if (older !== undefined) setTimeout(() => older.abort(), SUPERSEDED_MS).unref();
-    const report = new AbortController();
-    this.#report = report;
+    this.#report = undefined;
     this.#state = hostMachine.apply(this.#state, { type: "report_sent", seq: message.seq }, at);
     const readLog: ReadLog = (...args) => supervisor.readLog(...args);
+    if (message.by === "socket") {
+      this.#line?.send(bodyOf(message, readLog));
+      return;
+    }
+    const report = new AbortController();
+    this.#report = report;
     void exchangeReport(plane, message, readLog, report.signal).then(({ event, failure }) => {
       if (this.#report === report) this.#report = undefined;
       if (event === undefined) return;

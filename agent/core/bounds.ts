@@ -40,3 +40,13 @@ export const SHORT_STOP_MS: Millis = 5_000;
 export const LAST_WORDS_MS: Millis = 10_000;
 /** The stop of a task that the agent knows only by its id. Defaults of `api.md`, Submitting. */
 export const DEFAULT_KILL_TIMEOUT_MS: Millis = 5_000;
+/** By socket a full report goes this often, or so many times a lease if that is more often. */
+export const FULL_REPORT_MS: Millis = 5 * 60_000;
+export const FULL_REPORTS_A_LEASE = 6;
+/** What is over, and still in the orders, is said again after this, doubling. */
+export const REPEAT_FIRST_MS: Millis = 2_000;
+export const REPEAT_LONGEST_MS: Millis = 30_000;
+/** For so long beyond the next try of the socket no report goes by webhook. */
+export const WEBHOOK_PATIENCE_MS: Millis = 1_000;
+/** On a socket an acknowledgment of log bytes comes after the answer; before that they are not sent again. */
+export const LINE_LOG_RETRY_FIRST_MS: Millis = 1_000;

@@ -1,7 +1,7 @@
 import type { Instant, Millis } from "../../src/core/machine.ts";
 import { ownStop, stopAttempt } from "./attempt.ts";
 import { LAST_WORDS_MS } from "./bounds.ts";
-import { withNews } from "./exchange.ts";
+import { withNews } from "./pace.ts";
 import type { Ending, HostMessage, HostState } from "./types.ts";
 
 /** Why and how the agent ends. `graceMs`: the longest kill timeout that is still granted. */

@@ -1,27 +1,21 @@
-import { earliest, type Instant, type Millis } from "../../src/core/machine.ts";
+import { earliest, type Instant } from "../../src/core/machine.ts";
 import {
-  BACKOFF_FIRST_MS,
-  BACKOFF_LONGEST_MS,
   EMPTY_ANSWER_PAUSE_MS,
   EXCHANGE_TIMEOUT_MS,
+  LINE_LOG_RETRY_FIRST_MS,
   LOG_RETRY_FIRST_MS,
   LOG_RETRY_LONGEST_MS,
   MAX_REPORT_LOG_BYTES,
 } from "./bounds.ts";
+import { lineReportAt, reportedOnLine } from "./line.ts";
 import { allUnackedBytes } from "./logs.ts";
+import { backoffMs, withNews } from "./pace.ts";
 import { makeReport } from "./report.ts";
 import type { ExchangeState, HostEvent, HostState, SentReport } from "./types.ts";
 
 /** Before the first report: it goes at once. */
 export function newExchange(): ExchangeState {
   return { seq: 0, restUntil: 0, notBefore: 0, failures: 0, logStalls: 0 };
-}
-
-/** Something has changed that the control plane must hear of by `by`. */
-export function withNews(state: HostState, by: Instant): HostState {
-  const { newsBy } = state.exchange;
-  if (newsBy !== undefined && newsBy <= by) return state;
-  return { ...state, exchange: { ...state.exchange, newsBy: by } };
 }
 
 /**
@@ -33,6 +27,7 @@ export function reportDueAt(state: HostState): Instant | undefined {
   if (setup === undefined || ending?.silent === true) return undefined;
   const { sent, newsBy, logRetryAt, notBefore } = exchange;
   const retryAt = logRetryAt !== undefined && allUnackedBytes(state) > 0 ? logRetryAt : undefined;
+  if (state.line.phase === "open") return lineReportAt(state, retryAt);
   let at: Instant | undefined;
   if (sent === undefined)
     at = earliest(newsBy ?? (ending === undefined ? exchange.restUntil : undefined), retryAt);
@@ -52,7 +47,8 @@ export function reportSent(state: HostState, seq: number, now: Instant): HostSta
   const bootOk = message.report.boot?.ok === true;
   const sent: SentReport = { seq, at: now, waitMs: message.waitMs, withLogs, bootOk };
   const retry = withLogs || logRetryAt === undefined ? {} : { logRetryAt };
-  return { ...state, exchange: { ...exchange, ...retry, seq, sent } };
+  const line = message.by === "socket" ? reportedOnLine(state, message.report.full, now) : state.line;
+  return { ...state, line, exchange: { ...exchange, ...retry, seq, sent } };
 }
 
 /**
@@ -62,15 +58,16 @@ export function reportSent(state: HostState, seq: number, now: Instant): HostSta
  */
 export function reportAnswered(state: HostState, before: HostState, seq: number, now: Instant): HostState {
   const { sent } = before.exchange;
-  if (sent?.seq !== seq) return state;
   const unackedBytes = allUnackedBytes(state);
   const acked = unackedBytes < allUnackedBytes(before);
+  if (sent?.seq !== seq) return acked ? bytesStored(state, now) : state;
   const { sent: _, logRetryAt, ...exchange } = state.exchange;
   const heldMs = Math.min(sent.waitMs, EMPTY_ANSWER_PAUSE_MS);
   const empty = !acked && state.ordersSeen === before.ordersSeen && now - sent.at < heldMs;
   const rested: HostState = {
     ...state,
     boot: { ...state.boot, acked: state.boot.acked || sent.bootOk },
+    line: { ...state.line, failures: 0 },
     exchange: {
       ...exchange,
       failures: 0,
@@ -85,10 +82,18 @@ export function reportAnswered(state: HostState, before: HostState, seq: number,
   return logRetryAt === undefined ? rested : { ...rested, exchange: { ...rested.exchange, logRetryAt } };
 }
 
+/** On a socket the word that bytes are stored may come when the report that brought them is long answered. */
+function bytesStored(state: HostState, now: Instant): HostState {
+  const { logRetryAt: _, ...exchange } = state.exchange;
+  const next = { ...state, exchange: { ...exchange, logStalls: 0 } };
+  return allUnackedBytes(state) > 0 ? withNews(next, now) : next;
+}
+
 /** Bytes were sent and not stored: they are sent again, but not in a tight loop. */
 function withStall(state: HostState, now: Instant): HostState {
   const { logStalls } = state.exchange;
-  const delayMs = Math.min(LOG_RETRY_LONGEST_MS, LOG_RETRY_FIRST_MS * 2 ** logStalls);
+  const firstMs = state.line.phase === "open" ? LINE_LOG_RETRY_FIRST_MS : LOG_RETRY_FIRST_MS;
+  const delayMs = Math.min(LOG_RETRY_LONGEST_MS, firstMs * 2 ** logStalls);
   return { ...state, exchange: { ...state.exchange, logStalls: logStalls + 1, logRetryAt: now + delayMs } };
 }
 
@@ -103,9 +108,4 @@ export function reportFailed(state: HostState, failure: Failure, now: Instant): 
     ...state,
     exchange: { ...exchange, newsBy: now, notBefore: now + delayMs, failures: exchange.failures + 1 },
   };
-}
-
-/** The wait after the failure number `failures` (from 0): anything up to 1 s, doubling to 30 s. */
-export function backoffMs(failures: number, random: number): Millis {
-  return random * Math.min(BACKOFF_LONGEST_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures, 16));
 }

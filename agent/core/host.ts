@@ -2,12 +2,13 @@ import { earliest, type Instant, type Machine } from "../../src/core/machine.ts"
 import type { HostSetup } from "../../src/schema/host.ts";
 import { dueForAttempt } from "./attempt.ts";
 import { applyToAttempt } from "./attempt-events.ts";
-import { SHORT_STOP_MS } from "./bounds.ts";
+import { SHORT_STOP_MS, WEBHOOK_PATIENCE_MS } from "./bounds.ts";
 import { elapse, elapsesAt } from "./elapse.ts";
 import { dueExit, endHost } from "./ending.ts";
 import { newExchange, reportDueAt, reportFailed, reportSent } from "./exchange.ts";
 import { adopt, adoptLease, type FoundHost } from "./journal.ts";
 import { mayStart } from "./lease.ts";
+import { dueLine, fullWanted, lineClosed, lineOpened, lineOpening, lineWakesAt, newLine } from "./line.ts";
 import { withNewsOf } from "./news.ts";
 import { applyOrders } from "./orders.ts";
 import { makeReport } from "./report.ts";
@@ -30,6 +31,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     leaseMs: lease?.ms ?? 0,
     boot: { acked: false, running: false },
     exchange: newExchange(),
+    line: newLine(),
   };
 }
 
@@ -42,11 +44,12 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
   due(state, now) {
     const attempts = Object.values(state.attempts);
     const messages = attempts.flatMap((attempt) => dueForAttempt(attempt, mayStart(state, attempt, now)));
-    return [...messages, ...dueReport(state, now), ...dueProbe(state), ...dueExit(state, now)];
+    const exchange = [...dueReport(state, now), ...dueLine(state, now)];
+    return [...messages, ...exchange, ...dueProbe(state), ...dueExit(state, now)];
   },
 
   wakeAt(state) {
-    return earliest(reportDueAt(state), elapsesAt(state), state.ending?.by);
+    return earliest(reportDueAt(state), lineWakesAt(state), elapsesAt(state), state.ending?.by);
   },
 };
 
@@ -60,6 +63,14 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
       return applyOrders(state, event, now);
     case "report_failed":
       return reportFailed(state, event, now);
+    case "line_opening":
+      return lineOpening(state);
+    case "line_opened":
+      return lineOpened(state, now);
+    case "line_closed":
+      return lineClosed(state, event.random, now);
+    case "full_wanted":
+      return fullWanted(state, now);
     case "stale":
       return endHost(state, { ...event, graceMs: SHORT_STOP_MS, silent: true }, now);
     case "shutdown":
@@ -74,7 +85,9 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
 }
 
 function joined(state: HostState, setup: HostSetup, now: Instant): HostState {
-  return { ...state, setup, leaseMs: setup.leaseMs, boot: { ...state.boot, nextAt: now } };
+  const next = { ...state, setup, leaseMs: setup.leaseMs, boot: { ...state.boot, nextAt: now } };
+  if (setup.socketUrl === undefined) return next;
+  return { ...next, exchange: { ...state.exchange, notBefore: now + WEBHOOK_PATIENCE_MS } };
 }
 
 function probed(

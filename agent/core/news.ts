@@ -1,8 +1,8 @@
 import { MAX_LOG_BYTES } from "../../src/core/limits.ts";
 import { earliest, type Instant } from "../../src/core/machine.ts";
 import { MAX_REPORT_LOG_BYTES, OUTPUT_REPORT_DELAY_MS, START_REPORT_DELAY_MS } from "./bounds.ts";
-import { withNews } from "./exchange.ts";
 import { allUnackedBytes } from "./logs.ts";
+import { withNews } from "./pace.ts";
 import type { AttemptState, HostState } from "./types.ts";
 
 /**

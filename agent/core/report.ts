@@ -2,24 +2,28 @@ import { MAX_REPORT_BYTES, MAX_REPORT_WAIT_MS } from "../../src/core/limits.ts";
 import type { Instant, Millis } from "../../src/core/machine.ts";
 import type { AttemptReport, LogPiece, Report, StreamName } from "../../src/schema/host.ts";
 import { MAX_REPORT_LOG_BYTES, REPORT_SLACK_BYTES } from "./bounds.ts";
+import { isInDelta } from "./line.ts";
 import { allUnackedBytes, shareLogBudget } from "./logs.ts";
 import type { AttemptState, HostMessage, HostState } from "./types.ts";
 
 type ReportMessage = Extract<HostMessage, { kind: "report" }>;
 
 /**
- * The report that is owed now: full, because by webhook each one is (`host-protocol.md`, Report). The state
- * comes first; log bytes fill what is left of 1 MiB. Its answer may be held only if it has nothing to
+ * The report that is owed now. By webhook each one is full; on a socket one is now and then, and those in
+ * between name only what has changed (`host-protocol.md`, Report). The state comes first; log bytes fill what is left of 1 MiB. Its answer may be held only if it has nothing to
  * acknowledge.
  */
 export function makeReport(state: HostState, now: Instant): ReportMessage | undefined {
   const { setup, exchange, boot } = state;
   if (setup === undefined) return undefined;
-  const attempts = Object.values(state.attempts).filter(isReported);
+  const onLine = state.line.phase === "open";
+  const full = !onLine || now >= state.line.fullBy;
+  const reported = Object.values(state.attempts).filter(isReported);
+  const attempts = full ? reported : reported.filter((attempt) => isInDelta(state, attempt));
   const report: Report = {
     incarnation: setup.incarnation,
     seq: exchange.seq + 1,
-    full: true,
+    full,
     ordersSeen: state.ordersSeen,
     ...(boot.outcome === undefined || boot.acked ? {} : { boot: boot.outcome }),
     means: state.means,
@@ -27,9 +31,10 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
   };
   const sendLogs = exchange.logRetryAt === undefined || exchange.logRetryAt <= now;
   const pieces = sendLogs ? shareLogBudget(attempts, logBudget(report)) : [];
-  const waitMs = pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
+  const waitMs = onLine || pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
+  const by = onLine ? "socket" : "webhook";
   const envelope = { to: setup.reportUrl, repeatedBy: "self" as const };
-  return { ...envelope, kind: "report", seq: report.seq, waitMs, report, pieces };
+  return { ...envelope, kind: "report", seq: report.seq, by, waitMs, report, pieces };
 }
 
 /** What has ended is repeated until the orders no longer mention it (`host-protocol.md`, Report). */

@@ -83,6 +83,21 @@ export interface ExchangeState {
   logStalls: number;
 }
 
+/** The socket to the control plane (`host-protocol.md`). */
+export interface LineState {
+  phase: "closed" | "opening" | "open";
+  /** Back-off: not opened before this. */
+  notBefore: Instant;
+  failures: number;
+  /** While open: when the next full report is due. */
+  fullBy: Instant;
+  /** The attempts as they were when the latest report was sent on it. */
+  told: Record<string, AttemptState>;
+  /** When to say again what is over, and how often in a row that has been done. */
+  repeatAt?: Instant;
+  repeats: number;
+}
+
 /** The boot probe: run until it has succeeded once, reported until that has been answered. */
 export interface BootState {
   outcome?: { ok: boolean; output: string };
@@ -114,6 +129,7 @@ export interface HostState {
   leaseMs: Millis;
   boot: BootState;
   exchange: ExchangeState;
+  line: LineState;
   ending?: Ending;
 }
 
@@ -127,6 +143,12 @@ export type HostEvent =
   | { type: "orders"; seq: number; orders: Orders }
   /** The report `seq` got no answer, or an error. `random` is in [0, 1): the jitter of the back-off. */
   | { type: "report_failed"; seq: number; random: number; retryAfterMs?: Millis }
+  /** A socket is being opened; it is open; it was closed, or could not be opened (`random`: as above). */
+  | { type: "line_opening" }
+  | { type: "line_opened" }
+  | { type: "line_closed"; random: number }
+  /** The control plane asks for a full report. */
+  | { type: "full_wanted" }
   /** The control plane will never again listen to this start of the agent. */
   | { type: "stale"; code: number; reason: string }
   | { type: "launched"; id: string; by: Means["kill"] }
@@ -167,12 +189,17 @@ export type HostMessage = Envelope &
     | {
         kind: "report";
         seq: number;
+        by: "socket" | "webhook";
         /** For how long the answer may be held; 0: not at all. */
         waitMs: Millis;
         /** Everything but the log bytes: those of `pieces` are filled in as `log.<stream>.data`. */
         report: Report;
         pieces: LogPiecePlan[];
       }
+    /** Open the socket, and say every so often that we live. `line_opening`, then `line_opened` or `line_closed`. */
+    | { kind: "connect"; heartbeatMs: Millis }
+    /** Close the socket: it does not answer. `line_closed`. */
+    | { kind: "hang_up" }
     /** Start it, unless this id was ever started or killed here. `launched`, `launch_failed` or `refused`. */
     | { kind: "start"; id: string; task: TaskSpec }
     /** Signal the main process. `signaled`. */

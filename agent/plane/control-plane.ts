@@ -1,6 +1,7 @@
 import type { Millis } from "../../src/core/machine.ts";
 import { type Answer, post } from "./http.ts";
 import { signedHeaders } from "./sign.ts";
+import { type Line, type LineOptions, NoSocket, openLine } from "./socket.ts";
 
 /** A clock that is wrong by less than this is not why a call was refused. */
 const CLOCK_ERROR_MS: Millis = 30_000;
@@ -42,12 +43,28 @@ export class ControlPlane {
     return contentOf(await this.#sign(url, id, body, signal));
   }
 
-  #sign(url: string, id: string, body: string, signal: AbortSignal): Promise<Answer> {
-    const headers = signedHeaders(this.secret, id, Date.now() + this.#offsetMs, body);
-    return post({ url, headers, body, signal });
+  /** Opens a socket, asked for by a signed request without a body. Rejects like `postSigned`. */
+  async openLine(id: string, options: Omit<LineOptions, "headers">): Promise<Line> {
+    const open = () => openLine({ ...options, headers: this.#headers(id, "") });
+    try {
+      return await open().catch((error: unknown) => {
+        if (error instanceof NoSocket && error.status === 401 && this.#learnOffset(error)) return open();
+        throw error;
+      });
+    } catch (error) {
+      throw error instanceof NoSocket ? new Refusal(error.status, error.message) : error;
+    }
   }
 
-  #learnOffset({ headers }: Answer): boolean {
+  #headers(id: string, body: string): Record<string, string> {
+    return signedHeaders(this.secret, id, Date.now() + this.#offsetMs, body);
+  }
+
+  #sign(url: string, id: string, body: string, signal: AbortSignal): Promise<Answer> {
+    return post({ url, headers: this.#headers(id, body), body, signal });
+  }
+
+  #learnOffset({ headers }: Pick<Answer, "headers">): boolean {
     const offsetMs = Date.parse(headers.date ?? "") - Date.now();
     if (!(Math.abs(offsetMs - this.#offsetMs) > CLOCK_ERROR_MS)) return false;
     this.#offsetMs = offsetMs;

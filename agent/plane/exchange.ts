@@ -29,18 +29,24 @@ export async function exchangeReport(
     return { event: { type: "orders", seq, orders: ordersFrom(answer) } };
   } catch (error) {
     if (signal.aborted) return {};
-    if (error instanceof Refusal && (error.status === 409 || error.status === 410)) {
-      const reason = `the control plane no longer listens to this agent: ${error.message}`;
-      return { event: { type: "stale", code: REFUSED_EXIT_CODE, reason } };
-    }
+    const event = error instanceof Refusal ? staleIf(error.status, error.message) : undefined;
+    if (event !== undefined) return { event };
     const retryAfterMs = error instanceof Refusal ? error.retryAfterMs : undefined;
     const failed: HostEvent = { type: "report_failed", seq, random: Math.random() };
-    const event = retryAfterMs === undefined ? failed : { ...failed, retryAfterMs };
-    return { event, failure: errorText(error) };
+    const again = retryAfterMs === undefined ? failed : { ...failed, retryAfterMs };
+    return { event: again, failure: errorText(error) };
   }
 }
 
-function bodyOf({ report, pieces }: ReportMessage, readLog: ReadLog): string {
+/** What an answer with this status means for the agent, if it means its end. */
+export function staleIf(status: number, text: string): HostEvent | undefined {
+  if (status !== 409 && status !== 410) return undefined;
+  const reason = `the control plane no longer listens to this agent: ${text}`;
+  return { type: "stale", code: REFUSED_EXIT_CODE, reason };
+}
+
+/** A report as it travels: with the log bytes that it shall carry. */
+export function bodyOf({ report, pieces }: ReportMessage, readLog: ReadLog): string {
   const attempts: Report["attempts"] = report.attempts.map((attempt) => ({
     ...attempt,
     ...(attempt.log === undefined ? {} : { log: { ...attempt.log } }),
@@ -55,7 +61,8 @@ function bodyOf({ report, pieces }: ReportMessage, readLog: ReadLog): string {
   return JSON.stringify({ ...report, attempts });
 }
 
-function ordersFrom(answer: unknown): Orders {
+/** Believes orders only if they have what everything else is built on. */
+export function ordersFrom(answer: unknown): Orders {
   // The cast is checked right below, as far as the machine relies on it: a schema library would double the
   // memory.
   const orders = answer as Orders;

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Resources } from "../../src/schema/common.ts";
 import type { EnrollRequest, HostSetup, JoinRequest } from "../../src/schema/host.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
-import { backoffMs } from "../core/exchange.ts";
+import { backoffMs } from "../core/pace.ts";
 import { errorText, readIfThere, writeAtomically } from "../files.ts";
 import { say } from "../say.ts";
 import { ControlPlane, Refusal } from "./control-plane.ts";

@@ -36,6 +36,8 @@ export const STATUS_OF_CODE = {
   /** The body is of another type than the route takes. */
   unsupported_media_type: 415,
   range_not_satisfiable: 416,
+  /** The route is a socket, and was asked for as if it were not. */
+  upgrade_required: 426,
   /** The same idempotency key with another submission. */
   idempotency_mismatch: 422,
   /** No instance type of the pool can ever hold this run. */

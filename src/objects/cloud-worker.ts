@@ -25,16 +25,18 @@ import { upsertOf } from "../core/worker/summary.ts";
 import type { EnrollRequest, HostSetup, Orders } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/run.ts";
-import { createInstance, destroyInstance, providerOf } from "./cloud.ts";
+import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
 import { exchange, livingWorker } from "./exchange.ts";
-import { hostSetup, parseJoin, parseReport } from "./host-calls.ts";
+import { hostSetup, parseJoin, parseReport, textOf } from "./host-calls.ts";
+import { hostSocket, socketsOf, upgrade } from "./host-sockets.ts";
+import { HostLine, resumed } from "./line.ts";
 import type { CloudWorkerPeer } from "./peers.ts";
 import type { CloudWorkerApi, SignedCall } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { verifyCall, verifyCode } from "./signing.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
-import { peersOf } from "./stubs.ts";
+import { sendOfWorker } from "./worker-messages.ts";
 
 /** A refused host is noted at most this often: each note is a row, and anybody can knock. */
 const NOTE_REFUSAL_MS = 60_000;
@@ -48,52 +50,37 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     workerMachine,
     { type: "tick" },
     {
-      load: () =>
-        loadedWorker(this.#store.read(), new Rows(this.#placements, isLivePlacement, TRACKED_OF_PLACEMENTS)),
+      load: () => {
+        const rows = new Rows(this.#placements, isLivePlacement, TRACKED_OF_PLACEMENTS);
+        return resumed(loadedWorker(this.#store.read(), rows), socketsOf(this.ctx));
+      },
       save: (state) => {
         state.placements.flush();
         if (state.record !== null) this.#store.write(state.record);
       },
-      send: (message) => this.#send(message),
+      send: (message) => sendOfWorker(this.env, message, () => this.#living().record.intent.provider),
     },
   );
   readonly #actor = this.#shell.actor;
+  readonly #line = new HostLine(
+    this.#actor,
+    () => socketsOf(this.ctx),
+    () => Date.now(),
+  );
   #refusalNotedAt = 0;
 
   get #name(): string {
     return this.ctx.id.name ?? "";
   }
 
-  async #send(message: WorkerMessage): Promise<WorkerEventIn> {
-    const peers = peersOf(this.env);
-    switch (message.kind) {
-      case "create":
-        return { type: "create_answered", answer: await createInstance(this.env, message.body) };
-      case "destroy": {
-        const { provider } = this.#living().record.intent;
-        return { type: "destroy_answered", answer: await destroyInstance(provider, message.body.instance) };
-      }
-      case "upsert":
-        return {
-          type: "pool_answered",
-          sent: message.body,
-          answer: await peers.pool(message.to).upsertWorker(message.body),
-        };
-      case "observed": {
-        const answer = await peers.allocation(message.body.run).observed(message.body);
-        return { type: "observed_answered", sent: message.body, answer };
-      }
-      case "ended":
-        return {
-          type: "ended_answered",
-          sent: message.body,
-          answer: await peers.allocation(message.body.run).ended(message.body),
-        };
-    }
+  override async alarm(): Promise<void> {
+    this.#line.listen();
+    this.#shell.alarm();
   }
 
-  override async alarm(): Promise<void> {
-    this.#shell.alarm();
+  #enter(event?: WorkerEventIn): WorkerState {
+    this.#line.listen();
+    return this.#shell.enter(event);
   }
 
   #living(): Living {
@@ -101,18 +88,18 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   }
 
   async create(intent: CreateWorker): Promise<WorkerAnswer> {
-    return this.#answer(this.#shell.enter({ type: "create", intent }));
+    return this.#answer(this.#enter({ type: "create", intent }));
   }
 
   async sighting(sighting: Sighting): Promise<WorkerAnswer> {
     const { record } = this.#actor.state;
     if (record === null) return { kind: "no_such" };
     const consistencyMs = providerOf(record.intent.provider).capabilities.listConsistencyMs;
-    return this.#answer(this.#shell.enter({ type: "sighting", sighting, consistencyMs }));
+    return this.#answer(this.#enter({ type: "sighting", sighting, consistencyMs }));
   }
 
   async poke(): Promise<WorkerAnswer> {
-    return this.#answer(this.#shell.enter({ type: "poke" }));
+    return this.#answer(this.#enter({ type: "poke" }));
   }
 
   #answer(state: WorkerState): WorkerAnswer {
@@ -121,11 +108,11 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   }
 
   async order(order: Order): Promise<OrderAnswer> {
-    return answerOrder(this.#shell.enter({ type: "order", order }), order);
+    return answerOrder(this.#enter({ type: "order", order }), order);
   }
 
   async enroll(request: EnrollRequest): Promise<HostSetup> {
-    const { record } = this.#shell.enter();
+    const { record } = this.#enter();
     await this.#refusing(() => verifyCode(request.code, this.#name, this.env.DROVER_SIGNING_KEY, Date.now()));
     if (record === null || record.phase === "shutdown" || record.phase === "gone") {
       throw new DroverError(
@@ -153,6 +140,18 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return exchange(this.#actor, report, waitMs, () => Date.now());
   }
 
+  /** The host's request for a socket. It is signed like any call, with nothing for a body. */
+  override async fetch(request: Request): Promise<Response> {
+    const { answer, socket } = await upgrade(this.ctx, request, (call) => this.#verified(call));
+    if (socket !== undefined) this.#line.opened(socket);
+    return answer;
+  }
+
+  override webSocketMessage(socket: WebSocket, frame: string | ArrayBuffer): void {
+    this.#shell.count();
+    this.#line.received(hostSocket(this.ctx, socket), () => parseReport(textOf(frame)));
+  }
+
   async #verified(call: SignedCall): Promise<void> {
     this.#shell.count();
     const { secret } = this.#living().record;
@@ -177,22 +176,22 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   }
 
   async read(): Promise<WorkerStatus> {
-    this.#shell.enter();
+    this.#enter();
     return statusOf(this.#living(), Date.now());
   }
 
   async why(): Promise<Why> {
-    this.#shell.enter();
+    this.#enter();
     return whyOf(this.#living(), Date.now());
   }
 
   async setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus> {
-    this.#shell.enter({ type: "behavior", behavior, by });
+    this.#enter({ type: "behavior", behavior, by });
     return statusOf(this.#living(), Date.now());
   }
 
   async kill({ reason, by }: { reason: string; by: string }): Promise<WorkerStatus> {
-    this.#shell.enter({ type: "kill", reason, by });
+    this.#enter({ type: "kill", reason, by });
     return statusOf(this.#living(), Date.now());
   }
 }

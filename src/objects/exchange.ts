@@ -12,13 +12,21 @@ import { platformTimer, type Timer, until } from "./waiting.ts";
  */
 const OBSERVED_WAIT_MS: Millis = 5_000;
 
-type WorkerActor = Actor<WorkerState, WorkerEventIn, WorkerMessage>;
+export type WorkerActor = Actor<WorkerState, WorkerEventIn, WorkerMessage>;
 
 /** The worker that an actor is. Throws `unknown_worker` if there is none. */
 export function livingWorker(actor: WorkerActor, name: string): Living {
   const { state } = actor;
   if (state.record === null) throw new DroverError("unknown_worker", `there is no worker "${name}"`);
   return { ...state, record: state.record };
+}
+
+/** Whether a report is news. Throws `stale_incarnation` for another start of the agent than the latest. */
+export function judge(living: Living, report: Report): "old" | "fresh" {
+  const verdict = judgeReport(living, report);
+  if (verdict === "old" || verdict === "fresh") return verdict;
+  const text = `incarnation ${report.incarnation} is not the latest start of this host's agent`;
+  throw new DroverError("stale_incarnation", `${text}: stop everything and exit`);
 }
 
 /**
@@ -34,11 +42,7 @@ export async function exchange(
   timer: Timer = platformTimer,
 ): Promise<Orders> {
   const living = () => livingWorker(actor, "of this report");
-  const verdict = judgeReport(living(), report);
-  if (verdict === "stale" || verdict === "unknown") {
-    const text = `incarnation ${report.incarnation} is not the latest start of this host's agent`;
-    throw new DroverError("stale_incarnation", `${text}: stop everything and exit`);
-  }
+  const verdict = judge(living(), report);
   actor.apply({ type: "report", report });
   await until(actor, () => !actor.busy("observed"), OBSERVED_WAIT_MS, timer);
   const news = () => {

@@ -7,14 +7,22 @@ import type { Env } from "./env.ts";
 /** What a host needs to know to begin (`host-protocol.md`, Joining). */
 export function hostSetup({ record }: Living, env: Env): HostSetup {
   const { worker, settings } = record.intent;
+  const base = `${env.DROVER_URL.replace(/\/$/, "")}/v1/hosts/${worker}`;
   return {
     worker,
     incarnation: record.incarnation,
-    reportUrl: `${env.DROVER_URL.replace(/\/$/, "")}/v1/hosts/${worker}/reports`,
+    reportUrl: `${base}/reports`,
+    socketUrl: `${base}/socket`,
     probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
     leaseMs: settings.leaseMs,
     agent: { version: AGENT.version, sha256: AGENT.sha256 },
   };
+}
+
+/** The text of a frame. Throws `malformed_json` for a binary one. */
+export function textOf(frame: string | ArrayBuffer): string {
+  if (typeof frame === "string") return frame;
+  throw new DroverError("malformed_json", "a frame is a report as JSON; this one is binary");
 }
 
 /** Reads the body of a verified report. Throws `malformed_json` or `invalid_request`. */

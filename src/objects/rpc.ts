@@ -95,6 +95,10 @@ export interface CloudWorkerApi {
   join(call: SignedCall): Promise<HostSetup>;
   /** A report in, orders out. Holds the answer for up to `waitMs` while the host has the current orders. */
   report(call: SignedCall, waitMs: number): Promise<Orders>;
+  /**
+   * A host's signed request for a socket, as it came: 101, or the status of an error with `{code, message}`.
+   */
+  fetch(request: Request): Promise<Response>;
   read(): Promise<WorkerStatus>;
   why(): Promise<Why>;
   /** What it does when it has nothing to do; not `run`: it takes no new runs either. */

@@ -1,6 +1,6 @@
 import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
-import { DroverError } from "../core/errors.ts";
+import { DroverError, type ErrorCode } from "../core/errors.ts";
 import { MAX_REPORT_WAIT_MS } from "../core/limits.ts";
 import type { SignedCall } from "../objects/rpc.ts";
 import { Name } from "../schema/common.ts";
@@ -8,6 +8,8 @@ import { EnrollRequest, HostSetup, JoinRequest, type Orders, Report, workerOfCod
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { jsonAnswer, jsonBody, problemAnswer, Wait, waitMs } from "./params.ts";
+
+const SWITCHING_PROTOCOLS = 101;
 
 /** Nothing at the edge reads orders, so they have no schema that checks them: only a name in the document. */
 const OrdersDocument = z.custom<Orders>().meta({
@@ -25,17 +27,21 @@ const enroll = createRoute({
   responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },
 });
 
+const signed = {
+  params: z.object({ worker: Name.meta({ description: "the worker's id" }) }),
+  headers: z.object({
+    "webhook-id": z.string().optional().meta({ description: "required; Standard Webhooks 1.0" }),
+    "webhook-timestamp": z.string().optional().meta({ description: "required; seconds" }),
+    "webhook-signature": z.string().optional().meta({ description: "required; v1,<base64 HMAC-SHA256>" }),
+  }),
+};
+
 /** The signature counts for the bytes of the body, so it is verified before anything else is read of it. */
 function signedRequest(body: z.ZodType) {
   // As JSON Schema it stands in the document, and checks nothing.
   const schema: object = z.toJSONSchema(body);
   return {
-    params: z.object({ worker: Name.meta({ description: "the worker's id" }) }),
-    headers: z.object({
-      "webhook-id": z.string().optional().meta({ description: "required; Standard Webhooks 1.0" }),
-      "webhook-timestamp": z.string().optional().meta({ description: "required; seconds" }),
-      "webhook-signature": z.string().optional().meta({ description: "required; v1,<base64 HMAC-SHA256>" }),
-    }),
+    ...signed,
     body: {
       required: true,
       content: { "application/json": { schema } },
@@ -59,12 +65,24 @@ const report = createRoute({
   responses: { 200: jsonAnswer("the orders", OrdersDocument), default: problemAnswer },
 });
 
+const socket = createRoute({
+  method: "get",
+  path: "/v1/hosts/{worker}/socket",
+  summary: "The same exchange over a WebSocket: each frame is a report, or orders",
+  description:
+    "Signed like a report, with an empty body. Orders come whenever they change. `ping` is answered with " +
+    "`pong`. A frame that is refused closes the socket, with 4000 and the status for a code.",
+  request: { ...signed, query: z.strictObject({}) },
+  responses: { 101: { description: "the socket" }, default: problemAnswer },
+});
+
 /** Adds what hosts say to the control plane (`host-protocol.md`). No token: a code, or a signature. */
 export function hostRoutes(app: EdgeApp): void {
   // A host's clock may be wrong: it corrects itself by the date of each answer, of refusals above all.
   app.use("/v1/hosts/*", async (c, next) => {
     await next();
-    c.res.headers.set("Date", new Date().toUTCString());
+    // A socket's answer is passed on as it is: its headers cannot be changed.
+    if (c.res.status !== SWITCHING_PROTOCOLS) c.res.headers.set("Date", new Date().toUTCString());
   });
   app.openapi(
     enroll,
@@ -96,6 +114,20 @@ export function hostRoutes(app: EdgeApp): void {
     },
     refuse(),
   );
+  app.openapi(socket, (c) => openSocket(c, c.req.valid("param").worker), refuse());
+}
+
+/** The answer of the object to a host that asks for a socket. Throws what the object has refused it with. */
+async function openSocket(c: EdgeContext, worker: string): Promise<Response> {
+  await signedCall(c);
+  if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
+    throw new DroverError("upgrade_required", "this is a WebSocket: ask with `Upgrade: websocket`");
+  }
+  const answer = await c.env.objects.worker(worker).fetch(c.req.raw);
+  if (answer.status === SWITCHING_PROTOCOLS) return answer;
+  // What `CloudWorkerApi.fetch` promises.
+  const { code, message } = (await answer.json()) as { code: ErrorCode; message: string };
+  throw new DroverError(code, message);
 }
 
 async function signedCall(c: EdgeContext): Promise<SignedCall> {

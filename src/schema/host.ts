@@ -47,6 +47,8 @@ export const HostSetup = z.object({
   worker: z.string(),
   incarnation: z.int(),
   reportUrl: z.string(),
+  /** Where a socket can be opened. A control plane without sockets says nothing. */
+  socketUrl: z.string().optional(),
   probe: z.object({ intervalMs: z.int(), boot: z.string() }),
   leaseMs: z.int(),
   agent: z.object({ version: z.string(), sha256: z.string() }),
@@ -151,3 +153,6 @@ export interface Orders {
   logs: Record<string, Partial<Record<StreamName, number>>>;
   powerOff: boolean;
 }
+
+/** What a socket carries to a host: orders, or the wish for a full report (`host-protocol.md`, Report). */
+export type HostFrame = Orders | { ask: "full" };

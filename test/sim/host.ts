@@ -14,6 +14,7 @@ import {
 } from "../../agent/core/journal.ts";
 import { type AttemptParts, parseAttemptId } from "../../src/core/attempt-id.ts";
 import type { HostSetup, Orders, Report } from "../../src/schema/host.ts";
+import type { HostEnd, SimSocket } from "./socket.ts";
 import type { World } from "./world.ts";
 
 /** How the host reaches its worker, over the network of the simulation. */
@@ -21,6 +22,7 @@ export interface ControlPlane {
   enroll(): Promise<HostSetup>;
   join(): Promise<HostSetup>;
   report(report: Report, waitMs: number): Promise<Orders | "stale">;
+  connect(end: HostEnd): Promise<SimSocket>;
 }
 
 /** What a simulated command does: it is written into its arguments. */
@@ -41,6 +43,9 @@ export interface Process extends AttemptParts {
 
 const AGENT_RESTART_MS = 3_000;
 const RETRY_MS = 5_000;
+const HEARTBEAT_MS = 30_000;
+/** The code with which a line is closed that is of an older start of the agent. */
+const STALE_CODE = 4_409;
 
 /** A machine with the real agent's decisions on it, and fake processes. Its clock runs on its own. */
 export class Host {
@@ -62,6 +67,7 @@ export class Host {
   #state: HostState = initialHost();
   #inFlight = new Set<string>();
   #reportSeq = 0;
+  #socket: SimSocket | undefined;
   #agentLife = 0;
   #agentRuns = true;
   #wakeAt = Number.POSITIVE_INFINITY;
@@ -104,6 +110,8 @@ export class Host {
     this.#world.tell(this.worker, "its agent is killed and started again");
     this.#agentLife += 1;
     this.#agentRuns = true;
+    this.#socket?.abandon();
+    this.#socket = undefined;
     this.#inFlight = new Set();
     this.#reportSeq = 0;
     this.#wakeAt = Number.POSITIVE_INFINITY;
@@ -129,6 +137,7 @@ export class Host {
     if (this.dead) return;
     this.#world.tell(this.worker, `its machine ends: ${why}`);
     this.dead = true;
+    this.#socket?.abandon();
     for (const process of this.processes.values()) process.alive = false;
   }
 
@@ -145,6 +154,8 @@ export class Host {
     for (const message of hostMachine.due(this.#state, this.#localNow)) {
       const key = `${message.kind} ${message.to}`;
       if (message.kind === "report") this.#report(message);
+      else if (message.kind === "connect") this.#connect();
+      else if (message.kind === "hang_up") this.#hangUp();
       else if (!this.#inFlight.has(key)) {
         this.#inFlight.add(key);
         this.#perform(message, () => this.#inFlight.delete(key));
@@ -163,29 +174,88 @@ export class Host {
     });
   }
 
+  #connect(): void {
+    const life = this.#agentLife;
+    this.#state = hostMachine.apply(this.#state, { type: "line_opening" }, this.#localNow);
+    let mine: SimSocket | undefined;
+    const end: HostEnd = {
+      frame: (frame) => {
+        if (life !== this.#agentLife || mine !== this.#socket) return;
+        if (this.#isCutOff()) this.#lose(mine);
+        else if ("ask" in frame) this.#apply({ type: "full_wanted" });
+        else this.#apply({ type: "orders", seq: frame.answers, orders: frame });
+      },
+      closed: (code) => {
+        if (life !== this.#agentLife || mine !== this.#socket) return;
+        this.#socket = undefined;
+        if (code === STALE_CODE) this.#apply({ type: "stale", code: 1, reason: "a later start speaks" });
+        else this.#apply({ type: "line_closed", random: this.#world.chance.next() });
+      },
+    };
+    const failed = () => {
+      if (life === this.#agentLife) this.#apply({ type: "line_closed", random: this.#world.chance.next() });
+    };
+    if (this.#isCutOff()) {
+      this.#world.time.after(RETRY_MS, failed);
+      return;
+    }
+    this.#plane.connect(end).then((socket) => {
+      if (life !== this.#agentLife || this.dead) return socket.abandon();
+      mine = socket;
+      this.#socket = socket;
+      this.#apply({ type: "line_opened" });
+    }, failed);
+  }
+
+  #hangUp(): void {
+    this.#socket?.abandon();
+    this.#socket = undefined;
+    this.#apply({ type: "line_closed", random: this.#world.chance.next() });
+  }
+
+  /** What is said while it is cut off breaks the line, which the agent finds out by its heartbeat. */
+  #lose(socket: SimSocket | undefined): void {
+    socket?.abandon();
+    this.#world.time.after(HEARTBEAT_MS, () => {
+      if (socket === this.#socket && !this.dead) this.#hangUp();
+    });
+  }
+
+  #isCutOff(): boolean {
+    return this.#world.now < this.cutOffUntil;
+  }
+
   #report(message: Extract<HostMessage, { kind: "report" }>): void {
     if (message.seq <= this.#reportSeq) return;
     this.#reportSeq = message.seq;
     const life = this.#agentLife;
     const { seq, report, waitMs } = message;
     this.#state = hostMachine.apply(this.#state, { type: "report_sent", seq }, this.#localNow);
+    if (message.by === "socket") {
+      if (this.#isCutOff()) this.#lose(this.#socket);
+      else this.#socket?.report(report);
+      return;
+    }
     const failed = () => {
       if (life === this.#agentLife)
         this.#apply({ type: "report_failed", seq, random: this.#world.chance.next() });
     };
-    if (this.#world.now < this.cutOffUntil) {
+    if (this.#isCutOff()) {
       this.#world.time.after(RETRY_MS, failed);
       return;
     }
     this.#plane.report(report, waitMs).then((orders) => {
-      if (life !== this.#agentLife || this.#world.now < this.cutOffUntil) failed();
+      if (life !== this.#agentLife || this.#isCutOff()) failed();
       else if (orders === "stale")
         this.#apply({ type: "stale", code: 1, reason: "a later start speaks for this host" });
       else this.#apply({ type: "orders", seq, orders });
     }, failed);
   }
 
-  #perform(message: Exclude<HostMessage, { kind: "report" }>, done: () => void): void {
+  #perform(
+    message: Exclude<HostMessage, { kind: "report" | "connect" | "hang_up" }>,
+    done: () => void,
+  ): void {
     const life = this.#agentLife;
     const answer = (delayMs: number, ...events: HostEvent[]) =>
       this.#world.time.after(delayMs, () => {

@@ -21,6 +21,9 @@ export interface Wiring<Value, State, Event, Message extends Envelope> {
   load(disk: Disk<Value>, settled: boolean): State;
   save(disk: Disk<Value>, state: State): void;
   send(message: Message): Promise<Event>;
+  /** A process of the object begins; one has died. */
+  started?(actor: Actor<State, Event, Message>, alive: () => boolean): void;
+  died?(): void;
   /** Looks at what has just been stored. */
   stored(before: Value | null, after: Value | null): void;
 }
@@ -130,6 +133,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
     this.#life += 1;
     this.#busy = 0;
     this.#actor = undefined;
+    this.#wiring.died?.();
   }
 
   #start(): Actor<State, Event, Message> {
@@ -151,6 +155,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
       timer: (ms, happen) => this.#world.time.after(ms, happen),
       failed: () => undefined,
     });
+    this.#wiring.started?.(actor, alive);
     return actor;
   }
 

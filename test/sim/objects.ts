@@ -34,8 +34,11 @@ import {
   type WorkerState,
 } from "../../src/core/worker/state.ts";
 import { upsertOf as workerUpsertOf } from "../../src/core/worker/summary.ts";
+import type { WorkerActor } from "../../src/objects/exchange.ts";
+import { HostLine, resumed } from "../../src/objects/line.ts";
 import { type Cloud, LIST_CONSISTENCY_MS } from "./cloud.ts";
 import { Node } from "./node.ts";
+import type { SimSocket } from "./socket.ts";
 import type { World } from "./world.ts";
 
 export type AllocationNode = Node<AllocationRecord, AllocationState, AllocationEvent, AllocationMessage>;
@@ -68,6 +71,9 @@ export class Objects {
   readonly allocations = new Map<string, AllocationNode>();
   readonly workers = new Map<string, WorkerNode>();
   readonly pool: PoolNode;
+  /** What the platform keeps for workers: their hosts' sockets; and each process's side of the exchange. */
+  readonly #sockets = new Map<string, SimSocket[]>();
+  readonly lines = new WeakMap<WorkerActor, HostLine>();
   readonly #world: World;
   readonly #machines: Machines;
   readonly #audit: Audit;
@@ -96,6 +102,18 @@ export class Objects {
     const node = this.workers.get(id) ?? this.#newWorker(id);
     this.workers.set(id, node);
     return node;
+  }
+
+  socketsOf(worker: string): SimSocket[] {
+    const open = (this.#sockets.get(worker) ?? []).filter(({ listed }) => listed);
+    this.#sockets.set(worker, open);
+    return open;
+  }
+
+  /** A host has asked for a socket, and gets one. */
+  connected(worker: string, socket: SimSocket, actor: WorkerActor): void {
+    this.#sockets.set(worker, [...this.socketsOf(worker), socket]);
+    this.lines.get(actor)?.opened(socket);
   }
 
   #newAllocation(name: string): AllocationNode {
@@ -138,14 +156,20 @@ export class Objects {
       { type: "tick" },
       {
         machine: this.#machines.worker,
-        load: (disk) =>
-          loadedWorker(
-            disk.value,
-            node.rows<PlacementRow>("placements", isLivePlacement, TRACKED_OF_PLACEMENTS),
-          ),
+        load: (disk) => {
+          const rows = node.rows<PlacementRow>("placements", isLivePlacement, TRACKED_OF_PLACEMENTS);
+          return resumed(loadedWorker(disk.value, rows), this.socketsOf(name));
+        },
         save: (disk, state) => {
           state.placements.flush();
           disk.value = state.record;
+        },
+        started: (actor, alive) => {
+          const sockets = () => (alive() ? this.socketsOf(name) : []);
+          this.lines.set(actor, new HostLine(actor, sockets, () => world.now));
+        },
+        died: () => {
+          for (const socket of this.socketsOf(name)) socket.cut();
         },
         stored: (before, after) => this.#audit.worker(name, before, after),
         send: (message) => this.#sendOfWorker(name, message),

@@ -9,6 +9,7 @@ import { Cloud } from "./cloud.ts";
 import { ALL_FAULTS, type Fault } from "./faults.ts";
 import { type ControlPlane, Host } from "./host.ts";
 import { type Machines, Objects, REAL_MACHINES, type WorkerNode } from "./objects.ts";
+import { type HostEnd, SimSocket } from "./socket.ts";
 import { type Job, jobs, POOL } from "./workload.ts";
 import { type Line, NoReply, type Violation, World } from "./world.ts";
 
@@ -223,7 +224,24 @@ class Simulation {
         return call("join", () => node.serve((actor) => setupOf(actor.apply(event))));
       },
       report: (report, waitMs) => call(`report ${report.seq}`, () => this.#serveReport(node, report, waitMs)),
+      connect: (host) => call("connect", () => this.#connect(node, worker, host)),
     };
+  }
+
+  #connect(node: WorkerNode, worker: string, host: HostEnd): Promise<SimSocket> {
+    const receive = (socket: SimSocket, report: Report) =>
+      void node
+        .serve((actor) => {
+          this.#world.tell(worker, `hears report ${report.seq}${report.full ? ", full" : ""}`);
+          this.#objects.lines.get(actor)?.received(socket, () => report);
+        })
+        .catch(() => undefined);
+    return node.serve((actor) => {
+      if (actor.state.record === null) throw new NoReply("no such worker");
+      const socket = new SimSocket(this.#world, host, receive);
+      this.#objects.connected(worker, socket, actor);
+      return socket;
+    });
   }
 
   #serveReport(node: WorkerNode, report: Report, waitMs: number): Promise<Orders | "stale"> {
@@ -248,6 +266,7 @@ function setupOf(state: WorkerState): HostSetup {
     worker,
     incarnation: record.incarnation,
     reportUrl: worker,
+    socketUrl: worker,
     probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
     leaseMs: settings.leaseMs,
     agent: { version: "sim", sha256: "" },

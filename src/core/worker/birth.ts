@@ -126,5 +126,9 @@ export function foldJoin(state: Living, id: string, bootId: string, now: Instant
   const text = rebooted ? "the machine was rebooted" : "the agent was started again";
   const joins = [...record.joins, id].slice(-REMEMBERED_JOINS);
   const joined = { ...record, bootId, joins, incarnation: record.incarnation + 1, joinedAt: now, lastSeq: 0 };
-  return { ...state, record: note(joined, "Joined", text, now), memo: { ...memo, lastSeq: 0, reported: {} } };
+  return {
+    ...state,
+    record: note(joined, "Joined", text, now),
+    memo: { ...memo, lastSeq: 0, reported: {}, whole: false },
+  };
 }

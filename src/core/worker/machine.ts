@@ -17,6 +17,7 @@ import type {
 import { foldBehavior } from "./behavior.ts";
 import { foldCreate, foldCreateAnswer, foldDestroyAnswer, foldEnroll, foldJoin } from "./birth.ts";
 import { foldSighting, foldTime, lifeWakesAt, proposalAt, shutDown } from "./life.ts";
+import { foldHeard } from "./line.ts";
 import { foldOrder } from "./placements.ts";
 import { foldObserved, foldReport, observationsDue } from "./report.ts";
 import {
@@ -37,6 +38,8 @@ export type WorkerEventIn =
   | { type: "enroll"; secret: string; bootId: string }
   | { type: "join"; id: string; bootId: string }
   | { type: "report"; report: Report }
+  /** The host's socket showed at that time that it lives. */
+  | { type: "heard"; at: Instant }
   /** Orders are leaving for the host: whatever is in them, it may hold from now on. */
   | { type: "told" }
   | { type: "order"; order: Order }
@@ -128,6 +131,8 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
       return foldJoin(living, event.id, event.bootId, now);
     case "report":
       return foldReport(living, event.report, now);
+    case "heard":
+      return foldHeard(living, event.at);
     case "told":
       return state.memo.untold.size === 0 ? state : { ...state, memo: { ...state.memo, untold: new Set() } };
     case "order":

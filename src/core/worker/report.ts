@@ -30,7 +30,8 @@ export function judgeReport(state: Living, report: Report): "stale" | "unknown" 
 /** Folds in what the host says (`host-protocol.md`, Report). Only a fresh report means anything. */
 export function foldReport(state: Living, report: Report, now: Instant): WorkerState {
   if (judgeReport(state, report) !== "fresh") return state;
-  const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now };
+  const whole = state.memo.whole || report.full;
+  const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now, whole };
   let record = extendLease(state.record, now);
   record = foldBoot(record, report, now);
   if (report.ordersSeen > ordersRevision(state)) record = { ...record, revision: report.ordersSeen };
@@ -91,7 +92,10 @@ function foldBoot(record: WorkerRecord, report: Report, now: Instant): WorkerRec
   return note({ ...record, bootProbe: report.boot }, "Boot Probe Failed", report.boot.output, now);
 }
 
-/** What the host says of each placement; a full report also says what it does not hold. */
+/**
+ * What the host says of each placement. A full report also says what it does not hold; a delta is absolute for
+ * the attempts that it names, and of all others what was said before holds.
+ */
 function reportedBy(state: Living, report: Report): Record<string, Reported> {
   const byPlacement = new Map<string, AttemptReport[]>();
   const add = (run: string, epoch: number, attempt: AttemptReport) => {
@@ -113,7 +117,10 @@ function reportedBy(state: Living, report: Report): Record<string, Reported> {
   const reported: Record<string, Reported> = report.full ? {} : { ...state.memo.reported };
   for (const [key, attempts] of byPlacement) {
     const [run = "", epoch = "0"] = key.split("/");
-    reported[key] = { run, epoch: Number(epoch), attempts, said: whatIsSaid(attempts) };
+    const named = new Set(attempts.map(({ id }) => id));
+    const others = (reported[key]?.attempts ?? []).filter(({ id }) => !named.has(id));
+    const all = [...others, ...attempts];
+    reported[key] = { run, epoch: Number(epoch), attempts: all, said: whatIsSaid(all) };
   }
   return reported;
 }

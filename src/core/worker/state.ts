@@ -76,7 +76,7 @@ export interface Reported {
 /** What a restart may forget. */
 export interface WorkerMemo {
   lastSeq: number;
-  /** When the host last reported to this process. */
+  /** When the host last reported, or gave a sign of life on its socket, as far as this process knows. */
   lastReportAt: Instant | null;
   reported: Record<string, Reported>;
   /** By placement: what of `reported` its allocation has answered, and when. */
@@ -84,6 +84,11 @@ export interface WorkerMemo {
   logs: Record<string, Partial<Record<StreamName, number>>>;
   /** Placements accepted since we were loaded, and not told to the host in any answer yet. */
   untold: ReadonlySet<string>;
+  /**
+   * Whether this process knows all that the host holds: it has had a full report, or could go on from where
+   * all of one was settled.
+   */
+  whole: boolean;
   /** What the pool has confirmed to know of us. */
   poolHas: string;
   /** When old placements were last forgotten. */
@@ -109,6 +114,7 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
     heard: {},
     logs: {},
     untold: new Set(),
+    whole: false,
     poolHas: "",
     forgotAt: null,
     proposeAt: 0,

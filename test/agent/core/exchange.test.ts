@@ -7,8 +7,8 @@ import {
   OUTPUT_REPORT_DELAY_MS,
   START_REPORT_DELAY_MS,
 } from "../../../agent/core/bounds.ts";
-import { backoffMs } from "../../../agent/core/exchange.ts";
 import { hostMachine } from "../../../agent/core/host.ts";
+import { backoffMs } from "../../../agent/core/pace.ts";
 import { MAX_LOG_BYTES, MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
 import { busyHost, Driven, EXIT, ID, idleHost, run, SETUP, stop } from "./drive.ts";
 

@@ -240,6 +240,9 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
       world.signedCalls.push(call);
       return setupOf(id);
     },
+    async fetch() {
+      return Response.json({ code: "unavailable", message: "no sockets here" }, { status: 503 });
+    },
     async report(call, waitMs) {
       world.signedCalls.push(call);
       world.longestWaitMs = Math.max(world.longestWaitMs, waitMs);

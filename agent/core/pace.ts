@@ -1,0 +1,15 @@
+import type { Instant, Millis } from "../../src/core/machine.ts";
+import { BACKOFF_FIRST_MS, BACKOFF_LONGEST_MS } from "./bounds.ts";
+import type { HostState } from "./types.ts";
+
+/** Something has changed that the control plane must hear of by `by`. */
+export function withNews(state: HostState, by: Instant): HostState {
+  const { newsBy } = state.exchange;
+  if (newsBy !== undefined && newsBy <= by) return state;
+  return { ...state, exchange: { ...state.exchange, newsBy: by } };
+}
+
+/** The wait after the failure number `failures` (from 0): anything up to 1 s, doubling to 30 s. */
+export function backoffMs(failures: number, random: number): Millis {
+  return random * Math.min(BACKOFF_LONGEST_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures, 16));
+}

@@ -1,0 +1,76 @@
+import type { HostFrame } from "../../src/schema/host.ts";
+import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
+import type { HostEvent, HostMessage } from "../core/types.ts";
+import { errorText } from "../files.ts";
+import { type ControlPlane, Refusal } from "./control-plane.ts";
+import { ordersFrom, staleIf } from "./exchange.ts";
+import type { Line } from "./socket.ts";
+
+/** The control plane closes a line with this and the HTTP status that says why. */
+const CLOSE_CODES_FROM = 4_000;
+
+/** What came of a line, or through it. `failure`: why it is not, or no longer, open. */
+export interface Heard {
+  event: HostEvent;
+  failure?: string | undefined;
+}
+
+/**
+ * The exchange over a socket: frames become events, and so does its end, which is told once. It decides
+ * nothing: whether another is opened, and when, is the machine's.
+ */
+export class HostLine {
+  readonly #tell: (heard: Heard) => void;
+  #line: Line | undefined;
+
+  /** Begins to open it. */
+  constructor(
+    plane: ControlPlane,
+    { to, heartbeatMs }: Extract<HostMessage, { kind: "connect" }>,
+    tell: (heard: Heard) => void,
+  ) {
+    this.#tell = tell;
+    const id = `socket_${Date.now()}`;
+    const frame = (text: string) => this.#frame(text);
+    const closed = (code: number, reason: string) => this.#ended(code - CLOSE_CODES_FROM, reason);
+    plane.openLine(id, { url: to, heartbeatMs, withinMs: EXCHANGE_TIMEOUT_MS, frame, closed }).then(
+      (line) => {
+        this.#line = line;
+        tell({ event: { type: "line_opened" } });
+      },
+      (error: unknown) => this.#ended(error instanceof Refusal ? error.status : 0, errorText(error)),
+    );
+  }
+
+  send(text: string): void {
+    this.#line?.send(text);
+  }
+
+  hangUp(): void {
+    this.#line?.hangUp();
+  }
+
+  #frame(text: string): void {
+    const event = eventOf(text);
+    if (event === undefined) this.hangUp();
+    else this.#tell({ event });
+  }
+
+  #ended(status: number, reason: string): void {
+    this.#line = undefined;
+    const closed: HostEvent = { type: "line_closed", random: Math.random() };
+    this.#tell({ event: staleIf(status, reason) ?? closed, failure: reason || "the socket was closed" });
+  }
+}
+
+/** What a frame says; undefined if it says nothing that a control plane would say. */
+function eventOf(text: string): HostEvent | undefined {
+  try {
+    const frame = JSON.parse(text) as HostFrame; // checked right below, as far as it is relied on
+    if ("ask" in frame) return { type: "full_wanted" };
+    const orders = ordersFrom(frame);
+    return { type: "orders", seq: orders.answers, orders };
+  } catch {
+    return undefined;
+  }
+}

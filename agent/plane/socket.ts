@@ -1,0 +1,87 @@
+import type { IncomingHttpHeaders } from "node:http";
+import WebSocket from "ws";
+import type { Millis } from "../../src/core/machine.ts";
+
+/** A frame above this is none of a control plane. */
+const MAX_FRAME_BYTES = 64 * 1024 * 1024;
+/** For so many heartbeats nothing may come, and at least for so long, before the line counts as broken. */
+const SILENT_BEATS = 3;
+const SILENT_AT_LEAST_MS: Millis = 10_000;
+const NORMAL_CLOSE = 1_000;
+
+/** A socket that is open. */
+export interface Line {
+  send(text: string): void;
+  /** Closes it. `closed` is told. */
+  hangUp(): void;
+}
+
+export interface LineOptions {
+  url: string;
+  headers: Record<string, string>;
+  /** How often to say `ping`, which the platform answers by itself. */
+  heartbeatMs: Millis;
+  /** How long the handshake may take. */
+  withinMs: Millis;
+  frame(text: string): void;
+  /** Told once, when the line that was open is closed, by whomever. */
+  closed(code: number, reason: string): void;
+}
+
+/** A request for a socket that was answered, but not with one. */
+export class NoSocket extends Error {
+  override readonly name = "NoSocket";
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+
+  constructor(status: number, headers: IncomingHttpHeaders) {
+    super(`no socket, but status ${status}`);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+/** Opens a socket. Rejects with `NoSocket`, or with what kept it from being opened. */
+export function openLine(options: LineOptions): Promise<Line> {
+  const { url, headers, withinMs } = options;
+  const socket = new WebSocket(url, {
+    headers,
+    handshakeTimeout: withinMs,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+  });
+  return new Promise((resolve, reject) => {
+    socket.once("unexpected-response", (request, response) => {
+      reject(new NoSocket(response.statusCode ?? 0, response.headers));
+      request.destroy();
+    });
+    // Stays for good: a socket that breaks says so, and then that it is closed.
+    socket.on("error", reject);
+    socket.once("open", () => resolve(attend(socket, options)));
+  });
+}
+
+function attend(socket: WebSocket, { heartbeatMs, frame, closed }: LineOptions): Line {
+  const silentMs = Math.max(SILENT_BEATS * heartbeatMs, SILENT_AT_LEAST_MS);
+  let silence = setTimeout(() => socket.terminate(), silentMs);
+  const beat = setInterval(() => socket.send("ping"), heartbeatMs);
+  socket.on("message", (data, isBinary) => {
+    clearTimeout(silence);
+    silence = setTimeout(() => socket.terminate(), silentMs);
+    const text = isBinary ? "" : data.toString();
+    if (text !== "pong" && text !== "") frame(text);
+  });
+  socket.once("close", (code, reason) => {
+    clearTimeout(silence);
+    clearInterval(beat);
+    closed(code, reason.toString());
+  });
+  socket.send("ping");
+  return { send: (text) => socket.send(text), hangUp: () => hangUp(socket) };
+}
+
+/** A line that is hung up does not answer: its close frame is not waited for. */
+function hangUp(socket: WebSocket): void {
+  socket.close(NORMAL_CLOSE);
+  socket.terminate();
+}

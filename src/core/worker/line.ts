@@ -1,0 +1,89 @@
+import type { Orders } from "../../schema/host.ts";
+import type { Instant } from "../machine.ts";
+import { observationsDue, ordersFor } from "./report.ts";
+import { type Living, ordersRevision, type WorkerState } from "./state.ts";
+
+/**
+ * What is kept with a host's socket, for the time after the object was evicted: the socket outlives it, the
+ * memo does not.
+ */
+export interface LineNote {
+  incarnation: number;
+  /** When the socket was opened, or a report came last. */
+  at: Instant;
+  /** The `seq` of the latest report, and of the latest that was answered. */
+  seq: number;
+  answered: number;
+  /** The revision of the orders that were sent last; -1: none. */
+  revision: number;
+  /** They said that the machine is over. */
+  over: boolean;
+  /** A full report has come, and all that was reported since has been answered by its allocation. */
+  settled: boolean;
+}
+
+/** What the host is owed: `ask`, a full report wanted; or orders. */
+export type Frame = { kind: "ask" } | { kind: "orders"; orders: Orders };
+
+/** A socket that has just been opened for this start of the agent. */
+export function newLine(state: Living, now: Instant): LineNote {
+  const { incarnation } = state.record;
+  return { incarnation, at: now, seq: 0, answered: 0, revision: -1, over: false, settled: false };
+}
+
+/**
+ * What a worker that was loaded while its host's socket lived goes on from. `heardAt`: the last sign of life
+ * that the platform has answered by itself.
+ */
+export function resumeLine(state: WorkerState, note: LineNote, heardAt: Instant | null): WorkerState {
+  if (note.incarnation !== state.record?.incarnation) return state;
+  const lastSeq = Math.max(state.memo.lastSeq, note.seq);
+  const lastReportAt = Math.max(note.at, heardAt ?? 0);
+  return { ...state, memo: { ...state.memo, lastSeq, lastReportAt, whole: note.settled } };
+}
+
+/** The host's socket has shown that it lives. It proves no attempt and grants no lease (rule R4). */
+export function foldHeard(state: Living, at: Instant): WorkerState {
+  if (at <= (state.memo.lastReportAt ?? 0)) return state;
+  return { ...state, memo: { ...state.memo, lastReportAt: at } };
+}
+
+/** The bytes that are stored, as the host is told them: an acknowledgment is news. */
+export function storedLogs(state: Living): string {
+  return JSON.stringify(state.memo.logs);
+}
+
+/**
+ * What the host is owed on its socket: an answer to each report, and orders that have changed. `logs`: what
+ * it was told last of stored bytes, by this process.
+ *
+ * A worker that was loaded anew does not know what its host reports beyond its orders, and orders that omit
+ * it would end it (rule R5): unless all of it had been settled, it asks for a full report first.
+ *
+ * Orders that answer no report grant no lease (rule R4).
+ */
+export function frameDue(state: Living, note: LineNote, logs: string, now: Instant): Frame | undefined {
+  // The host begins with a full report.
+  if (note.seq === 0) return undefined;
+  const answers = note.seq > note.answered;
+  const over = isOver(state);
+  const news = ordersRevision(state) > note.revision || over !== note.over || storedLogs(state) !== logs;
+  if (!answers && !news) return undefined;
+  if (!state.memo.whole) return { kind: "ask" };
+  const orders = ordersFor(state, note.seq, now);
+  return { kind: "orders", orders: answers ? orders : { ...orders, leaseMs: 0 } };
+}
+
+/** The note after these orders were sent. */
+export function sentOn(state: Living, note: LineNote): LineNote {
+  return { ...note, answered: note.seq, revision: ordersRevision(state), over: isOver(state) };
+}
+
+/** Whether nothing that this process remembers would be missed if it forgot it now. */
+export function isSettled(state: Living, now: Instant): boolean {
+  return state.memo.whole && observationsDue(state, now).length === 0;
+}
+
+function isOver({ record: { phase } }: Living): boolean {
+  return phase === "shutdown" || phase === "gone";
+}

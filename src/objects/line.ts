@@ -1,0 +1,131 @@
+import { DroverError, STATUS_OF_CODE } from "../core/errors.ts";
+import type { Instant } from "../core/machine.ts";
+import {
+  frameDue,
+  isSettled,
+  type LineNote,
+  newLine,
+  resumeLine,
+  sentOn,
+  storedLogs,
+} from "../core/worker/line.ts";
+import type { Living, WorkerState } from "../core/worker/state.ts";
+import type { Report } from "../schema/host.ts";
+import { judge, livingWorker, type WorkerActor } from "./exchange.ts";
+
+/** Close codes for applications begin here; what is added is the HTTP status that says the same. */
+const CLOSE_CODES_FROM = 4_000;
+/** The longest reason that a close frame takes, in bytes (`cloudflare.md` §1.7). */
+const MAX_CLOSE_REASON = 123;
+/** The status of a socket that a newer one has taken the place of. */
+const REPLACED = 408;
+
+/** The host's socket, as the platform keeps it. The simulator has its own. */
+export interface HostSocket {
+  send(text: string): void;
+  close(code: number, reason: string): void;
+  /** The last sign of life that the platform has answered without waking the object. */
+  heardAt(): Instant | null;
+  /** What is kept with it while the object is evicted. Null: it was opened just now. */
+  note(): LineNote | null;
+  keep(note: LineNote): void;
+}
+
+/** A worker as it was loaded, going on from what its host's sockets have kept. */
+export function resumed(state: WorkerState, sockets: HostSocket[]): WorkerState {
+  return sockets.reduce((next, socket) => {
+    const note = socket.note();
+    return note === null ? next : resumeLine(next, note, socket.heardAt());
+  }, state);
+}
+
+/**
+ * The exchange over a socket (`host-protocol.md`): reports come in as frames, and whenever the host is owed
+ * an answer, or orders have changed, they go out. It is looked for after each event of the worker, so no
+ * order waits for a report. What is owed is derived (`core/worker/line.ts`); nothing is lost with a frame.
+ */
+export class HostLine {
+  readonly #actor: WorkerActor;
+  readonly #sockets: () => HostSocket[];
+  readonly #now: () => Instant;
+  /** The stored bytes that this process has told of last, and whether it has asked for a full report. */
+  #logs = "{}";
+  #asked = false;
+
+  constructor(actor: WorkerActor, sockets: () => HostSocket[], now: () => Instant) {
+    this.#actor = actor;
+    this.#sockets = sockets;
+    this.#now = now;
+    actor.watch(() => this.#flush());
+  }
+
+  /** A host has opened a socket. It takes the place of any other: of a line that broke nobody may hear. */
+  opened(socket: HostSocket): void {
+    for (const one of this.#sockets()) {
+      if (one.note() !== null) close(one, REPLACED, "a newer socket is open");
+    }
+    socket.keep(newLine(this.#living(), this.#now()));
+    this.#logs = "{}";
+    this.#asked = false;
+  }
+
+  /** A frame has come. One that is no report, or is of an older start of the agent, ends the line. */
+  received(socket: HostSocket, read: () => Report): void {
+    try {
+      const report = read();
+      judge(this.#living(), report);
+      const note = socket.note() ?? newLine(this.#living(), this.#now());
+      socket.keep({ ...note, at: this.#now(), seq: report.seq });
+      if (report.full) this.#asked = false;
+      this.#actor.apply({ type: "report", report });
+    } catch (error) {
+      if (!(error instanceof DroverError)) throw error;
+      close(socket, STATUS_OF_CODE[error.code], error.message);
+    }
+  }
+
+  /** Takes note of signs of life. To be called before anything is judged by when the host was last heard. */
+  listen(): void {
+    const { record, memo } = this.#actor.state;
+    const at = Math.max(...this.#sockets().map((socket) => socket.heardAt() ?? 0));
+    if (record !== null && at > (memo.lastReportAt ?? 0)) this.#actor.apply({ type: "heard", at });
+  }
+
+  #living(): Living {
+    return livingWorker(this.#actor, "of this socket");
+  }
+
+  #flush(): void {
+    if (this.#actor.state.record === null) return;
+    const living = this.#living();
+    for (const socket of this.#sockets()) this.#serve(socket, living);
+  }
+
+  #serve(socket: HostSocket, living: Living): void {
+    const note = socket.note();
+    if (note === null) return;
+    if (note.incarnation !== living.record.incarnation) {
+      close(socket, STATUS_OF_CODE.stale_incarnation, "a later start of the agent speaks for this host");
+      return;
+    }
+    const frame = frameDue(living, note, this.#logs, this.#now());
+    if (frame?.kind === "ask") this.#ask(socket);
+    const sent = frame?.kind === "orders" ? sentOn(living, note) : note;
+    const settled = isSettled(living, this.#now());
+    if (sent !== note || settled !== note.settled) socket.keep({ ...sent, settled });
+    if (frame?.kind !== "orders") return;
+    this.#logs = storedLogs(living);
+    this.#actor.apply({ type: "told" });
+    socket.send(JSON.stringify(frame.orders));
+  }
+
+  #ask(socket: HostSocket): void {
+    if (this.#asked) return;
+    this.#asked = true;
+    socket.send(JSON.stringify({ ask: "full" }));
+  }
+}
+
+function close(socket: HostSocket, status: number, reason: string): void {
+  socket.close(CLOSE_CODES_FROM + status, reason.slice(0, MAX_CLOSE_REASON));
+}
