@@ -2,34 +2,14 @@
 // `npm ci` calls it by `prepare`. The agent comes first: the Worker carries it, with its digest.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { build } from "esbuild";
+import { agentOptions, commonOptions, requireBanner, root } from "./bundles.mjs";
 
-const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-const common = {
-  absWorkingDir: root,
-  bundle: true,
-  format: "esm",
-  sourcemap: false,
-  logLevel: "warning",
-  define: { DROVER_VERSION: JSON.stringify(version) },
-};
+const common = commonOptions(version);
 
-/** Bundled CommonJS calls `require` for Node's own modules; an ES module has none unless it makes one. */
-const requireBanner = {
-  js: 'import { createRequire as from } from "node:module"; const require = from(import.meta.url);',
-};
-
-await build({
-  ...common,
-  entryPoints: ["agent/main.ts"],
-  outfile: "dist/drover-agent.mjs",
-  platform: "node",
-  target: "node20",
-  banner: requireBanner,
-});
+await build(agentOptions(version, "dist/drover-agent.mjs"));
 
 const agent = readFileSync(join(root, "dist/drover-agent.mjs"), "utf8");
 const sha256 = createHash("sha256").update(agent).digest("hex");

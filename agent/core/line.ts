@@ -7,6 +7,7 @@ import {
   REPEAT_LONGEST_MS,
   WEBHOOK_PATIENCE_MS,
 } from "./bounds.ts";
+import { unackedBytes } from "./logs.ts";
 import { backoffMs, withNews } from "./pace.ts";
 import type { AttemptState, HostMessage, HostState, LineState } from "./types.ts";
 
@@ -51,10 +52,13 @@ export function fullWanted(state: HostState, now: Instant): HostState {
 
 /**
  * Whether a report on the socket names this attempt, which it does if something of it has changed since the
- * last one. What is over is repeated until the orders no longer mention it (`host-protocol.md`, Report).
+ * last one. What is over is repeated until the orders no longer mention it (`host-protocol.md`, Report), and
+ * what has output left to be stored has it to send.
  */
 export function isInDelta({ line }: HostState, attempt: AttemptState): boolean {
-  return attempt.treeGone || line.told[attempt.id] !== attempt;
+  const { id, treeGone, logs } = attempt;
+  const unstored = unackedBytes(logs.stdout) + unackedBytes(logs.stderr) > 0;
+  return treeGone || unstored || line.told[id] !== attempt;
 }
 
 /** A report is about to be sent on the socket. */

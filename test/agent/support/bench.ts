@@ -13,6 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { removeGroup } from "../../../agent/exec/group.ts";
+import { agentOptions } from "../../../scripts/bundles.mjs";
 import type { AttemptOrder } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run.ts";
 import { FakePlane } from "./fake-plane.ts";
@@ -45,17 +46,7 @@ export async function openBench(): Promise<Bench> {
   mkdirSync(join(ROOT, ".cache"), { recursive: true });
   const dir = mkdtempSync(join(ROOT, ".cache", "agent-"));
   const file = join(dir, "drover-agent.mjs");
-  await build({
-    absWorkingDir: ROOT,
-    entryPoints: ["agent/main.ts"],
-    outfile: file,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    define: { DROVER_VERSION: '"0.0.0-test"' },
-    logLevel: "silent",
-  });
+  await build(agentOptions("0.0.0-test", file));
   writeFileSync(join(dir, "code"), "the-code\n");
   const plane = await new FakePlane().start();
   const stateDir = join(dir, "state");

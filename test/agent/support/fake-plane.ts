@@ -1,6 +1,8 @@
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { type WebSocket, WebSocketServer } from "ws";
 import { MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
 import {
   type AttemptOrder,
@@ -51,6 +53,9 @@ export class FakePlane {
   holds = false;
   /** How many connections the host has made. */
   connections = 0;
+  /** Sockets are offered and given; those that are open. */
+  givesSockets = false;
+  readonly sockets = new Set<WebSocket>();
   /** Answers one call otherwise, if it says so. */
   override: (call: Call) => Override | undefined = () => undefined;
   readonly #stored = new Map<string, Buffer>();
@@ -59,6 +64,7 @@ export class FakePlane {
 
   async start(): Promise<this> {
     const server = createServer((request, response) => void this.#serve(request, response));
+    server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
     server.on("connection", () => {
       this.connections += 1;
     });
@@ -69,6 +75,7 @@ export class FakePlane {
   }
 
   async close(): Promise<void> {
+    for (const socket of this.sockets) socket.terminate();
     this.#server?.closeAllConnections();
     await new Promise((resolve) => this.#server?.close(resolve));
   }
@@ -78,6 +85,8 @@ export class FakePlane {
     this.holds = false;
     this.revision += 1;
     this.orders = { ...more, attempts };
+    const frame = JSON.stringify({ ...this.#orders(0), leaseMs: 0 });
+    for (const socket of this.sockets) socket.send(frame);
     this.#changed();
   }
 
@@ -157,10 +166,38 @@ export class FakePlane {
       this.incarnation += 1;
       return { status: 200, body: this.#setup() };
     }
-    return this.#report(call);
+    return this.#report(call, "webhook");
   }
 
-  async #report({ body, wait }: Call): Promise<Override> {
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const { headers } = request;
+    const call = { path: request.url ?? "", wait: null, headers, body: "" };
+    this.calls.push(call);
+    const refused = this.givesSockets ? this.override(call)?.status : 404;
+    if (refused !== undefined || !this.#verify(call)) {
+      socket.end(`HTTP/1.1 ${refused ?? 401} Refused\r\ndate: ${new Date().toUTCString()}\r\n\r\n`);
+      return;
+    }
+    new WebSocketServer({ noServer: true }).handleUpgrade(request, socket, head, (line) => {
+      this.sockets.add(line);
+      line.on("close", () => this.sockets.delete(line));
+      line.on("message", (data) => void this.#frame(line, String(data)));
+      this.#changed();
+    });
+  }
+
+  async #frame(line: WebSocket, body: string): Promise<void> {
+    if (body === "ping") return line.send("pong");
+    const { status, body: orders } = await this.#report(
+      { path: "", wait: null, headers: {}, body },
+      "socket",
+    );
+    if (status === 200) line.send(JSON.stringify(orders));
+    else line.close(4_000 + status, "refused");
+    this.#changed();
+  }
+
+  async #report({ body, wait }: Call, by: "webhook" | "socket"): Promise<Override> {
     if (Buffer.byteLength(body) > MAX_REPORT_BYTES) this.faults.push("a report is larger than 1 MiB");
     const report = Report.parse(JSON.parse(body));
     if (report.incarnation !== this.incarnation) {
@@ -171,7 +208,7 @@ export class FakePlane {
     if (last?.incarnation === report.incarnation && report.seq <= last.seq) {
       return { status: 200, body: this.#orders(last.seq) };
     }
-    if (!report.full) this.faults.push("a report by webhook is not full");
+    if (by === "webhook" && !report.full) this.faults.push("a report by webhook is not full");
     const heldMs = wait === null ? 0 : Number(/^(\d+)ms$/.exec(wait)?.[1] ?? Number.NaN);
     this.holds = heldMs > 0 && this.revision === report.ordersSeen;
     this.reports.push(report);
@@ -212,6 +249,7 @@ export class FakePlane {
       worker: "w-1",
       incarnation: this.incarnation,
       reportUrl: `${this.url}/v1/hosts/w-1/reports`,
+      ...(this.givesSockets ? { socketUrl: `${this.url}/v1/hosts/w-1/socket` } : {}),
       probe: { intervalMs: 10_000, boot: "true" },
       leaseMs: this.leaseMs,
       agent: { version: "0.0.0-test", sha256: "" },

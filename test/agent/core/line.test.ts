@@ -1,0 +1,218 @@
+import { describe, expect, test } from "vitest";
+import {
+  BACKOFF_FIRST_MS,
+  BACKOFF_LONGEST_MS,
+  EXCHANGE_TIMEOUT_MS,
+  FULL_REPORT_MS,
+  FULL_REPORTS_A_LEASE,
+  LINE_LOG_RETRY_FIRST_MS,
+  REPEAT_FIRST_MS,
+  REPEAT_LONGEST_MS,
+  START_REPORT_DELAY_MS,
+  WEBHOOK_PATIENCE_MS,
+} from "../../../agent/core/bounds.ts";
+import { hostMachine } from "../../../agent/core/host.ts";
+import type { AttemptOrder, Orders } from "../../../src/schema/host.ts";
+import { Driven, EXIT, ID, LEASE_MS, run, SETUP } from "./drive.ts";
+
+// The exchange over a socket, as the host sees it (host-protocol.md).
+
+const WITH_SOCKET = { ...SETUP, socketUrl: "http://plane/socket" };
+const OTHER = "other-1/main/1.1";
+
+/** A host that has joined a control plane with sockets. */
+function joined(setup = WITH_SOCKET): Driven {
+  const host = new Driven();
+  return host.tell({ type: "joined", setup }).tell({ type: "probed", ok: true, output: "" });
+}
+
+/** A host whose socket is open, and on which everything has been said. */
+function online(setup = WITH_SOCKET): Driven {
+  const host = joined(setup).tell({ type: "line_opening" }).tell({ type: "line_opened" });
+  host.send();
+  return host.answer([], { revision: 1 });
+}
+
+/** Orders as they are pushed: newer ones, which answer no report that waits. */
+function push(host: Driven, attempts: AttemptOrder[], logs: Orders["logs"] = {}): Driven {
+  host.revision += 1;
+  const { revision } = host;
+  const rest = { leaseMs: 0, reportWithinMs: 10_000, powerOff: false };
+  const orders = { incarnation: 3, revision, answers: 0, attempts, logs, ...rest };
+  return host.tell({ type: "orders", seq: orders.answers, orders });
+}
+
+const launched = (id = ID) => ({ type: "launched", id, by: "processes" }) as const;
+const exited = (id = ID) => ({ type: "exited", id, exit: EXIT }) as const;
+const gone = (id = ID) => ({ type: "tree_gone", id, killed: false }) as const;
+const kinds = (host: Driven) => host.due().map(({ kind }) => kind);
+const reported = (host: Driven) => host.report()?.attempts.map(({ id, state }) => `${id} ${state}`);
+
+describe("opening", () => {
+  test("a host that has joined opens its socket at once, and reports there first", () => {
+    const host = joined();
+    expect(kinds(host)).toEqual(["connect"]);
+    host.tell({ type: "line_opening" });
+    expect(kinds(host)).toEqual([]);
+    host.tell({ type: "line_opened" });
+    expect(host.send()).toMatchObject({ by: "socket", waitMs: 0, report: { full: true, seq: 1 } });
+  });
+
+  test("while it cannot be opened, reports go by webhook", () => {
+    const host = joined().tell({ type: "line_opening" }).pass(WEBHOOK_PATIENCE_MS);
+    expect(host.send()).toMatchObject({ by: "webhook", report: { full: true } });
+  });
+
+  test("a control plane without sockets is never asked for one", () => {
+    const { socketUrl: _, ...setup } = WITH_SOCKET;
+    const host = new Driven().tell({ type: "joined", setup });
+    host.send();
+    expect(kinds(host)).not.toContain("connect");
+  });
+
+  test("a report that is held by webhook gives way to a full one on the socket", () => {
+    const host = joined().tell({ type: "line_opening" }).pass(WEBHOOK_PATIENCE_MS);
+    host.send();
+    host.answer([], { revision: 1 });
+    host.send();
+    host.tell({ type: "line_opened" });
+    expect(host.message("report")).toMatchObject({ by: "socket", report: { full: true } });
+  });
+
+  test.each([
+    ["the first failure", 0, BACKOFF_FIRST_MS / 2],
+    ["the third", 2, BACKOFF_FIRST_MS * 2],
+    ["any later", 20, BACKOFF_LONGEST_MS / 2],
+  ])("after %s it is tried again, with full jitter", (_which, before, waitMs) => {
+    const host = joined();
+    for (let failures = 0; failures <= before; failures += 1) {
+      host
+        .tell({ type: "line_opening" })
+        .tell({ type: "line_closed", random: failures === before ? 0.5 : 0 });
+    }
+    expect(kinds(host)).not.toContain("connect");
+    host.now += waitMs;
+    expect(kinds(host)).toContain("connect");
+  });
+});
+
+describe("orders", () => {
+  test("are carried out when they arrive, whatever report is under way (rule R4: they grant no lease)", () => {
+    const host = online();
+    const { leaseUntil } = host.state;
+    host.pass(1_000);
+    push(host, [run()]);
+    expect(kinds(host)).toEqual(["start"]);
+    expect(host.state.leaseUntil).toBe(leaseUntil);
+  });
+
+  test("that answer no report leave the one waiting that is under way", () => {
+    const host = online().tell({ type: "full_wanted" });
+    const { seq } = host.send();
+    push(host, [run()]);
+    expect(host.state.exchange.sent?.seq).toBe(seq);
+  });
+});
+
+describe("reports", () => {
+  test("name what has changed, and nothing else", () => {
+    const host = push(online(), [run(), run(OTHER)])
+      .tell(launched())
+      .tell(launched(OTHER));
+    host.pass(START_REPORT_DELAY_MS);
+    expect(host.report()?.full).toBe(false);
+    expect(reported(host)).toEqual([`${ID} running`, `${OTHER} running`]);
+    host.send();
+    host.answer([run(), run(OTHER)]);
+    host.tell(exited(OTHER)).tell(gone(OTHER));
+    expect(reported(host)).toEqual([`${OTHER} exited`]);
+  });
+
+  test("say again what is over until the orders no longer mention it", () => {
+    const host = push(online(), [run()]).tell(launched()).tell(exited()).tell(gone());
+    for (const waitMs of [REPEAT_FIRST_MS, 2 * REPEAT_FIRST_MS, 4 * REPEAT_FIRST_MS]) {
+      expect(reported(host)).toEqual([`${ID} exited`]);
+      host.send();
+      host.answer([run()]);
+      expect(host.message("report")).toBeUndefined();
+      host.pass(waitMs);
+    }
+    host.send();
+    push(host, []);
+    host.answer([]);
+    host.pass(REPEAT_LONGEST_MS);
+    expect(host.message("report")).toBeUndefined();
+  });
+
+  test.each([
+    ["five minutes", 2 * FULL_REPORTS_A_LEASE * FULL_REPORT_MS, FULL_REPORT_MS],
+    ["so much of a short lease that it never comes near its end", 60_000, 60_000 / FULL_REPORTS_A_LEASE],
+  ])("are full every %s", (_what, leaseMs, everyMs) => {
+    const host = online({ ...WITH_SOCKET, leaseMs });
+    host.pass(everyMs - 1);
+    expect(host.message("report")).toBeUndefined();
+    host.pass(1);
+    expect(host.report()?.full).toBe(true);
+  });
+
+  test("are full at once when the control plane asks", () => {
+    const host = online().tell({ type: "full_wanted" });
+    expect(host.report()?.full).toBe(true);
+  });
+
+  test("carry log bytes once, and again if nobody says that they are stored", () => {
+    const host = push(online(), [run()]).tell(launched());
+    host.tell({ type: "output", id: ID, stream: "stdout", size: 100 }).pass(START_REPORT_DELAY_MS);
+    expect(host.send().pieces).toHaveLength(1);
+    host.answer([run()]);
+    expect(host.message("report")).toBeUndefined();
+    host.pass(LINE_LOG_RETRY_FIRST_MS);
+    expect(host.send().pieces).toHaveLength(1);
+    host.answer([run()]);
+    push(host, [run()], { [ID]: { stdout: 100 } });
+    host.pass(REPEAT_LONGEST_MS);
+    expect(host.message("report")).toBeUndefined();
+  });
+});
+
+describe("a socket that is gone", () => {
+  test("is opened anew, and reports go by webhook after that was tried", () => {
+    const host = push(online(), [run()]).tell(launched());
+    host.tell({ type: "line_closed", random: 0.5 });
+    expect(kinds(host)).toEqual([]);
+    host.pass(BACKOFF_FIRST_MS / 2);
+    expect(kinds(host)).toEqual(["connect"]);
+    host.tell({ type: "line_opening" }).pass(WEBHOOK_PATIENCE_MS);
+    expect(host.message("report")).toMatchObject({ by: "webhook", report: { full: true } });
+  });
+
+  test("has lost nothing: the first report on the next one is full", () => {
+    const host = push(online(), [run()]).tell(launched()).tell(exited()).tell(gone());
+    host.send();
+    host
+      .tell({ type: "line_closed", random: 0 })
+      .tell({ type: "line_opening" })
+      .tell({ type: "line_opened" });
+    expect(host.report()).toMatchObject({ full: true, attempts: [{ id: ID, state: "exited" }] });
+  });
+
+  test("is one that does not answer a report in time", () => {
+    const host = online().tell({ type: "full_wanted" });
+    host.send();
+    host.pass(EXCHANGE_TIMEOUT_MS - 1);
+    expect(kinds(host)).toEqual([]);
+    host.pass(1);
+    expect(kinds(host)).toEqual(["hang_up"]);
+  });
+
+  test("is not missed by an agent that nobody listens to any more", () => {
+    const host = online().tell({ type: "stale", code: 3, reason: "test" });
+    host.tell({ type: "line_closed", random: 0 });
+    expect(kinds(host)).not.toContain("connect");
+  });
+});
+
+test("an idle host on a socket is woken by nothing but its full report", () => {
+  const host = online();
+  expect(hostMachine.wakeAt(host.state)).toBe(host.now + Math.min(FULL_REPORT_MS, LEASE_MS));
+});

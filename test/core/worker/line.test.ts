@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import {
+  frameDue,
+  isSettled,
+  type LineNote,
+  newLine,
+  resumeLine,
+  sentOn,
+  storedLogs,
+} from "../../../src/core/worker/line.ts";
+import { isSilent } from "../../../src/core/worker/placements.ts";
+import { type Living, ordersRevision } from "../../../src/core/worker/state.ts";
+import {
+  at,
+  attemptOf,
+  exitedOf,
+  holding,
+  LEASE,
+  living,
+  MINUTE,
+  observedAnswer,
+  order,
+  orderIs,
+  owed,
+  ready,
+  reloaded,
+  report,
+  runningOf,
+  T0,
+  TASK,
+} from "../support/worker.ts";
+
+// The exchange over a socket: what the host is owed, derived from the worker and what is kept with the socket.
+
+const keep = (run: string) => [{ id: attemptOf(run), want: "run" as const, task: TASK }];
+
+/** A line on which everything has been said. */
+function quiet(state: Living, more: Partial<LineNote> = {}): LineNote {
+  const seq = state.memo.lastSeq;
+  return { ...sentOn(state, { ...newLine(state, T0), seq }), settled: isSettled(state, T0), ...more };
+}
+
+const due = (state: Living, note: LineNote, logs = storedLogs(state)) => frameDue(state, note, logs, T0);
+
+describe("what a host is owed on its socket (host-protocol.md)", () => {
+  const idle = ready();
+
+  test("nothing, while all has been said", () => {
+    expect(due(idle, quiet(idle))).toBeUndefined();
+  });
+
+  test("an answer to each report, with what is left of the lease (rule R4)", () => {
+    const state = at(idle, T0, report(7));
+    const frame = due(state, quiet(idle, { seq: 7 }));
+    expect(frame).toMatchObject({ kind: "orders", orders: { answers: 7, leaseMs: LEASE } });
+  });
+
+  test("an order as soon as it is stored, which answers nothing and grants nothing (rule R4)", () => {
+    const state = at(idle, T0, order("a"));
+    const frame = due(state, quiet(idle));
+    expect(frame).toMatchObject({ kind: "orders", orders: { leaseMs: 0, attempts: keep("a") } });
+  });
+
+  test("the end of the machine", () => {
+    const state = at(idle, T0, { type: "kill", reason: "test", by: "test" });
+    expect(due(state, quiet(idle))).toMatchObject({ orders: { powerOff: true, leaseMs: 0 } });
+    expect(due(state, quiet(state))).toBeUndefined();
+  });
+
+  test("the word that bytes of its logs are stored", () => {
+    const running = at(holding(["a"]), T0, report(2, { attempts: [runningOf("a")] }));
+    const logs = { [attemptOf("a")]: { stdout: 5 } };
+    const answer = { ...orderIs(1, keep("a")), logs };
+    const state = at(running, T0, observedAnswer(running, "a", T0, answer));
+    expect(due(state, quiet(state), storedLogs(running))).toMatchObject({ orders: { logs } });
+    expect(due(state, quiet(state))).toBeUndefined();
+  });
+
+  test("nothing before its first report: it begins with a full one", () => {
+    const state = at(idle, T0, order("a"));
+    expect(due(state, newLine(state, T0))).toBeUndefined();
+  });
+});
+
+describe("a worker that was evicted while its host's socket lived", () => {
+  const settled = ready();
+
+  test("goes on where all had been settled: orders go out at once", () => {
+    const note = quiet(settled);
+    expect(note.settled).toBe(true);
+    const woken = at(living(resumeLine(reloaded(settled), note, T0)), T0, order("a"));
+    expect(due(woken, note, "{}")).toMatchObject({ kind: "orders", orders: { attempts: keep("a") } });
+  });
+
+  test("asks for a full report where it had not: orders could omit what nobody knows (rule R5)", () => {
+    const unsettled = at(settled, T0, report(9, { attempts: [runningOf("stranger")] }));
+    const note = quiet(unsettled);
+    expect(note.settled).toBe(false);
+    const woken = at(living(resumeLine(reloaded(unsettled), note, T0)), T0, order("a"));
+    expect(due(woken, note, "{}")).toEqual({ kind: "ask" });
+    const told = at(woken, T0, report(10, { attempts: [runningOf("stranger")] }));
+    expect(due(told, { ...note, seq: 10 }, "{}")).toMatchObject({
+      orders: { attempts: [...keep("a"), { id: attemptOf("stranger"), want: "run" }] },
+    });
+  });
+
+  test("takes no report twice: the highest number is kept with the socket", () => {
+    const state = at(settled, T0, report(9, { full: true }));
+    const woken = living(resumeLine(reloaded(state), quiet(state), T0));
+    const replayed = at(woken, T0, report(9, { attempts: [runningOf("ghost")] }));
+    expect(owed(replayed, T0, "observed")).toEqual([]);
+  });
+
+  test("believes the socket's last sign of life, and takes orders", () => {
+    const now = T0 + 10 * MINUTE;
+    const asleep = reloaded(settled);
+    expect(isSilent(asleep, now)).toBe(true);
+    const woken = living(resumeLine(asleep, quiet(settled), now - 1_000));
+    expect(isSilent(woken, now)).toBe(false);
+    expect(isSilent(at(woken, now + MINUTE, { type: "heard", at: now + MINUTE }), now + MINUTE)).toBe(false);
+  });
+
+  test("does not go on from the socket of an older start of the agent", () => {
+    const woken = living(resumeLine(reloaded(settled), quiet(settled, { incarnation: 0 }), T0));
+    expect(woken.memo.whole).toBe(false);
+  });
+});
+
+describe("deltas (host-protocol.md: a delta is absolute for what it names)", () => {
+  const both = at(
+    holding(["a", "b"]),
+    T0,
+    report(2, { attempts: [runningOf("a"), runningOf("b")], ordersSeen: 9 }),
+  );
+
+  test("what a delta does not name is as it was said before, and never gone", () => {
+    const seen = ordersRevision(both);
+    const state = at(both, T0, report(3, { full: false, ordersSeen: seen, attempts: [exitedOf("b")] }));
+    const said = owed(state, T0, "observed").map(({ attempts: [one] }) => `${one?.id} ${one?.state}`);
+    expect(said).toEqual([`${attemptOf("a")} running`, `${attemptOf("b")} exited`]);
+  });
+
+  test("a sign of life on the socket is no report: nothing is settled, no lease is extended", () => {
+    const later = T0 + 20 * MINUTE;
+    const state = at(both, later, { type: "heard", at: later });
+    expect(state.record.leaseUntil).toBe(both.record.leaseUntil);
+    expect(state.memo.lastReportAt).toBe(later);
+  });
+});

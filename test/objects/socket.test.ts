@@ -1,0 +1,130 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { describe, expect, test } from "vitest";
+import { meter } from "../../src/objects/meter.ts";
+import { OTHER_SECRET, TestHost } from "./support/host.ts";
+import { askForSocket, openSocket } from "./support/socket-host.ts";
+import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
+
+// The exchange over a hibernating socket (host-protocol.md), in the runtime.
+
+const world = freshWorld();
+
+/** A ready machine on which nothing runs, with a socket that has heard everything. */
+async function connected() {
+  await makePool();
+  await submit("warm-up");
+  const { worker, host } = await bootMachine(world.cloud);
+  const socket = await openSocket(worker);
+  host.attempts = [{ id: "warm-up/main/1.1", state: "exited", exit: EXIT }];
+  await socket.report(host);
+  host.attempts = [];
+  await objects.allocation("warm-up").wait([], 5_000);
+  await socket.orders(({ attempts }) => attempts.length === 0);
+  socket.frames.length = 0;
+  return { worker, host, socket };
+}
+
+const EXIT = { code: 0, signal: null, oomKilled: false, message: "" };
+const names = (attempts: { id: string }[]) => attempts.map(({ id }) => id);
+const evict = (worker: string) => evictDurableObject(bindings.CLOUD_WORKER.getByName(worker));
+
+describe("orders", () => {
+  test("arrive unasked as soon as they are stored, and grant no lease (rules R1, R4)", async () => {
+    const { socket } = await connected();
+    await submit("pushed");
+    const orders = await socket.orders(({ attempts }) => attempts.length > 0);
+    expect(names(orders.attempts)).toEqual(["pushed/main/1.1"]);
+    expect(orders.leaseMs).toBe(0);
+  });
+
+  test("answer each report, with the lease", async () => {
+    const { host, socket } = await connected();
+    const orders = await socket.report(host);
+    expect(orders.leaseMs).toBeGreaterThan(0);
+  });
+
+  test("omit what is over when its allocation has said so", async () => {
+    const { host, socket } = await connected();
+    await submit("short");
+    await socket.orders(({ attempts }) => attempts.length > 0);
+    const { revision } = await socket.report(host, {
+      full: false,
+      attempts: [{ id: "short/main/1.1", state: "exited", exit: EXIT }],
+    });
+    expect(await objects.allocation("short").wait([], 5_000)).toMatchObject({
+      state: "complete",
+      exitCode: 0,
+    });
+    await socket.orders((orders) => orders.revision > revision && orders.attempts.length === 0);
+  });
+});
+
+describe("an object that was evicted", () => {
+  test("is woken by an order, and passes it on over the socket that it finds", async () => {
+    const { worker, socket } = await connected();
+    await evict(worker);
+    await submit("after-sleep");
+    const orders = await socket.orders(({ attempts }) => attempts.length > 0);
+    expect(names(orders.attempts)).toEqual(["after-sleep/main/1.1"]);
+    expect(socket.frames.filter((frame) => "ask" in frame)).toEqual([]);
+  });
+
+  test("asks for a full report if it may have forgotten something (rule R5)", async () => {
+    const { worker, host, socket } = await connected();
+    const stub = bindings.CLOUD_WORKER.getByName(worker);
+    await runInDurableObject(stub, (_, state) => {
+      for (const one of state.getWebSockets())
+        one.serializeAttachment({ ...one.deserializeAttachment(), settled: false });
+    });
+    await evict(worker);
+    await submit("after-sleep");
+    await socket.asked();
+    expect(socket.frames).toEqual([{ ask: "full" }]);
+    const orders = await socket.report(host, { full: true });
+    expect(names(orders.attempts)).toEqual(["after-sleep/main/1.1"]);
+  });
+
+  test("is not woken by heartbeats, which the platform answers, and hears of them later", async () => {
+    const { worker, socket } = await connected();
+    await evict(worker);
+    const before = meter.requests;
+    socket.send("ping");
+    await eventually(() => socket.pongs.length > 0 || undefined);
+    expect(meter.requests).toBe(before);
+    const { lastReportAt } = await objects.worker(worker).read();
+    expect(Date.now() - Date.parse(lastReportAt ?? "")).toBeLessThan(60_000);
+  });
+});
+
+describe("a socket is closed", () => {
+  test("that a newer one has taken the place of", async () => {
+    const { worker, socket } = await connected();
+    await openSocket(worker);
+    const { code } = await eventually(() => socket.closed);
+    expect(code).toBe(4_408);
+  });
+
+  test("of an older start of the agent", async () => {
+    const { worker, host, socket } = await connected();
+    await new TestHost(() => objects.worker(worker)).join();
+    socket.send(host.next());
+    expect(await eventually(() => socket.closed)).toMatchObject({ code: 4_409 });
+  });
+
+  test.each([
+    ["no JSON", "{", 4_400],
+    ["no report", '{"seq": "1"}', 4_400],
+  ])("on which a frame comes that is %s", async (_what, frame, code) => {
+    const { socket } = await connected();
+    socket.send(frame);
+    expect((await eventually(() => socket.closed)).code).toBe(code);
+  });
+});
+
+test("a request for a socket is verified like any call, and its refusal is seen", async () => {
+  const { worker } = await connected();
+  const answer = await askForSocket(worker, OTHER_SECRET);
+  expect(answer.status).toBe(401);
+  expect(await answer.json()).toMatchObject({ code: "bad_signature" });
+  expect((await objects.worker(worker).read()).events.at(-1)?.type).toBe("Refused");
+});
