@@ -10,8 +10,8 @@ type ReportMessage = Extract<HostMessage, { kind: "report" }>;
 
 /**
  * The report that is owed now. By webhook each one is full; on a socket one is now and then, and those in
- * between name only what has changed (`host-protocol.md`, Report). The state comes first; log bytes fill what is left of 1 MiB. Its answer may be held only if it has nothing to
- * acknowledge.
+ * between name only what has changed (`host-protocol.md`, Report). The state comes first; log bytes fill what
+ * is left of 1 MiB. Its answer may be held only if it has nothing to acknowledge.
  */
 export function makeReport(state: HostState, now: Instant): ReportMessage | undefined {
   const { setup, exchange, boot } = state;

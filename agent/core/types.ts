@@ -196,7 +196,10 @@ export type HostMessage = Envelope &
         report: Report;
         pieces: LogPiecePlan[];
       }
-    /** Open the socket, and say every so often that we live. `line_opening`, then `line_opened` or `line_closed`. */
+    /**
+     * Open the socket, and say every so often that we live. `line_opening`, then `line_opened` or
+     * `line_closed`.
+     */
     | { kind: "connect"; heartbeatMs: Millis }
     /** Close the socket: it does not answer. `line_closed`. */
     | { kind: "hang_up" }

@@ -23,7 +23,7 @@ const online = () =>
 const reported = () => bench.plane.reports.length > 0;
 const webhooks = () => bench.plane.calls.filter(({ path }) => path.endsWith("/reports")).length;
 
-test("orders are carried out as they are pushed, and what comes of them is reported: no webhook at all", async () => {
+test("orders are carried out as they are pushed, and reported on, without any webhook", async () => {
   bench.start();
   await online();
   bench.plane.order([run(ID, ["sh", "-c", "echo hello; exit 7"])]);
@@ -75,7 +75,7 @@ describe("when the socket breaks", () => {
     await bench.plane.untilState(ID, "exited");
   });
 
-  test("because a later start of the agent speaks for this host, this one ends, and its tasks with it", async () => {
+  test("for a later start of the agent, this one ends, and its tasks with it", async () => {
     const agent = bench.start();
     await online();
     bench.plane.order([run(ID, ["sleep", "300"])]);

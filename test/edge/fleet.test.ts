@@ -152,6 +152,17 @@ describe("hosts (host-protocol.md)", () => {
     const edge = createEdge();
     expect((await edge.call("POST", "/v1/hosts/w1/reports", {})).status).toBe(401);
   });
+
+  test.each<[string, Record<string, string>, string, number]>([
+    ["without a signature", { upgrade: "websocket" }, "bad_signature", 401],
+    ["as if it were none", signed, "upgrade_required", 426],
+    ["that its worker cannot give", { ...signed, upgrade: "websocket" }, "unavailable", 503],
+  ])("a socket that is asked for %s is refused", async (_how, headers, code, status) => {
+    const edge = createEdge();
+    const answer = await edge.send("GET", "/v1/hosts/w1/socket", headers);
+    expect(answer.status).toBe(status);
+    expect(await answer.json()).toMatchObject({ code });
+  });
 });
 
 describe("what is open", () => {

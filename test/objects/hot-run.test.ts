@@ -1,8 +1,12 @@
 import { expect, test } from "vitest";
 import { meter } from "../../src/objects/meter.ts";
+import { openSocket } from "./support/socket-host.ts";
 import { bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
 
 const world = freshWorld();
+
+/** Messages of a socket that are billed as one request. */
+const MESSAGES_A_REQUEST = 20;
 
 const EXITED = {
   state: "exited" as const,
@@ -74,3 +78,31 @@ test.each([
     expect(cost.requests).toBeLessThanOrEqual(8);
   },
 );
+
+/** The same over a socket, on which a message is billed as a twentieth of a request (`cloudflare.md` §2). */
+test("a hot run over a socket costs fewer requests, and no more rows", async () => {
+  await makePool();
+  await submit("warm-up");
+  const { worker, host } = await bootMachine(world.cloud);
+  const socket = await openSocket(worker);
+  await socket.report(host, { attempts: [{ id: "warm-up/main/1.1", ...EXITED }] });
+  await eventually(() => completeInPool("warm-up"));
+  await socket.orders(({ attempts }) => attempts.length === 0);
+  socket.frames.length = 0;
+  const before = { ...meter };
+
+  await submit("hot");
+  await socket.orders(({ attempts }) => attempts.length > 0);
+  socket.frames.length = 0;
+  await socket.report(host, { full: false, attempts: [{ id: "hot/main/1.1", ...EXITED }] });
+  await socket.orders(({ attempts }) => attempts.length === 0);
+  await eventually(() => completeInPool("hot", before));
+
+  const rows = meter.rowsWritten - before.rowsWritten;
+  const messages = 1;
+  const alarms = 1; // as above
+  const requests = meter.requests - before.requests - messages + alarms + messages / MESSAGES_A_REQUEST;
+  console.info(`a hot run over a socket: ${rows} rows written, ${requests} requests`);
+  expect(rows).toBeLessThanOrEqual(8);
+  expect(requests).toBeLessThan(8);
+});

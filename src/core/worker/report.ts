@@ -93,8 +93,8 @@ function foldBoot(record: WorkerRecord, report: Report, now: Instant): WorkerRec
 }
 
 /**
- * What the host says of each placement. A full report also says what it does not hold; a delta is absolute for
- * the attempts that it names, and of all others what was said before holds.
+ * What the host says of each placement. A full report also says what it does not hold; a delta is absolute
+ * for the attempts that it names, and of all others what was said before holds.
  */
 function reportedBy(state: Living, report: Report): Record<string, Reported> {
   const byPlacement = new Map<string, AttemptReport[]>();

@@ -97,7 +97,7 @@ describe("opening", () => {
 });
 
 describe("orders", () => {
-  test("are carried out when they arrive, whatever report is under way (rule R4: they grant no lease)", () => {
+  test("are carried out whatever report is under way, and grant no lease (rule R4)", () => {
     const host = online();
     const { leaseUntil } = host.state;
     host.pass(1_000);

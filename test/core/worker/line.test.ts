@@ -30,7 +30,7 @@ import {
   TASK,
 } from "../support/worker.ts";
 
-// The exchange over a socket: what the host is owed, derived from the worker and what is kept with the socket.
+// The exchange over a socket: what the host is owed, derived from the worker and what the socket keeps.
 
 const keep = (run: string) => [{ id: attemptOf(run), want: "run" as const, task: TASK }];
 
@@ -55,7 +55,7 @@ describe("what a host is owed on its socket (host-protocol.md)", () => {
     expect(frame).toMatchObject({ kind: "orders", orders: { answers: 7, leaseMs: LEASE } });
   });
 
-  test("an order as soon as it is stored, which answers nothing and grants nothing (rule R4)", () => {
+  test("an order as soon as it is stored, which grants no lease (rule R4)", () => {
     const state = at(idle, T0, order("a"));
     const frame = due(state, quiet(idle));
     expect(frame).toMatchObject({ kind: "orders", orders: { leaseMs: 0, attempts: keep("a") } });
@@ -76,7 +76,7 @@ describe("what a host is owed on its socket (host-protocol.md)", () => {
     expect(due(state, quiet(state))).toBeUndefined();
   });
 
-  test("nothing before its first report: it begins with a full one", () => {
+  test("nothing before its first report", () => {
     const state = at(idle, T0, order("a"));
     expect(due(state, newLine(state, T0))).toBeUndefined();
   });
