@@ -32,6 +32,7 @@ await build({
 });
 
 const agent = readFileSync(join(root, "dist/drover-agent.mjs"), "utf8");
+const installer = readFileSync(join(root, "agent/install.sh"), "utf8");
 const sha256 = createHash("sha256").update(agent).digest("hex");
 mkdirSync(join(root, "src/generated"), { recursive: true });
 writeFileSync(
@@ -42,6 +43,7 @@ writeFileSync(
     `  version: ${JSON.stringify(version)},`,
     `  sha256: ${JSON.stringify(sha256)},`,
     `  source: ${JSON.stringify(agent)},`,
+    `  installer: ${JSON.stringify(installer)},`,
     "};",
     "",
   ].join("\n"),

@@ -17,6 +17,7 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
   if (setup === undefined) return undefined;
   const attempts = Object.values(state.attempts).filter(isReported);
   const report: Report = {
+    worker: setup.worker,
     incarnation: setup.incarnation,
     seq: exchange.seq + 1,
     full: true,

@@ -12,7 +12,7 @@ import { platformTimer, type Timer, until } from "./waiting.ts";
  */
 const OBSERVED_WAIT_MS: Millis = 5_000;
 
-type WorkerActor = Actor<WorkerState, WorkerEventIn, WorkerMessage>;
+export type WorkerActor = Actor<WorkerState, WorkerEventIn, WorkerMessage>;
 
 /** The worker that an actor is. Throws `unknown_worker` if there is none. */
 export function livingWorker(actor: WorkerActor, name: string): Living {
@@ -38,6 +38,11 @@ export async function exchange(
   if (verdict === "stale" || verdict === "unknown") {
     const text = `incarnation ${report.incarnation} is not the latest start of this host's agent`;
     throw new DroverError("stale_incarnation", `${text}: stop everything and exit`);
+  }
+  if (verdict === "old") {
+    // It may be the host's own: what was sent on a connection that closed then is sent again.
+    const reason = `report ${report.seq} came again, or late: nothing of it counts`;
+    actor.apply({ type: "refused_host", kind: "repeated_report", reason });
   }
   actor.apply({ type: "report", report });
   await until(actor, () => !actor.busy("observed"), OBSERVED_WAIT_MS, timer);

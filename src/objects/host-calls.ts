@@ -17,6 +17,16 @@ export function hostSetup({ record }: Living, env: Env): HostSetup {
   };
 }
 
+/** The worker whose host an unverified call says to be of; undefined if it does not say. */
+export function claimedWorker(body: string): string | undefined {
+  try {
+    const { worker }: { worker?: unknown } = JSON.parse(body) ?? {};
+    return typeof worker === "string" ? worker : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Reads the body of a verified report. Throws `malformed_json` or `invalid_request`. */
 export function parseReport(body: string): Report {
   return parseBody(Report, body);
