@@ -157,7 +157,9 @@ export interface CreateWorker extends AnyMachine {
   image: string;
 }
 
-/** A machine of one's own: nobody makes it, lists it or destroys it. Its code can be used until `notAfter`. */
+/**
+ * A machine of one's own: nobody makes it, lists it or destroys it. Its code can be used until `notAfter`.
+ */
 export interface OwnMachine extends AnyMachine {
   provider: null;
 }

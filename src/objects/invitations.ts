@@ -13,9 +13,9 @@ import { until } from "./waiting.ts";
 const BUSY_RETRY_MS: Millis = 60_000;
 
 /**
- * Lets a machine of one's own join a pool: stores a worker for it, waits until the worker knows of itself, and
- * only then makes its code. The same key finds the same worker and code. Throws `busy` for too many codes,
- * `idempotency_mismatch`, and `not_acknowledged`.
+ * Lets a machine of one's own join a pool: stores a worker for it, waits until the worker knows of itself,
+ * and only then makes its code. The same key finds the same worker and code. Throws `busy` for too many
+ * codes, `idempotency_mismatch`, and `not_acknowledged`.
  */
 export async function invite(
   actor: Actor<PoolState, PoolEvent, PoolMessage>,
@@ -29,7 +29,7 @@ export async function invite(
   actor.apply({ type: "invite", worker, notAfter: Date.now() + ttlMs });
   const invited = row();
   if (invited === undefined) {
-    const text = `${MAX_OPEN_ENROLLMENTS} codes of this pool wait to be used; use them, or wait until they expire`;
+    const text = `${MAX_OPEN_ENROLLMENTS} codes of this pool wait to be used: use them, or let them expire`;
     throw new DroverError("busy", text, { retryAfterMs: BUSY_RETRY_MS });
   }
   if (invited.notAfter - invited.askedAt !== ttlMs) {

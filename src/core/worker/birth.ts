@@ -5,8 +5,8 @@ import { shutDown } from "./ending.ts";
 import { type Living, note, type WorkerRecord, type WorkerState } from "./state.ts";
 
 /**
- * A worker is born: its intent is stored before anything is created (invariant 3). One that comes too late, or
- * twice, creates nothing: a worker that is over stays over.
+ * A worker is born: its intent is stored before anything is created (invariant 3). One that comes too late,
+ * or twice, creates nothing: a worker that is over stays over.
  */
 export function foldBirth(state: WorkerState, intent: Intent, now: Instant): WorkerState {
   if (state.record !== null) return state;

@@ -17,8 +17,8 @@ export function shutDown(state: Living, reason: string, now: Instant): WorkerSta
 }
 
 /**
- * Nobody destroys a machine of one's own: its agent is told to end. The orders get a revision of their own for
- * that, so that a report which has seen it proves that the agent knows.
+ * Nobody destroys a machine of one's own: its agent is told to end. The orders get a revision of their own
+ * for that, so that a report which has seen it proves that the agent knows.
  */
 function letGo(state: Living, reason: string, now: Instant): WorkerState {
   if (state.record.secret === null) return goneNow(state, reason, now);

@@ -40,8 +40,8 @@ function measured(record: WorkerRecord, { resources }: Enrollment): Partial<Work
 }
 
 /**
- * Another start of the agent: a new incarnation. `id` is that of the signed call: the same call, however often
- * it arrives, is one join.
+ * Another start of the agent: a new incarnation. `id` is that of the signed call: the same call, however
+ * often it arrives, is one join.
  */
 export function foldJoin(state: Living, id: string, bootId: string, now: Instant): WorkerState {
   const { record } = state;
@@ -52,10 +52,10 @@ export function foldJoin(state: Living, id: string, bootId: string, now: Instant
 }
 
 /**
- * Whether a host that starts in this boot is one of two clones of one disk (`host-protocol.md`, Joining): boot
- * ids that alternate. A machine never comes back to a boot that another one has followed, so whoever does was
- * there all the time, beside the other. Both hold the one secret, and nobody can tell which is the right one:
- * once there are two, no start of either counts any more.
+ * Whether a host that starts in this boot is one of two clones of one disk (`host-protocol.md`, Joining):
+ * boot ids that alternate. A machine never comes back to a boot that another one has followed, so whoever
+ * does was there all the time, beside the other. Both hold the one secret, and nobody can tell which is the
+ * right one: once there are two, no start of either counts any more.
  */
 export function isClone(record: WorkerRecord, bootId: string): boolean {
   if (record.clonedAt !== undefined) return true;

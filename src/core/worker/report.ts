@@ -78,8 +78,8 @@ function foldTrouble(record: WorkerRecord, report: Report, now: Instant): Worker
 }
 
 /**
- * The boot probe counts until it has succeeded once (`arvados.md` §1.4, T1). A machine of one's own is up when
- * its host says anything.
+ * The boot probe counts until it has succeeded once (`arvados.md` §1.4, T1). A machine of one's own is up
+ * when its host says anything.
  */
 function foldBoot(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
   if (record.phase === "booting" && isOwnMachine(record)) {

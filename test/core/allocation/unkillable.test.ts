@@ -15,7 +15,7 @@ import {
   T0,
 } from "../support/allocation.ts";
 
-// `decisions.md`, kill that gave up; `nomad.md` §4.6: after five tries the host reports the error and goes on.
+// `decisions.md`, kill that gave up; `nomad.md` §4.6: after five tries the host says so, and goes on trying.
 
 const LATER = T0 + 60_000;
 const TIMEOUT = { timeout: "10s" };
