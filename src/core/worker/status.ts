@@ -73,7 +73,7 @@ export function whyOf(state: Living, now: Instant): Why {
 
 function nextAction(state: Living, { state: shown, runs, idleBehavior }: WorkerStatus): string {
   const held = idleBehavior === "hold";
-  const own = isOwnMachine(state.record) ? OWN_ACTIONS[shown] : undefined;
+  const own = isOwnMachine(state.record) ? nextOfOwn(state, shown) : undefined;
   if (own !== undefined) return own;
   switch (shown) {
     case "booting":
@@ -95,11 +95,19 @@ function nextAction(state: Living, { state: shown, runs, idleBehavior }: WorkerS
 }
 
 /** What is next for a machine of one's own, where that differs. */
-const OWN_ACTIONS: Partial<Record<ShownState, string>> = {
-  booting: "take the first machine that enrolls with its code, or end with the code",
-  unknown: "wait for its host to report again, until an operator kills it",
-  shutdown: "tell its agent to end, until it has, or its lease is over",
-};
+function nextOfOwn({ record }: Living, shown: ShownState): string | undefined {
+  switch (shown) {
+    case "booting":
+      if (record.secret !== null) return "become ready with the first report of its host";
+      return "take the first machine that enrolls with its code, or end with the code";
+    case "unknown":
+      return "wait for its host to report again, until an operator kills it";
+    case "shutdown":
+      return "tell its agent to end, until it has, or its lease is over";
+    default:
+      return undefined;
+  }
+}
 
 const STAY = "stay, until an operator says otherwise";
 

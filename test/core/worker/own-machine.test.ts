@@ -112,6 +112,14 @@ describe("it stays", () => {
     expect(upsertOf(state, T0 + DAY)).toMatchObject({ phase: "ready", wantsStop: false });
   });
 
+  test.each<[string, Living, string]>([
+    ["that is waited for", invited, "enrolls with its code"],
+    ["that has enrolled", enrolledOwn(), "first report"],
+    ["that is let go", at(readyOwn(), T0, kill), "until it has, or its lease is over"],
+  ])("of one %s it is said what happens next (invariant 5)", (_what, state, text) => {
+    expect(whyOf(state, T0).next.action).toContain(text);
+  });
+
   test("however long it is silent: it is unknown, and ready again when it reports", () => {
     const silent = at(readyOwn(), T0 + DAY, tick);
     expect(statusOf(silent, T0 + DAY).state).toBe("unknown");
