@@ -4,6 +4,7 @@ import { explain } from "./explain.ts";
 import { type Io, ioOfProcess } from "./io.ts";
 import { addAbort } from "./verbs/abort.ts";
 import { addApply } from "./verbs/apply.ts";
+import { addEnroll } from "./verbs/enroll.ts";
 import { addLogs } from "./verbs/logs.ts";
 import { addPools } from "./verbs/pools.ts";
 import { addPs } from "./verbs/ps.ts";
@@ -46,6 +47,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addWhy(program, io);
   addWorkers(program, io);
   addTending(program, io, exitWith);
+  addEnroll(program, io);
   addPools(program, io);
   addApply(program, io);
   for (const verb of program.commands) {

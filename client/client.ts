@@ -1,4 +1,4 @@
-import { poolsOf, workersOf } from "./fleet.ts";
+import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
 import type { Target } from "./http.ts";
 import { DEFAULT_PATIENCE, type Patience } from "./retry.ts";
 import { runListsOf } from "./run-lists.ts";
@@ -30,6 +30,7 @@ export function createClient(options: ClientOptions) {
     runs: { ...submissionsOf(target), ...singleRunsOf(target), ...runListsOf(target) },
     pools: poolsOf(target),
     workers: workersOf(target),
+    enrollments: enrollmentsOf(target),
   };
 }
 

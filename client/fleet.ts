@@ -1,3 +1,4 @@
+import type { Enrollment, EnrollmentRequestInput } from "../src/schema/enrollment.ts";
 import type {
   PoolConfigInput,
   PoolList,
@@ -79,6 +80,26 @@ export function workersOf(target: Target) {
     async kill(id: string, options: CallOptions & { reason?: string } = {}): Promise<WorkerStatus> {
       const { reason, ...rest } = options;
       return await post(id, "kill", reason === undefined ? {} : { reason }, rest);
+    },
+  };
+}
+
+/** Machines of one's own. */
+export function enrollmentsOf(target: Target) {
+  return {
+    /** A code with which one machine can join. Without a `key` it is asked for once, as all that creates. */
+    async create(
+      request: EnrollmentRequestInput = {},
+      { key, ...options }: CallOptions & { key?: string } = {},
+    ): Promise<Enrollment> {
+      return await callValue(target, {
+        ...options,
+        method: "POST",
+        path: "/v1/enrollments",
+        body: request,
+        ...(key === undefined ? {} : { headers: { "idempotency-key": key } }),
+        repeatable: key !== undefined,
+      });
     },
   };
 }

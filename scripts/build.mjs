@@ -12,6 +12,7 @@ const common = commonOptions(version);
 await build(agentOptions(version, "dist/drover-agent.mjs"));
 
 const agent = readFileSync(join(root, "dist/drover-agent.mjs"), "utf8");
+const installer = readFileSync(join(root, "agent/install.sh"), "utf8");
 const sha256 = createHash("sha256").update(agent).digest("hex");
 mkdirSync(join(root, "src/generated"), { recursive: true });
 writeFileSync(
@@ -22,6 +23,7 @@ writeFileSync(
     `  version: ${JSON.stringify(version)},`,
     `  sha256: ${JSON.stringify(sha256)},`,
     `  source: ${JSON.stringify(agent)},`,
+    `  installer: ${JSON.stringify(installer)},`,
     "};",
     "",
   ].join("\n"),

@@ -12,7 +12,8 @@ const app = createApp(AGENT);
 
 export default {
   fetch(request, env, ctx) {
-    return app.fetch(request, { adminToken: env.DROVER_ADMIN_TOKEN, objects: objectsOf(env) }, ctx);
+    const url = env.DROVER_URL.replace(/\/$/, "");
+    return app.fetch(request, { adminToken: env.DROVER_ADMIN_TOKEN, url, objects: objectsOf(env) }, ctx);
   },
   async scheduled(_controller, env) {
     await objectsOf(env).registry().poke();

@@ -17,10 +17,11 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
   const { setup, exchange, boot } = state;
   if (setup === undefined) return undefined;
   const onLine = state.line.phase === "open";
-  const full = !onLine || now >= state.line.fullBy;
+  const full = !onLine || state.ending !== undefined || now >= state.line.fullBy;
   const reported = Object.values(state.attempts).filter(isReported);
   const attempts = full ? reported : reported.filter((attempt) => isInDelta(state, attempt));
   const report: Report = {
+    worker: setup.worker,
     incarnation: setup.incarnation,
     seq: exchange.seq + 1,
     full,

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { rmSync } from "node:fs";
 import { arch, platform } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,6 +16,8 @@ declare const DROVER_VERSION: string;
 
 /** Answers that trying again cannot change. */
 const FINAL_STATUSES = new Set([400, 401, 403, 404, 409, 410, 413, 422]);
+/** The code, or the worker that this host was, is over. */
+const OVER_STATUS = 410;
 
 export interface JoinOptions {
   url: string;
@@ -38,20 +41,33 @@ export interface Joined {
 export async function joinControlPlane(options: JoinOptions, signal: AbortSignal): Promise<Joined> {
   const setupFile = join(options.stateDir, "setup.json");
   const stored = readIfThere(setupFile);
+  const before = stored === undefined ? undefined : setupFrom(JSON.parse(stored));
   const plane = new ControlPlane(secretOf(options.stateDir));
   const base = options.url.replace(/\/+$/, "");
-  const setup = await persist(signal, async (limit) =>
-    stored === undefined
-      ? plane.post(`${base}/v1/hosts/enroll`, enrollRequest(options, plane.secret), limit)
-      : plane.postSigned(
-          joinUrl(base, setupFrom(JSON.parse(stored))),
-          randomUUID(),
-          joinBody(options),
-          limit,
-        ),
-  );
-  writeAtomically(setupFile, `${JSON.stringify(setup)}\n`);
-  return { plane, setup };
+  try {
+    const setup = await persist(signal, async (limit) =>
+      before === undefined
+        ? plane.post(`${base}/v1/hosts/enroll`, enrollRequest(options, plane.secret), limit)
+        : plane.postSigned(joinUrl(base, before), randomUUID(), joinBody(options), limit),
+    );
+    writeAtomically(setupFile, `${JSON.stringify(setup)}\n`);
+    return { plane, setup };
+  } catch (error) {
+    if (before === undefined || !mayBecomeAnother(error, before, options)) throw error;
+    say(`is not ${before.worker} any more (${errorText(error)}), and enrolls anew with the code that it has`);
+    for (const name of ["setup.json", "secret"]) rmSync(join(options.stateDir, name), { force: true });
+    return joinControlPlane(options, signal);
+  }
+}
+
+/**
+ * Whether a machine that was let go has been given a code to be another worker with. What it still holds of
+ * the old one's runs it reports as the new one, whose orders do not know them: they are stopped.
+ */
+function mayBecomeAnother(error: unknown, before: HostSetup, { codeFile }: JoinOptions): boolean {
+  if (!(error instanceof Refusal) || error.status !== OVER_STATUS || codeFile === undefined) return false;
+  const code = readIfThere(codeFile)?.trim() ?? "";
+  return code !== "" && !code.startsWith(`drvc_${before.worker}.`);
 }
 
 /**

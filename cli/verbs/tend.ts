@@ -86,7 +86,7 @@ async function told(io: Io, { verb, done, toTheEnd }: Tending, worker: WorkerSta
     await io.stdout.write(`${id} ${done}\n`);
     return true;
   }
-  const ends = state === "gone" ? "is gone" : "is being destroyed";
+  const ends = state === "gone" ? "is gone" : `is being ${worker.own ? "let go" : "destroyed"}`;
   if (toTheEnd) await io.stdout.write(`${id} ${ends}: ${why}\n`);
   else await io.say(`${id} ${ends}, and \`drover ${verb}\` does not save it: ${why}`);
   return toTheEnd;

@@ -14,6 +14,8 @@ export const STATUS_OF_CODE = {
   bad_signature: 401,
   /** The token is good, but not for this. */
   forbidden: 403,
+  /** A host's call says that it is another worker's than the one that it was sent to. */
+  wrong_worker: 403,
   /** There is no such route. */
   not_found: 404,
   unknown_run: 404,
@@ -28,6 +30,8 @@ export const STATUS_OF_CODE = {
   code_used: 409,
   /** An older start of the host's agent than the latest: stop everything and exit. */
   stale_incarnation: 409,
+  /** Two machines start as this host by turns: clones of one disk. Neither is listened to any more. */
+  cloned: 409,
   /** The provider's identity cannot change while the pool has machines. */
   pool_in_use: 409,
   /** The enrollment code, or the worker that it names, is over. */

@@ -63,3 +63,15 @@ export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
 export const SEND_TIMEOUT_MS = 45_000;
 /** Messages that one object has under way at once; the others wait for their turn. */
 export const MAX_IN_FLIGHT = 64;
+/** For how long an enrollment code can be used: shortest, longest, and unless it is said. */
+export const MIN_ENROLLMENT_MS = 1_000;
+export const MAX_ENROLLMENT_MS = 7 * 24 * 3_600_000;
+export const DEFAULT_ENROLLMENT_MS = 3_600_000;
+/** Enrollment codes of one pool that wait to be used. */
+export const MAX_OPEN_ENROLLMENTS = 1_000;
+/** Earlier boots of a machine that are remembered: whoever comes from one of them is a clone. */
+export const MAX_REMEMBERED_BOOTS = 20;
+/** Joins that are remembered, so that a doubled or late one does not end the agent that came after it. */
+export const MAX_REMEMBERED_JOINS = 20;
+/** A refusal of one kind is noted with its worker at most this often: each note is a row. */
+export const NOTE_REFUSAL_MS = 60_000;

@@ -131,22 +131,37 @@ export interface WorkerUpsert {
   booted: boolean;
   /** Why it is in this phase, for people. */
   reason: string;
+  /** What a machine of one's own has, once it has enrolled; absent for others, which have their type's. */
+  resources?: Resources | null;
   /** The worker is idle and proposes to stop: the answer says whether the pool consents. */
   wantsStop: boolean;
 }
 export type WorkerUpsertAnswer = { kind: "ok"; consent: boolean } | NoSuch;
 
-/** Pool → CloudWorker: become a machine, unless `notAfter` has passed. */
-export interface CreateWorker {
+/** Pool → CloudWorker: be this machine, unless `notAfter` has passed. */
+export type Intent = CreateWorker | OwnMachine;
+
+interface AnyMachine {
   worker: string;
   pool: string;
+  notAfter: Instant;
+  /** What the worker needs of its pool's configuration, in milliseconds. */
+  settings: WorkerSettings;
+}
+
+/** A machine that a provider is asked to make. */
+export interface CreateWorker extends AnyMachine {
   instanceType: string;
   type: InstanceType;
   provider: ProviderConfig;
   image: string;
-  notAfter: Instant;
-  /** What the worker needs of its pool's configuration, in milliseconds. */
-  settings: WorkerSettings;
+}
+
+/**
+ * A machine of one's own: nobody makes it, lists it or destroys it. Its code can be used until `notAfter`.
+ */
+export interface OwnMachine extends AnyMachine {
+  provider: null;
 }
 
 export interface WorkerSettings {

@@ -1,13 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { DroverError } from "../core/errors.ts";
-import type {
-  CreateWorker,
-  IdleBehavior,
-  Order,
-  OrderAnswer,
-  Sighting,
-  WorkerAnswer,
-} from "../core/messages.ts";
+import type { IdleBehavior, Intent, Order, OrderAnswer, Sighting, WorkerAnswer } from "../core/messages.ts";
 import { Rows } from "../core/rows.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
 import { answerOrder } from "../core/worker/placements.ts";
@@ -28,18 +20,15 @@ import type { Why } from "../schema/run.ts";
 import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
 import { exchange, livingWorker } from "./exchange.ts";
-import { hostSetup, parseJoin, parseReport, textOf } from "./host-calls.ts";
+import { parseReport, textOf } from "./host-calls.ts";
+import { type Door, enrollHost, joinHost, refusing, verifyHost } from "./host-door.ts";
 import { hostSocket, socketsOf, upgrade } from "./host-sockets.ts";
 import { HostLine, resumed } from "./line.ts";
 import type { CloudWorkerPeer } from "./peers.ts";
 import type { CloudWorkerApi, SignedCall } from "./rpc.ts";
 import { Shell } from "./shell.ts";
-import { verifyCall, verifyCode } from "./signing.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { sendOfWorker } from "./worker-messages.ts";
-
-/** A refused host is noted at most this often: each note is a row, and anybody can knock. */
-const NOTE_REFUSAL_MS = 60_000;
 
 /** The object that is a cloud machine. What it decides is in `core/worker`. */
 export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, CloudWorkerPeer {
@@ -58,7 +47,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
         state.placements.flush();
         if (state.record !== null) this.#store.write(state.record);
       },
-      send: (message) => sendOfWorker(this.env, message, () => this.#living().record.intent.provider),
+      send: (message) => sendOfWorker(this.env, message),
     },
   );
   readonly #actor = this.#shell.actor;
@@ -67,10 +56,13 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     () => socketsOf(this.ctx),
     () => Date.now(),
   );
-  #refusalNotedAt = 0;
 
   get #name(): string {
     return this.ctx.id.name ?? "";
+  }
+
+  get #door(): Door {
+    return { actor: this.#actor, name: this.#name, env: this.env };
   }
 
   override async alarm(): Promise<void> {
@@ -87,14 +79,14 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return livingWorker(this.#actor, this.#name);
   }
 
-  async create(intent: CreateWorker): Promise<WorkerAnswer> {
+  async create(intent: Intent): Promise<WorkerAnswer> {
     return this.#answer(this.#enter({ type: "create", intent }));
   }
 
   async sighting(sighting: Sighting): Promise<WorkerAnswer> {
     const { record } = this.#actor.state;
     if (record === null) return { kind: "no_such" };
-    const consistencyMs = providerOf(record.intent.provider).capabilities.listConsistencyMs;
+    const consistencyMs = providerOf(sighting.provider).capabilities.listConsistencyMs;
     return this.#answer(this.#enter({ type: "sighting", sighting, consistencyMs }));
   }
 
@@ -112,37 +104,26 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   }
 
   async enroll(request: EnrollRequest): Promise<HostSetup> {
-    const { record } = this.#enter();
-    await this.#refusing(() => verifyCode(request.code, this.#name, this.env.DROVER_SIGNING_KEY, Date.now()));
-    if (record === null || record.phase === "shutdown" || record.phase === "gone") {
-      throw new DroverError(
-        "enrollment_over",
-        `worker "${this.#name}" is over; this machine is not wanted any more`,
-      );
-    }
-    this.#actor.apply({ type: "enroll", secret: request.secret, bootId: request.bootId });
-    return this.#refusing(async () => {
-      if (this.#living().record.secret === request.secret) return hostSetup(this.#living(), this.env);
-      throw new DroverError("code_used", "this enrollment code has been used, with another secret");
-    });
+    this.#enter();
+    return enrollHost(this.#door, request);
   }
 
   async join(call: SignedCall): Promise<HostSetup> {
-    await this.#verified(call);
-    const { bootId } = parseJoin(call.body);
-    this.#actor.apply({ type: "join", id: call.id, bootId });
-    return hostSetup(this.#living(), this.env);
+    this.#shell.count();
+    return joinHost(this.#door, call);
   }
 
   async report(call: SignedCall, waitMs: number): Promise<Orders> {
-    await this.#verified(call);
+    this.#shell.count();
+    await verifyHost(this.#door, call);
     const report = parseReport(call.body);
-    return exchange(this.#actor, report, waitMs, () => Date.now());
+    return refusing(this.#door, () => exchange(this.#actor, report, waitMs, () => Date.now()));
   }
 
   /** The host's request for a socket. It is signed like any call, with nothing for a body. */
   override async fetch(request: Request): Promise<Response> {
-    const { answer, socket } = await upgrade(this.ctx, request, (call) => this.#verified(call));
+    this.#shell.count();
+    const { answer, socket } = await upgrade(this.ctx, request, (call) => verifyHost(this.#door, call));
     if (socket !== undefined) this.#line.opened(socket);
     return answer;
   }
@@ -150,29 +131,6 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   override webSocketMessage(socket: WebSocket, frame: string | ArrayBuffer): void {
     this.#shell.count();
     this.#line.received(hostSocket(this.ctx, socket), () => parseReport(textOf(frame)));
-  }
-
-  async #verified(call: SignedCall): Promise<void> {
-    this.#shell.count();
-    const { secret } = this.#living().record;
-    await this.#refusing(async () => {
-      if (secret === null) throw new DroverError("bad_signature", "no host has enrolled for this worker");
-      await verifyCall(call, secret, Date.now());
-    });
-  }
-
-  /** Whoever is refused is noted with the worker: a clone, or a thief, shall be seen. */
-  async #refusing<T>(check: () => Promise<T>): Promise<T> {
-    try {
-      return await check();
-    } catch (error) {
-      const due = Date.now() - this.#refusalNotedAt >= NOTE_REFUSAL_MS && this.#actor.state.record !== null;
-      if (due && error instanceof DroverError) {
-        this.#refusalNotedAt = Date.now();
-        this.#actor.apply({ type: "refused_host", reason: error.message });
-      }
-      throw error;
-    }
   }
 
   async read(): Promise<WorkerStatus> {

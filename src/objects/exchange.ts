@@ -21,12 +21,31 @@ export function livingWorker(actor: WorkerActor, name: string): Living {
   return { ...state, record: state.record };
 }
 
-/** Whether a report is news. Throws `stale_incarnation` for another start of the agent than the latest. */
-export function judge(living: Living, report: Report): "old" | "fresh" {
+/**
+ * Whether a report that is let in is news. One that is not is noted, and changes nothing: it may be the
+ * host's own, sent again because a connection closed. Throws `stale_incarnation` for another start of the
+ * agent than the latest, and `wrong_worker` for the report of another host.
+ */
+export function admit(actor: WorkerActor, report: Report): "old" | "fresh" {
+  const living = livingWorker(actor, "of this report");
+  const { worker } = living.record.intent;
+  if (report.worker !== undefined && report.worker !== worker) throw wrongWorker(report.worker, worker);
   const verdict = judgeReport(living, report);
-  if (verdict === "old" || verdict === "fresh") return verdict;
-  const text = `incarnation ${report.incarnation} is not the latest start of this host's agent`;
-  throw new DroverError("stale_incarnation", `${text}: stop everything and exit`);
+  if (verdict === "stale" || verdict === "unknown") {
+    const text = `incarnation ${report.incarnation} is not the latest start of this host's agent`;
+    throw new DroverError("stale_incarnation", `${text}: stop everything and exit`);
+  }
+  if (verdict === "old") {
+    const reason = `report ${report.seq} came again, or late: nothing of it counts`;
+    actor.apply({ type: "refused_host", kind: "repeated_report", reason });
+  }
+  return verdict;
+}
+
+/** A call that names another worker than the one that it was sent to. */
+export function wrongWorker(claimed: string, name: string): DroverError {
+  const text = `this is worker "${name}", and the call says that it is of "${claimed}"`;
+  return new DroverError("wrong_worker", text);
 }
 
 /**
@@ -42,7 +61,7 @@ export async function exchange(
   timer: Timer = platformTimer,
 ): Promise<Orders> {
   const living = () => livingWorker(actor, "of this report");
-  const verdict = judge(living(), report);
+  const verdict = admit(actor, report);
   actor.apply({ type: "report", report });
   await until(actor, () => !actor.busy("observed"), OBSERVED_WAIT_MS, timer);
   const news = () => {

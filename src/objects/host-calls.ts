@@ -25,6 +25,16 @@ export function textOf(frame: string | ArrayBuffer): string {
   throw new DroverError("malformed_json", "a frame is a report as JSON; this one is binary");
 }
 
+/** The worker whose host an unverified call says to be of; undefined if it does not say. */
+export function claimedWorker(body: string): string | undefined {
+  try {
+    const { worker }: { worker?: unknown } = JSON.parse(body) ?? {};
+    return typeof worker === "string" ? worker : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Reads the body of a verified report. Throws `malformed_json` or `invalid_request`. */
 export function parseReport(body: string): Report {
   return parseBody(Report, body);

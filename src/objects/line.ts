@@ -11,7 +11,7 @@ import {
 } from "../core/worker/line.ts";
 import type { Living, WorkerState } from "../core/worker/state.ts";
 import type { Report } from "../schema/host.ts";
-import { judge, livingWorker, type WorkerActor } from "./exchange.ts";
+import { admit, livingWorker, type WorkerActor } from "./exchange.ts";
 
 /** Close codes for applications begin here; what is added is the HTTP status that says the same. */
 const CLOSE_CODES_FROM = 4_000;
@@ -73,13 +73,14 @@ export class HostLine {
   received(socket: HostSocket, read: () => Report): void {
     try {
       const report = read();
-      judge(this.#living(), report);
+      admit(this.#actor, report);
       const note = socket.note() ?? newLine(this.#living(), this.#now());
       socket.keep({ ...note, at: this.#now(), seq: report.seq });
       if (report.full) this.#asked = false;
       this.#actor.apply({ type: "report", report });
     } catch (error) {
       if (!(error instanceof DroverError)) throw error;
+      this.#actor.apply({ type: "refused_host", kind: error.code, reason: error.message });
       close(socket, STATUS_OF_CODE[error.code], error.message);
     }
   }

@@ -1,9 +1,9 @@
 import type {
   Configure,
   ConfigureAnswer,
-  CreateWorker,
   Ended,
   EndedAnswer,
+  Intent,
   Observed,
   ObservedAnswer,
   Order,
@@ -28,7 +28,7 @@ export interface AllocationPeer {
 }
 
 export interface CloudWorkerPeer {
-  create(intent: CreateWorker): Promise<WorkerAnswer>;
+  create(intent: Intent): Promise<WorkerAnswer>;
   sighting(sighting: Sighting): Promise<WorkerAnswer>;
   order(order: Order): Promise<OrderAnswer>;
   poke(): Promise<WorkerAnswer>;

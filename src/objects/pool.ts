@@ -28,8 +28,9 @@ import type { PoolView, WorkerState, WorkerSummary } from "../schema/pool.ts";
 import type { RunSummary, Why } from "../schema/run.ts";
 import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
+import { invite } from "./invitations.ts";
 import type { CloudWorkerPeer, PoolPeer } from "./peers.ts";
-import type { PoolApi, RunFilter } from "./rpc.ts";
+import type { Invitation, InvitationRequest, PoolApi, RunFilter } from "./rpc.ts";
 import { isMatch, MAX_WAIT_ITEMS, RunLists } from "./run-lists.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
@@ -130,6 +131,11 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   async view(): Promise<PoolView> {
     this.#shell.enter();
     return poolView(this.#configured(), Date.now());
+  }
+
+  async invite(request: InvitationRequest): Promise<Invitation> {
+    this.#shell.enter();
+    return invite(this.#actor, this.#configured().record, request, this.env.DROVER_SIGNING_KEY);
   }
 
   async list(

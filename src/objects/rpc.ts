@@ -66,8 +66,26 @@ export interface RunFilter {
   labels: Record<string, string>;
 }
 
+/** A machine of one's own shall join. */
+export interface InvitationRequest {
+  ttlMs: number;
+  /** Of an idempotency key: the same finds the same invitation. */
+  keyHash?: string;
+}
+
+export interface Invitation {
+  worker: string;
+  code: string;
+  /** Milliseconds since 1970. */
+  expiresAt: number;
+  /** It was there already, by its key. */
+  replayed: boolean;
+}
+
 export interface PoolApi {
   view(): Promise<PoolView>;
+  /** Answers when the worker is there for which a machine can enroll with the code. */
+  invite(request: InvitationRequest): Promise<Invitation>;
   /** Newest first. `cursor` is the `next` of an earlier answer. */
   list(
     filter: RunFilter,

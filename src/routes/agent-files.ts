@@ -1,9 +1,10 @@
 import { createRoute } from "@hono/zod-openapi";
 import { etag } from "hono/etag";
 import { z } from "zod";
-import type { EdgeApp } from "./edge.ts";
+import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { problemAnswer } from "./params.ts";
+import { sha256 } from "./submission.ts";
 
 /** The host agent that this Worker serves, as `scripts/build.mjs` packs it. */
 export interface AgentBundle {
@@ -11,49 +12,79 @@ export interface AgentBundle {
   /** Of `source`, in hexadecimal. */
   sha256: string;
   source: string;
+  /** The script that installs it, with `@DROVER_URL@` and `@AGENT_SHA256@` for what only we know. */
+  installer: string;
 }
 
-const FILE = "drover-agent.mjs";
-
-const file = createRoute({
-  method: "get",
-  path: `/agent/${FILE}`,
-  summary: "The host agent, one file for Node 20 or later",
-  request: { query: z.strictObject({}) },
-  responses: {
-    200: { description: "the file", content: { "text/javascript": { schema: z.string() } } },
-    default: problemAnswer,
-  },
-});
-
-const digest = createRoute({
-  method: "get",
-  path: `/agent/${FILE}.sha256`,
-  summary: "Its digest, as sha256sum -c reads it",
-  request: { query: z.strictObject({}) },
-  responses: {
-    200: { description: "the digest", content: { "text/plain": { schema: z.string() } } },
-    default: problemAnswer,
-  },
-});
+/** One file that a machine fetches to become a host. */
+interface AgentFile {
+  name: string;
+  type: string;
+  summary: string;
+  text(c: EdgeContext): string;
+}
 
 /** Adds the files that a machine fetches to become a host. Open: there is nothing secret in them. */
 export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
-  const bytes = Uint8Array.from(agent.sha256.match(/../g) ?? [], (hex) => Number.parseInt(hex, 16));
-  const reprDigest = `sha-256=:${btoa(String.fromCharCode(...bytes))}:`;
   app.use("/agent/*", etag());
+  addFile(app, {
+    name: "drover-agent.mjs",
+    type: "text/javascript",
+    summary: "The host agent, one file for Node 20 or later",
+    text: () => agent.source,
+  });
+  addFile(app, {
+    name: "install.sh",
+    type: "text/x-shellscript",
+    summary: "Makes a machine of one's own a host: for `curl … | sh -s -- --code …`",
+    // Whoever fetches it from here can reach us here, if nobody has said anything better.
+    text: (c) =>
+      agent.installer
+        .replaceAll("@DROVER_URL@", c.env.url === "" ? new URL(c.req.url).origin : c.env.url)
+        .replaceAll("@AGENT_SHA256@", agent.sha256),
+  });
+}
+
+function addFile(app: EdgeApp, { name, type, summary, text }: AgentFile): void {
+  const fileRoute = createRoute({
+    method: "get",
+    path: `/agent/${name}`,
+    summary,
+    request: { query: z.strictObject({}) },
+    responses: {
+      200: { description: "the file", content: { [type]: { schema: z.string() } } },
+      default: problemAnswer,
+    },
+  });
+  const digestRoute = createRoute({
+    method: "get",
+    path: `/agent/${name}.sha256`,
+    summary: "Its digest, as sha256sum -c reads it",
+    request: { query: z.strictObject({}) },
+    responses: {
+      200: { description: "the digest", content: { "text/plain": { schema: z.string() } } },
+      default: problemAnswer,
+    },
+  });
   app.openapi(
-    file,
-    () =>
-      new Response(agent.source, {
-        headers: {
-          "content-type": "text/javascript; charset=utf-8",
-          "cache-control": "no-cache",
-          etag: `"${agent.sha256}"`,
-          "repr-digest": reprDigest,
-        },
-      }),
+    fileRoute,
+    async (c) => {
+      const body = text(c);
+      const digest = await sha256(body);
+      const headers = {
+        "content-type": `${type}; charset=utf-8`,
+        "cache-control": "no-cache",
+        etag: `"${digest}"`,
+        "repr-digest": `sha-256=:${base64OfHex(digest)}:`,
+      };
+      return new Response(body, { headers });
+    },
     refuse(),
   );
-  app.openapi(digest, (c) => c.text(`${agent.sha256}  ${FILE}\n`, 200), refuse());
+  app.openapi(digestRoute, async (c) => c.text(`${await sha256(text(c))}  ${name}\n`, 200), refuse());
+}
+
+function base64OfHex(hex: string): string {
+  const bytes = hex.match(/../g)?.map((two) => Number.parseInt(two, 16)) ?? [];
+  return btoa(String.fromCharCode(...bytes));
 }

@@ -8,6 +8,7 @@ import { formatSize } from "../core/size.ts";
 import { type AgentBundle, agentFileRoutes } from "./agent-files.ts";
 import { requireToken } from "./auth.ts";
 import type { EdgeApp, EdgeTypes } from "./edge.ts";
+import { enrollmentRoutes } from "./enrollments.ts";
 import { healthRoutes } from "./health.ts";
 import { hostRoutes } from "./hosts.ts";
 import { openApiRoute } from "./openapi.ts";
@@ -49,6 +50,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
   runLogRoutes(app);
   poolRoutes(app);
   workerRoutes(app);
+  enrollmentRoutes(app);
   hostRoutes(app);
   agentFileRoutes(app, agent);
   healthRoutes(app, agent.version);

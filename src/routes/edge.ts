@@ -7,6 +7,8 @@ import type { PoolDirectory } from "./pool-directory.ts";
 export interface EdgeBindings {
   /** The token that may do everything (`api.md`, Auth). */
   adminToken: string;
+  /** Where hosts reach this Worker, without a slash at the end; empty if nobody has said. */
+  url: string;
   /** Stubs of this request: a stub must not outlive the request that made it. */
   objects: Objects;
 }

@@ -55,6 +55,12 @@ export const Limit = z
   .transform(Number)
   .meta({ type: "integer", minimum: 1, maximum: 1_000, description: "how many items at most" });
 
+/** The key of a POST that creates (`api.md`, Idempotency). */
+export const IdempotencyKey = z
+  .string()
+  .regex(/^[\x20-\x7e]{1,255}$/, "must be 1 to 255 printable ASCII characters")
+  .meta({ description: "the same key with the same body finds the same again" });
+
 export const RunParams = z.object({ id: Name.meta({ description: "the run's id" }) });
 export const WorkerParams = z.object({ id: Name.meta({ description: "the worker's id" }) });
 export const PoolParams = z.object({ name: Name.meta({ description: "the pool's name" }) });

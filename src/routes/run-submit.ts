@@ -6,11 +6,9 @@ import { LATER_RUN_FIELDS, RunBatch, RunStatus, Submission } from "../schema/run
 import type { EdgeApp } from "./edge.ts";
 import { MAX_FIELD_ERRORS, refuse } from "./invalid.ts";
 import { inParallel } from "./parallel.ts";
-import { jsonAnswer, jsonBody, problemAnswer, withToken } from "./params.ts";
+import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer, withToken } from "./params.ts";
 import { asDroverError } from "./problem.ts";
 import { type Candidate, candidates } from "./submission.ts";
-
-const KEY_PATTERN = /^[\x20-\x7e]{1,255}$/;
 
 const submit = createRoute({
   method: "post",
@@ -23,11 +21,9 @@ const submit = createRoute({
   request: {
     query: z.strictObject({}),
     headers: z.object({
-      "idempotency-key": z
-        .string()
-        .regex(KEY_PATTERN, "must be 1 to 255 printable ASCII characters")
-        .optional()
-        .meta({ description: "the same key with the same body finds the same runs again" }),
+      "idempotency-key": IdempotencyKey.optional().meta({
+        description: "the same key with the same body finds the same runs again",
+      }),
     }),
     body: jsonBody(Submission),
   },

@@ -106,7 +106,8 @@ function mintId(index: number): string {
   return `r${time}${place}${random}`;
 }
 
-async function sha256(text: string): Promise<string> {
+/** The SHA-256 of a text, in hexadecimal. */
+export async function sha256(text: string): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text)));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

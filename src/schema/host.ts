@@ -19,6 +19,8 @@ export function workerOfCode(code: string): string | undefined {
   return CODE_PATTERN.exec(code)?.[1];
 }
 
+/** Whose host it is that signs this: at the wrong place that is told from a bad signature. */
+const Worker = z.string().max(128).meta({ description: "the worker whose host says this" });
 const Text = z.string().max(MAX_TEXT_CHARS);
 const Seq = z.int().min(1);
 const Bytes = z.int().min(0);
@@ -57,6 +59,7 @@ export type HostSetup = z.infer<typeof HostSetup>;
 
 /** `POST /v1/hosts/{worker}/join`: signed, at each start of the agent. Answered with a `HostSetup`. */
 export const JoinRequest = z.strictObject({
+  worker: Worker.optional(),
   bootId: z.string().min(1).max(128),
   instanceId: z.string().max(256).optional(),
 });
@@ -121,6 +124,7 @@ export type Means = z.infer<typeof Means>;
 
 /** What a host says is true (`host-protocol.md`, Report). */
 export const Report = z.object({
+  worker: Worker.optional(),
   incarnation: z.int().min(1),
   seq: Seq,
   full: z.boolean(),

@@ -93,7 +93,12 @@ export const PoolList = z
   .meta({ id: "PoolList" });
 export type PoolList = z.infer<typeof PoolList>;
 
-export const WorkerEvent = z.object({ at: InstantText, type: z.string(), message: z.string() });
+export const WorkerEvent = z.object({
+  at: InstantText,
+  type: z.string(),
+  code: z.string().optional().meta({ description: "of a refusal: why, for programs" }),
+  message: z.string(),
+});
 export type WorkerEvent = z.infer<typeof WorkerEvent>;
 
 const ResourcesView = z.object({
@@ -111,6 +116,7 @@ export const WorkerSummary = z
     state: z.enum(WORKER_STATES),
     idleBehavior: z.enum(["run", "hold", "drain"]),
     instanceType: z.string(),
+    own: z.boolean().meta({ description: "it has joined by a code: no provider made it or will destroy it" }),
     instance: z.string().nullable(),
     address: z.string().nullable(),
     price: z.number(),

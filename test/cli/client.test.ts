@@ -136,7 +136,7 @@ test("every route is asked as the API has it", async () => {
   plane.on("GET", /./, (_seen, res) => json(res, 200, {}));
   plane.on("POST", /./, (_seen, res) => json(res, 200, {}));
   plane.on("PUT", /./, (_seen, res) => json(res, 200, {}));
-  const { runs, pools, workers } = client;
+  const { enrollments, runs, pools, workers } = client;
   const config = { provider: { kind: "http", url: "http://x", secret: "s" }, instanceTypes: {} } as const;
   const table: [Promise<unknown>, string, unknown?][] = [
     [runs.get("r1"), "GET /v1/runs/r1?"],
@@ -175,6 +175,7 @@ test("every route is asked as the API has it", async () => {
     [workers.resume("w"), "POST /v1/workers/w/resume?", {}],
     [workers.drain("w"), "POST /v1/workers/w/drain?", {}],
     [workers.kill("w", { reason: "x" }), "POST /v1/workers/w/kill?", { reason: "x" }],
+    [enrollments.create({ pool: "p" }), "POST /v1/enrollments?", { pool: "p" }],
     [runs.get("a/../b?c"), "GET /v1/runs/a%2F..%2Fb%3Fc?"],
   ];
   await Promise.all(table.map(([answer]) => answer));

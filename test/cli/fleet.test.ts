@@ -160,3 +160,37 @@ test("what is wrong with a pool the server says, field by field", async () => {
     stderr: "drover: no\n  /provider/url: must be an http or https URL\n",
   });
 });
+
+const ENROLLMENT = {
+  code: "drvc_build-s-1.1.x",
+  worker: "build-s-1",
+  pool: "build",
+  expiresAt: "2026-11-21T09:30:00.000Z",
+  command: "curl -fsSL https://drover.test/agent/install.sh | sh -s -- --code drvc_build-s-1.1.x",
+};
+
+test("enroll prints the line to paste, and nothing else, so that a script can use it", async () => {
+  bench.plane.on("POST", /^\/v1\/enrollments$/, (_seen, res) => json(res, 201, ENROLLMENT));
+  const ended = await bench.run(["enroll", "--pool", "build", "--ttl", "10m"]);
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
+  expect(ended.stdout.toString()).toBe(`${ENROLLMENT.command}\n`);
+  expect(posts()).toEqual([["/v1/enrollments", { pool: "build", ttl: "10m" }]]);
+  const whole = await bench.run(["enroll", "--json"]);
+  expect(JSON.parse(whole.stdout.toString())).toEqual(ENROLLMENT);
+});
+
+test("enroll is asked again when its answer was lost, and lets one machine in all the same", async () => {
+  const path = /^\/v1\/enrollments$/;
+  bench.plane.on("POST", path, (_seen, res) => json(res, 201, ENROLLMENT));
+  bench.plane.on("POST", path, (_seen, res) => res.destroy(), 1);
+  expect(await bench.run(["enroll"])).toMatchObject({ code: 0 });
+  const keys = bench.plane.seen.map(({ headers }) => headers["idempotency-key"]);
+  expect(keys).toEqual([expect.stringMatching(/./), keys[0]]);
+});
+
+test("drain of a machine of one's own says that it is let go", async () => {
+  const letGo = { id: "w-1", own: true, state: "shutdown", reason: "set to drain by ann" };
+  bench.plane.on("POST", VERB, (_seen, res) => json(res, 200, letGo));
+  const ended = await bench.run(["drain", "w-1"]);
+  expect(ended.stdout.toString()).toBe("w-1 is being let go: set to drain by ann\n");
+});

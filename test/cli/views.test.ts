@@ -17,6 +17,7 @@ const worker: WorkerStatus = {
   state: "running",
   idleBehavior: "drain",
   instanceType: "local",
+  own: false,
   instance: "i-1",
   address: null,
   price: 0,

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { MAX_REPORT_BYTES } from "../../src/core/limits.ts";
 import { workerOfCode } from "../../src/schema/host.ts";
-import { AGENT, createEdge, type Json } from "./support/edge.ts";
+import { AGENT, createEdge, DROVER_URL, type Json, TOKEN } from "./support/edge.ts";
+import { INVITED_AT } from "./support/fake-objects.ts";
 import { ENROLL_REQUEST, POOL_CONFIG } from "./support/samples.ts";
 
 const signed = { "webhook-id": "m1", "webhook-timestamp": "1800000000", "webhook-signature": "v1,c2ln" };
@@ -165,6 +166,49 @@ describe("hosts (host-protocol.md)", () => {
   });
 });
 
+describe("POST /v1/enrollments", () => {
+  test("answers with a code, and the line to paste", async () => {
+    const answer = await createEdge().json(201, "POST", "/v1/enrollments", { ttl: "10m" });
+    expect(answer).toEqual({
+      code: "drvc_default-1.1.x",
+      worker: "default-1",
+      pool: "default",
+      expiresAt: new Date(INVITED_AT + 600_000).toISOString(),
+      command: `curl -fsSL ${DROVER_URL}/agent/install.sh | sh -s -- --code drvc_default-1.1.x`,
+    });
+  });
+
+  test("the same key finds the same worker, another key another one", async () => {
+    const edge = createEdge();
+    const create = (key: string) => edge.call("POST", "/v1/enrollments", {}, { "idempotency-key": key });
+    const [first, again, other] = [await create("a"), await create("a"), await create("b")];
+    expect([first.status, again.status, other.status]).toEqual([201, 200, 201]);
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    const bodies: Json[] = await Promise.all([first.json(), again.json(), other.json()]);
+    expect(bodies[1]).toEqual(bodies[0]);
+    expect(bodies[2].worker).not.toBe(bodies[0].worker);
+  });
+
+  test("is refused while nobody has said where hosts would report", async () => {
+    const edge = createEdge();
+    const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+    const init = { method: "POST", headers, body: "{}" };
+    const env = { adminToken: TOKEN, url: "", objects: edge.objects };
+    const answer = await edge.app.request("/v1/enrollments", init, env);
+    const { status, detail }: Json = await answer.json();
+    expect([status, detail]).toEqual([500, expect.stringContaining("DROVER_URL")]);
+  });
+
+  test.each([
+    ["an unknown pool", { pool: "nobody" }, 404, "unknown_pool"],
+    ["a ttl that is too long", { ttl: "8d" }, 400, "invalid_request"],
+    ["a ttl of nothing", { ttl: "0s" }, 400, "invalid_request"],
+    ["an unknown field", { pools: "x" }, 400, "invalid_request"],
+  ])("refuses %s", async (_what, body, status, code) => {
+    expect(await createEdge().json(status, "POST", "/v1/enrollments", body)).toMatchObject({ code });
+  });
+});
+
 describe("what is open", () => {
   test("the document, in whichever order its modules were loaded", async () => {
     // This file loads the schemas before zod-openapi, as the Worker does.
@@ -184,6 +228,17 @@ describe("what is open", () => {
     expect([again.status, await again.text()]).toEqual([304, ""]);
     const sum = await edge.send("GET", "/agent/drover-agent.mjs.sha256", {});
     expect(await sum.text()).toBe(`${AGENT.sha256}  drover-agent.mjs\n`);
+  });
+
+  test("the script that makes a machine a host, with its digest and that of the agent", async () => {
+    const edge = createEdge();
+    const answer = await edge.send("GET", "/agent/install.sh", {});
+    const text = await answer.text();
+    expect([answer.status, text]).toEqual([200, `url='${DROVER_URL}' sha256='${AGENT.sha256}'\n`]);
+    const digest = createHash("sha256").update(text).digest();
+    expect(answer.headers.get("repr-digest")).toBe(`sha-256=:${digest.toString("base64")}:`);
+    const sum = await edge.send("GET", "/agent/install.sh.sha256", {});
+    expect(await sum.text()).toBe(`${digest.toString("hex")}  install.sh\n`);
   });
 
   test("health: the edge by itself, and readiness by the Registry", async () => {

@@ -1,6 +1,11 @@
 import type { AllocationRecord } from "../../src/core/allocation/state.ts";
-import { isOpen, type PoolRecord, type RunRow, type WorkerRow } from "../../src/core/pool/state.ts";
-import { resourcesOfType } from "../../src/core/spec.ts";
+import {
+  capacityOfRow,
+  isOpen,
+  type PoolRecord,
+  type RunRow,
+  type WorkerRow,
+} from "../../src/core/pool/state.ts";
 
 import type { Cloud } from "./cloud.ts";
 import type { Host, Process } from "./host.ts";
@@ -117,10 +122,16 @@ export class Audit implements ObjectsAudit {
     }
     for (const [worker, vcpus] of used) {
       const row = rows.get(worker);
-      if (row !== undefined && vcpus > resourcesOfType(row.type).vcpus) {
-        this.#world.violated(`9: ${vcpus} vCPUs are used on ${worker}, which has ${row.type.vcpus}`, worker);
-      }
+      const has = row === undefined ? Number.POSITIVE_INFINITY : capacityOfRow(row).vcpus;
+      if (vcpus > has)
+        this.#world.violated(`9: ${vcpus} vCPUs are used on ${worker}, which has ${has}`, worker);
     }
+  }
+
+  /** Whether every run that was acknowledged has ended. */
+  isAllEnded(): boolean {
+    const ended = (name: string) => this.objects?.allocations.get(name)?.disk.value?.ended === true;
+    return this.acknowledged.size === this.submitted && [...this.acknowledged].every(ended);
   }
 
   /** What is still owed, in words; undefined when everything has come to its end. */

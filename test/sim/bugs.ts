@@ -1,7 +1,7 @@
 import type { Order } from "../../src/core/messages.ts";
 import type { PoolEvent } from "../../src/core/pool/machine.ts";
 import { type PoolState, runKey } from "../../src/core/pool/state.ts";
-import { goneNow } from "../../src/core/worker/life.ts";
+import { goneNow } from "../../src/core/worker/ending.ts";
 import { placementKey, type WorkerState } from "../../src/core/worker/state.ts";
 import { type Machines, REAL_MACHINES } from "./objects.ts";
 

@@ -31,6 +31,8 @@ export const FAULTS = {
   lostAlarm: 0.01,
   /** An operator drains a worker. */
   drain: 0.15,
+  /** A machine of one's own joins the pool, and reboots instead of dying. */
+  ownMachine: 0.4,
   /** A host's clock is up to 1 % off. */
   drift: 1,
 } as const;

@@ -122,10 +122,23 @@ export class Host {
     this.#world.time.after(AGENT_RESTART_MS, () => void this.startAgent());
   }
 
+  /** The machine boots anew: nothing that ran there lives, and its agent comes up again. */
+  reboot(): void {
+    if (this.dead) return;
+    this.#world.tell(this.worker, "its machine reboots");
+    for (const process of this.processes.values()) process.alive = false;
+    this.#lostInReboot = new Set(this.#everStarted);
+    this.#journal.clear();
+    this.#lease = undefined;
+    this.restartAgent();
+  }
+
+  #lostInReboot = new Set<string>();
+
   /** What a new start of the agent sees of an attempt. */
   #find(id: string): FoundAttempt {
     const [process, journal] = [this.processes.get(id), this.#journal.get(id)];
-    if (process === undefined) return { id, journal, main: { kind: "lost" } };
+    if (process === undefined || this.#lostInReboot.has(id)) return { id, journal, main: { kind: "lost" } };
     if (process.exit === null) return { id, journal, main: { kind: "running" } };
     return { id, journal, main: { kind: "ended", at: this.#localNow, exit: exitOf(process.exit) } };
   }

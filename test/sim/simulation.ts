@@ -36,6 +36,11 @@ export const DEFAULTS = { runs: 8, faults: ALL_FAULTS, machines: REAL_MACHINES }
 const QUIET_STEPS = 60_000;
 const CRON_MS = 300_000;
 const UNREST_MS = 20_000;
+/** The machine of one's own, of which there is one at most, and for how long its code can be used. */
+const OWN = "default-sim-own";
+const OWN_CODE_MS = 120_000;
+const OWN_VCPUS = 3;
+const KILL = { type: "kill" as const, reason: "it is needed elsewhere", by: "operator" };
 
 /** Runs one story to its end, or to its first violation. The same options give the same story. */
 export async function simulate(options: Options): Promise<Result> {
@@ -50,6 +55,7 @@ class Simulation {
   readonly #audit: Audit;
   readonly #objects: Objects;
   readonly #cloud: Cloud;
+  #ownBoots = 1;
   readonly #timer: Timer = (ms, happen) => this.#world.time.after(ms, happen);
 
   constructor(options: Options) {
@@ -112,8 +118,32 @@ class Simulation {
       time.after(job.submitAtMs, () => void this.#submit(job));
       if (job.abortAtMs !== null) time.after(job.abortAtMs, () => void this.#abort(job));
     }
+    if (this.#world.strikes("ownMachine")) time.after(chance.between(0, 60_000), () => void this.#invite());
     this.#cron();
     this.#unrest();
+  }
+
+  /** A machine of one's own joins. Whoever did that takes it away again at the end, when nothing fails. */
+  async #invite(): Promise<void> {
+    const { time, chance } = this.#world;
+    this.#world.tell(OWN, "a machine of one's own may join");
+    const event = { type: "invite" as const, worker: OWN, notAfter: this.#world.now + OWN_CODE_MS };
+    await this.#retrying(() => this.#objects.pool.serve((actor) => void actor.apply(event)));
+    const plane = this.#planeOf(OWN);
+    const host = new Host(this.#world, OWN, plane, (process) => this.#audit.started(process));
+    this.#audit.hosts.set(OWN, host);
+    time.after(chance.between(1_000, OWN_CODE_MS), () => void host.startAgent());
+    await this.#takeAway();
+  }
+
+  async #takeAway(): Promise<void> {
+    const isGone = () => this.#objects.workers.get(OWN)?.disk.value?.phase === "gone";
+    while (!isGone()) {
+      await this.#world.time.sleep(UNREST_MS);
+      const over = this.#world.quiet && this.#audit.isAllEnded();
+      if (over)
+        await this.#retrying(() => this.#objects.worker(OWN).serve((actor) => void actor.apply(KILL)));
+    }
   }
 
   /** A client that goes on until it is told that its run is stored. */
@@ -173,8 +203,11 @@ class Simulation {
     const host = world.chance.pick([...this.#audit.hosts.values()].filter((one) => !one.dead));
     if (world.strikes("crash")) node?.kill();
     if (host === undefined) return;
-    if (world.strikes("drain")) this.#drain(host.worker);
-    if (world.strikes("machineDeath")) this.#cloud.end(host.worker, "it dies by itself");
+    if (world.strikes("drain")) this.#tend(host.worker);
+    if (host.worker === OWN && world.strikes("machineDeath")) {
+      this.#ownBoots += 1;
+      host.reboot();
+    } else if (world.strikes("machineDeath")) this.#cloud.end(host.worker, "it dies by itself");
     else if (world.strikes("agentRestart")) host.restartAgent();
     else if (world.strikes("partition")) {
       const ms = world.chance.between(1_000, 900_000);
@@ -183,9 +216,11 @@ class Simulation {
     }
   }
 
-  #drain(worker: string): void {
-    this.#world.tell(worker, "an operator drains it");
-    const event = { type: "behavior" as const, behavior: "drain" as const, by: "operator" };
+  /** Of a machine of one's own a kill takes its runs: there the agent's word decides when they are lost. */
+  #tend(worker: string): void {
+    const kills = worker === OWN && this.#world.chance.chance(0.5);
+    this.#world.tell(worker, `an operator ${kills ? "kills" : "drains"} it`);
+    const event = kills ? KILL : { type: "behavior" as const, behavior: "drain" as const, by: "operator" };
     void this.#objects
       .worker(worker)
       .serve((actor) => void actor.apply(event))
@@ -211,16 +246,20 @@ class Simulation {
     const node = this.#objects.worker(worker);
     const call = <Reply>(what: string, serve: () => Promise<Reply>) =>
       this.#world.call(`host of ${worker}`, worker, what, serve);
-    const bootId = `boot of ${worker}`;
+    const own = worker === OWN;
+    const bootId = () => `boot ${own ? this.#ownBoots : 1} of ${worker}`;
+    const resources = { vcpus: OWN_VCPUS, memoryBytes: 2 ** 34, diskBytes: 2 ** 34, gpus: 0 };
     let joins = 0;
     return {
       enroll: () =>
         call("enroll", () =>
-          node.serve((actor) => setupOf(actor.apply({ type: "enroll", secret: worker, bootId }))),
+          node.serve((actor) =>
+            setupOf(actor.apply({ type: "enroll", secret: worker, bootId: bootId(), resources })),
+          ),
         ),
       join: () => {
         joins += 1;
-        const event = { type: "join" as const, id: `join ${joins}`, bootId };
+        const event = { type: "join" as const, id: `join ${joins}`, bootId: bootId() };
         return call("join", () => node.serve((actor) => setupOf(actor.apply(event))));
       },
       report: (report, waitMs) => call(`report ${report.seq}`, () => this.#serveReport(node, report, waitMs)),

@@ -4,8 +4,8 @@ import type { Instant } from "../machine.ts";
 import type { AllocationRecord } from "./state.ts";
 
 /**
- * The types of events that have a cause here; names and meanings of `nomad.md` §1.4, `Placed` and `Lost` are
- * ours.
+ * The types of events that have a cause here; names and meanings of `nomad.md` §1.4. `Placed`, `Lost`
+ * and `Kill Failed` are ours.
  */
 export type RunEventType =
   | "Received"
@@ -16,6 +16,7 @@ export type RunEventType =
   | "Terminated"
   | "Killing"
   | "Killed"
+  | "Kill Failed"
   | "Lost"
   | "Late Report"
   | "Log Truncated";

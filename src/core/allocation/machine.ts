@@ -8,11 +8,12 @@ import { addEvent } from "./events.ts";
 import { logsComplete } from "./logs.ts";
 import { foldObserved, isOver } from "./observe.ts";
 import { deadlineOf, orderOf } from "./orders.ts";
-import { outcomeOf, outcomeOfLoss, outcomeOfWish } from "./outcome.ts";
+import { givenUpKills, outcomeOf, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfWish } from "./outcome.ts";
 import { closePlacement, newPlacement, storePlacement } from "./placement.ts";
 import {
   type AllocationRecord,
   type AllocationState,
+  type AttemptRecord,
   EMPTY_MEMO,
   openPlacement,
   type Wish,
@@ -206,6 +207,8 @@ function foldEnded(state: AllocationState, ended: Ended, now: Instant): Allocati
   const closed = closePlacement(record, placement, ended.how, now);
   const next = { ...state, memo: { ...memo, placement: null } };
   if (record.outcome !== null) return { ...next, record: finish(closed, record.outcome, now) };
+  const [stuck] = givenUpKills(record, ended.epoch);
+  if (stuck !== undefined) return { ...next, record: finish(closed, outcomeOfGivenUpKill(stuck, now), now) };
   if (record.wish !== null) return { ...next, record: finish(closed, outcomeOfWish(record.wish, now), now) };
   if (!ended.held || ended.how === "refused") return { ...next, record: closed };
   return { ...next, record: finish(closed, outcomeOfLoss(ended.worker, now), now) };
@@ -265,9 +268,16 @@ function finish(
   if (attempts.some((attempt) => !logsComplete(record, attempt.id))) {
     noted = addEvent(noted, "Log Truncated", now, "the last bytes of the logs did not arrive before the end");
   }
-  if (record.wish !== null && attempts.length > 0)
-    noted = addEvent(noted, "Killed", now, "everything of it has ended");
+  const details = killErrorOf(attempts);
+  if ((record.wish !== null && attempts.length > 0) || "kill_error" in details)
+    noted = addEvent(noted, "Killed", now, "everything of it has ended", { details });
   return { ...noted, outcome, ended: true };
+}
+
+/** Nomad's detail of `Killed` (`nomad.md` §1.4): its host had given up killing it. */
+function killErrorOf(attempts: AttemptRecord[]): Record<string, string> {
+  const error = attempts.find(({ killError }) => killError !== null)?.killError;
+  return error === undefined || error === null ? {} : { kill_error: error };
 }
 
 /**

@@ -3,6 +3,7 @@ import { parseAttemptId } from "../attempt-id.ts";
 import { MAX_TASK_ATTEMPTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed } from "../messages.ts";
+import { isUnkillable } from "../worker/placements.ts";
 import { addEvent } from "./events.ts";
 import { takeLogs } from "./logs.ts";
 import { newPlacement, storePlacement } from "./placement.ts";
@@ -61,8 +62,11 @@ function foldAttempt(
   const task = record.tasks.find((one) => one.name === name);
   if (task === undefined) return record;
   const before = task.attempts.find((one) => one.id === report.id);
-  if (before !== undefined && PROGRESS[report.state] <= PROGRESS[before.state]) return record;
-  const attempt = advance(before, report, now);
+  const further = before === undefined || PROGRESS[report.state] > PROGRESS[before.state];
+  // That its kill was given up is news, though it is no progress.
+  const stuck = before?.killError === null && !isOver(before) && isUnkillable(report);
+  if (!further && !stuck) return record;
+  const attempt = advance(before, further ? report : { ...report, state: before.state }, now);
   const others = task.attempts.filter((one) => one.id !== report.id);
   const attempts = [...others, attempt].slice(-MAX_TASK_ATTEMPTS);
   const tasks = record.tasks.map((one): TaskRecord => (one === task ? { ...task, attempts } : one));
@@ -100,6 +104,10 @@ function attemptEvents(
   let next = record;
   if (after.startedAt !== null && (before?.startedAt ?? null) === null) {
     next = addEvent(next, "Started", after.startedAt, "the command was started", { task });
+  }
+  if (after.killError !== null && (before?.killError ?? null) === null) {
+    const message = `the host could not kill it in five tries and goes on trying: ${after.killError}`;
+    next = addEvent(next, "Kill Failed", now, message, { task, details: { kill_error: after.killError } });
   }
   if (after.startError !== null) {
     return addEvent(next, "Driver Failure", now, after.startError.text, {

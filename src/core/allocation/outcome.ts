@@ -37,6 +37,7 @@ export function outcomeOf(record: AllocationRecord, attempt: AttemptRecord, now:
   if (attempt.startError !== null) {
     return { state: "failed", at: now, ...NO_EXIT, failure: attempt.startError };
   }
+  if (attempt.exit === null && attempt.killError !== null) return outcomeOfGivenUpKill(attempt, now);
   if (attempt.exit === null) {
     const text = "nothing of the command is left on its machine, and how it ended is not known";
     return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "status_lost", text } };
@@ -58,4 +59,23 @@ export function outcomeOfWish(wish: Wish, now: Instant): Outcome {
 export function outcomeOfLoss(worker: string, now: Instant): Outcome {
   const text = `worker ${worker} was lost while it may have run the command: how that ended is not known`;
   return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "machine_lost", text } };
+}
+
+/**
+ * The attempts of an epoch that its host had given up killing, and of which it has not said since that they
+ * are over (`nomad.md` §4.6).
+ */
+export function givenUpKills(record: AllocationRecord, epoch: number): AttemptRecord[] {
+  const attempts = record.tasks.flatMap((task) => task.attempts);
+  return attempts.filter((one) => one.epoch === epoch && one.killError !== null && one.finishedAt === null);
+}
+
+/**
+ * How a run ends of which something could not be killed, once nothing of it can be left (`decisions.md`, kill
+ * that gave up). It outranks the wish to stop: what was wished for did not happen, and who asked for it must
+ * know. An exit that the host has told in the end counts as any other: then nothing was left there.
+ */
+export function outcomeOfGivenUpKill({ id, killError }: AttemptRecord, now: Instant): Outcome {
+  const text = `${id} could not be killed, and ended with its machine at the latest: ${killError}`;
+  return { state: "failed", at: now, ...NO_EXIT, failure: { code: "unkillable", text } };
 }

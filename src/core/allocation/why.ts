@@ -3,6 +3,7 @@ import { durationMs } from "../duration.ts";
 import { LAST_BYTE_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import { deadlineOf } from "./orders.ts";
+import { givenUpKills } from "./outcome.ts";
 import { type AllocationRecord, type AllocationState, openPlacement } from "./state.ts";
 import { statusOf } from "./status.ts";
 import { stateOf } from "./summary.ts";
@@ -31,6 +32,12 @@ export function whyOf(
   if (other !== null) {
     const what = worker === null ? `pool ${record.spec.pool}` : `worker ${worker}`;
     chain.push({ what, state: other.state, text: other.reason.text }, ...other.chain);
+  }
+  const [stuck] = givenUpKills(record, openPlacement(state)?.epoch ?? 0);
+  if (stuck !== undefined) {
+    const text = `${stuck.id} cannot be killed, its host goes on trying, and its worker drains`;
+    const next = { action: "end it, when it or its machine is gone", at: null };
+    return { state: stateOf(record), reason: { code: "unkillable", text }, next, chain };
   }
   if (record.wish !== null) {
     const { killSignal, killTimeout } = record.spec;

@@ -3,7 +3,7 @@ import { durationMs } from "../duration.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
 import type {
   Configure,
-  CreateWorker,
+  Intent,
   ListAnswer,
   Place,
   PlaceAnswer,
@@ -12,9 +12,10 @@ import type {
   WorkerAnswer,
   WorkerUpsert,
 } from "../messages.ts";
+import { foldInvite } from "./invite.ts";
 import { plan, queueOf } from "./plan.ts";
 import { foldPlaceAnswer, foldRun, isTold, openEpoch, tell } from "./runs.ts";
-import { type Configured, isOpen, type PoolState, runKey } from "./state.ts";
+import { type Configured, isOpen, type PoolState, providedWorkers, runKey } from "./state.ts";
 import { askForWorker, foldListing, foldWorker, foldWorkerAnswer, intentOf, POOL_TAG } from "./workers.ts";
 
 export type PoolEvent =
@@ -22,6 +23,8 @@ export type PoolEvent =
   | { type: "configure"; configure: Configure }
   | { type: "run"; upsert: RunUpsert }
   | { type: "worker"; upsert: WorkerUpsert }
+  /** A machine of one's own may join as this worker, until then. */
+  | { type: "invite"; worker: string; notAfter: Instant }
   | { type: "place_answered"; key: string; poked: boolean; answer: PlaceAnswer }
   | { type: "worker_answered"; worker: string; poked: boolean; answer: WorkerAnswer }
   | { type: "listed"; answer: ListAnswer };
@@ -31,7 +34,7 @@ export type PoolMessage = Envelope &
     | { kind: "place"; key: string; body: Place }
     | { kind: "poke_run"; key: string }
     | { kind: "poke_worker" }
-    | { kind: "create"; body: CreateWorker }
+    | { kind: "create"; body: Intent }
     | { kind: "sighting"; body: Sighting }
     | { kind: "list"; tag: string }
   );
@@ -65,7 +68,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
 function holdEndsAt(state: Configured): Instant | undefined {
   const { hold, config } = state.record;
   if (hold === null || hold.until <= state.memo.decidedAt) return undefined;
-  const missing = [...state.workers.live()].length < config.minInstances;
+  const missing = [...providedWorkers(state)].length < config.minInstances;
   return missing || queueOf(state).length > 0 ? hold.until : undefined;
 }
 
@@ -87,6 +90,8 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
       return foldRun(state, event.upsert, now);
     case "worker":
       return foldWorker(configured, event.upsert, now);
+    case "invite":
+      return foldInvite(configured, event.worker, event.notAfter, now);
     case "place_answered":
       if (event.poked) state.memo.pokedAt.set(event.key, now);
       return foldPlaceAnswer(state, event.key, event.answer, now);
@@ -109,7 +114,7 @@ function foldConfigure(state: PoolState, configure: Configure): PoolState {
   const moved =
     record.config.provider.kind !== config.provider.kind ||
     record.config.provider.url !== config.provider.url;
-  const hasWorkers = !state.workers.live().next().done;
+  const hasWorkers = !providedWorkers(state).next().done;
   if (moved && hasWorkers) return { ...state, memo: { ...state.memo, refusedRevision: revision } };
   return { ...state, record: { ...record, revision, config, hold: null } };
 }
@@ -196,7 +201,7 @@ const SWEEP_EMPTY_MS = 3_600_000;
 function sweepAt(state: Configured): Instant | undefined {
   const { config } = state.record;
   let interval: number | undefined;
-  for (const row of state.workers.live()) {
+  for (const row of providedWorkers(state)) {
     if (row.phase === "asked") continue;
     const ending = row.phase === "shutdown";
     const wanted = durationMs(ending ? config.timeouts.shutdown : config.sync.interval);

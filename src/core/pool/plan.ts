@@ -3,7 +3,14 @@ import type { InstanceType } from "../../schema/pool.ts";
 import type { Instant } from "../machine.ts";
 import { accommodates, remaining, subtract } from "../resources.ts";
 import { resourcesOfType } from "../spec.ts";
-import { type Configured, isOpen, type RunRow, type WorkerRow } from "./state.ts";
+import {
+  type Configured,
+  capacityOfRow,
+  isOpen,
+  providedWorkers,
+  type RunRow,
+  type WorkerRow,
+} from "./state.ts";
 
 /** Why a run that waits was not placed (`architecture.md` §5, invariant 5). */
 export type WaitCode =
@@ -12,6 +19,7 @@ export type WaitCode =
   | "no_workers"
   | "max_instances"
   | "hold_off"
+  | "own_machine"
   | "no_type";
 
 export interface Plan {
@@ -84,7 +92,7 @@ function machinesOf(state: Configured, now: Instant): Machine[] {
     if (!mayTakeRuns(row, now)) continue;
     const on = used.get(row.worker) ?? [];
     machines.push({
-      ...machineOf(row.type, row.settings.maxRuns, on),
+      ...machineOf(capacityOfRow(row), row.settings.maxRuns, on),
       worker: row.worker,
       ready: row.phase === "ready" && now >= row.pausedUntil,
     });
@@ -96,14 +104,16 @@ function machinesOf(state: Configured, now: Instant): Machine[] {
 const COUNTED_ON_REFUSALS = 2;
 
 function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
-  const phase = row.phase === "ready" || row.phase === "booting" || row.phase === "asked";
+  // Of a machine of one's own nobody knows whether it will ever join: it counts when it is ready.
+  const toCome = (row.phase === "booting" || row.phase === "asked") && row.own === undefined;
+  const phase = row.phase === "ready" || toCome;
   const paused = now < row.pausedUntil && row.refusals > COUNTED_ON_REFUSALS;
   return phase && row.idleBehavior === "run" && now >= row.stopUntil && !paused;
 }
 
-function machineOf(type: InstanceType, maxRuns: number, on: Resources[]): Machine {
+function machineOf(total: Resources, maxRuns: number, on: Resources[]): Machine {
   const slots = maxRuns === 0 ? Number.POSITIVE_INFINITY : maxRuns - on.length;
-  return { worker: null, ready: false, left: remaining(resourcesOfType(type), on), slots };
+  return { worker: null, ready: false, left: remaining(total, on), slots };
 }
 
 /**
@@ -131,12 +141,15 @@ interface Budget {
   held: boolean;
 }
 
-/** How many machines may be asked for now. Counts are queries over rows (invariant 6). */
+/**
+ * How many machines may be asked for now. Counts are queries over rows (invariant 6). `maxInstances` bounds
+ * what a provider is asked for and paid for, so machines of one's own do not count.
+ */
 function creationBudget(state: Configured, now: Instant): Budget {
   const { config, hold } = state.record;
   let instances = config.maxInstances;
   let creates = config.maxConcurrentCreates;
-  for (const row of state.workers.live()) {
+  for (const row of providedWorkers(state)) {
     instances -= 1;
     if (row.instance === null && (row.phase === "asked" || row.phase === "booting")) creates -= 1;
   }
@@ -152,7 +165,7 @@ function askForMachine(
 ): void {
   const type = cheapestFitting(state, run.resources);
   if (type === undefined) {
-    result.waits.set(run.run, { code: "no_type" });
+    result.waits.set(run.run, { code: fitsOwnMachine(state, run.resources) ? "own_machine" : "no_type" });
     return;
   }
   const blocked = whyNoCreate(state, budget);
@@ -160,7 +173,7 @@ function askForMachine(
     result.waits.set(run.run, { code: blocked });
     return;
   }
-  const machine = machineOf(type.type, state.record.config.maxRunsPerInstance, []);
+  const machine = machineOf(resourcesOfType(type.type), state.record.config.maxRunsPerInstance, []);
   occupy(machine, run.resources);
   machines.push(machine);
   budget.instances -= 1;
@@ -198,4 +211,12 @@ export function cheapestFitting(
     if (best === undefined || type.price < best.type.price) best = { name, type };
   }
   return best;
+}
+
+/** Whether a machine of one's own could hold it, were it empty: no instance type need be able to then. */
+export function fitsOwnMachine({ workers }: Configured, need: Resources): boolean {
+  for (const row of workers.live()) {
+    if (row.own !== undefined && accommodates(remaining(capacityOfRow(row), []), need)) return true;
+  }
+  return false;
 }

@@ -1,7 +1,7 @@
 import type { Instant } from "../machine.ts";
 import type { PlaceAnswer, PoolAnswer, RunUpsert } from "../messages.ts";
 import { isTerminal } from "../run-state.ts";
-import { cheapestFitting, queueOf } from "./plan.ts";
+import { cheapestFitting, fitsOwnMachine, queueOf } from "./plan.ts";
 import { type Configured, isOpen, type PoolState, type RunRow, runKey } from "./state.ts";
 
 /** How soon a client should try again when the queue is full. */
@@ -23,7 +23,8 @@ function refusal(state: PoolState, upsert: RunUpsert): Extract<PoolAnswer, { kin
       "`dir` is absolute, and this pool does not allow that; use a directory relative to the task's own";
     return { kind: "refused", code: "host_paths_not_allowed", text };
   }
-  if (cheapestFitting(configured, upsert.resources) === undefined) {
+  const fits = cheapestFitting(configured, upsert.resources) !== undefined;
+  if (!fits && !fitsOwnMachine(configured, upsert.resources)) {
     const types = typesText(configured);
     const text = `no instance type of the pool can hold what \`resources\` asks for; it has ${types}`;
     return { kind: "refused", code: "unsatisfiable", text };

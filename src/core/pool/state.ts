@@ -1,9 +1,11 @@
+import type { Resources } from "../../schema/common.ts";
 import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
 import { durationMs } from "../duration.ts";
 import type { Instant } from "../machine.ts";
 import type { RunUpsert, Sighting, WorkerSettings, WorkerUpsert } from "../messages.ts";
 import type { Rows } from "../rows.ts";
 import { isTerminal } from "../run-state.ts";
+import { resourcesOfType } from "../spec.ts";
 
 /** A run as its pool knows it: what the allocation last said, and where the pool has placed it. */
 export interface RunRow extends RunUpsert {
@@ -20,8 +22,11 @@ export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   instanceType: string;
   /**
    * As it was configured when the machine was asked for: what it has does not change with the configuration.
+   * Of a machine of one's own: nothing, so that no version counts on it before its host has said what it has.
    */
   type: InstanceType;
+  /** It is a machine of one's own: it has joined by a code, and no provider knows it. Absent: it is not. */
+  own?: true;
   askedAt: Instant;
   notAfter: Instant;
   /** Until when the pool has agreed that it stops: nothing is placed on it. */
@@ -111,6 +116,16 @@ export function isLiveRun(row: RunRow): boolean {
 /** Whether a worker may still have a machine. */
 export function isLiveWorker(row: WorkerRow): boolean {
   return row.phase !== "gone";
+}
+
+/** What the machine of a worker has: what its type says, or what a host of one's own has measured. */
+export function capacityOfRow({ resources, type }: WorkerRow): Resources {
+  return resources ?? resourcesOfType(type);
+}
+
+/** The live workers whose machines a provider makes: the only ones that permits and listings are about. */
+export function* providedWorkers({ workers }: PoolState): Generator<WorkerRow> {
+  for (const row of workers.live()) if (row.own === undefined) yield row;
 }
 
 /** What a worker needs of its pool's configuration. */

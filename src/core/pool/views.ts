@@ -2,10 +2,9 @@ import type { PoolView, WorkerSummary } from "../../schema/pool.ts";
 import type { RunSummary, Why } from "../../schema/run.ts";
 import type { Instant } from "../machine.ts";
 import { isTerminal } from "../run-state.ts";
-import { resourcesOfType } from "../spec.ts";
 import { shownState } from "../worker/status.ts";
 import { plan, queueOf, type WaitCode } from "./plan.ts";
-import { type Configured, isOpen, type RunRow, type WorkerRow } from "./state.ts";
+import { type Configured, capacityOfRow, isOpen, type RunRow, type WorkerRow } from "./state.ts";
 
 /** A run as lists show it. */
 export function runSummary(row: RunRow, pool: string): RunSummary {
@@ -33,10 +32,11 @@ export function workerSummary(row: WorkerRow, runs: string[], pool: string): Wor
     state: shownState(row.phase, runs.length),
     idleBehavior: row.idleBehavior,
     instanceType: row.instanceType,
+    own: row.own !== undefined,
     instance: row.instance,
     address: row.address,
     price: row.type.price,
-    resources: resourcesOfType(row.type),
+    resources: capacityOfRow(row),
     runs,
     askedAt: iso(row.askedAt),
     readyAt: orNull(row.readyAt),
@@ -108,6 +108,7 @@ const NEXT: Record<WaitCode, string> = {
   no_workers: "place it as soon as a machine joins",
   max_instances: "place it as soon as a machine has room, or is gone",
   hold_off: "ask for a machine again",
+  own_machine: "place it as soon as such a machine has room",
   no_type: "place it as soon as the pool has an instance type that fits",
 };
 
@@ -124,6 +125,8 @@ function waitText(state: Configured, code: WaitCode): string {
       return `${phasesText(state)}, and there may be no more (\`maxInstances\` is ${config.maxInstances})`;
     case "hold_off":
       return `no machine is created for now, since the latest failed: ${hold?.reason ?? ""}`;
+    case "own_machine":
+      return "only machines of one's own can hold it, and none of them has room";
     case "no_type":
       return "no instance type of the pool can hold it any more";
   }

@@ -1,7 +1,7 @@
 import { CONSENT_MS, CREATE_NOT_AFTER_MS } from "../limits.ts";
 import type { Instant, Millis } from "../machine.ts";
 import type {
-  CreateWorker,
+  Intent,
   ListAnswer,
   Sighting,
   WorkerAnswer,
@@ -13,6 +13,7 @@ import {
   isOpen,
   type PoolRecord,
   type PoolState,
+  providedWorkers,
   settingsOf,
   type WorkerRow,
 } from "./state.ts";
@@ -34,9 +35,33 @@ export function askForWorker(state: Configured, instanceType: string, now: Insta
   const { record } = state;
   const type = record.config.instanceTypes[instanceType];
   if (type === undefined) return state;
-  const worker = `${record.name.slice(0, 40)}-${record.seed}-${record.nextWorker}`;
-  const row: WorkerRow = {
-    worker,
+  const worker = nextWorkerName(record);
+  const row = newWorkerRow(record, { worker, instanceType, type, notAfter: now + CREATE_NOT_AFTER_MS }, now);
+  state.workers.set(worker, row, now);
+  return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
+}
+
+/** What the next worker will be called. The seed makes it unlike those of any earlier pool of the name. */
+export function nextWorkerName({
+  name,
+  seed,
+  nextWorker,
+}: {
+  name: string;
+  seed: string;
+  nextWorker: number | string;
+}): string {
+  return `${name.slice(0, 40)}-${seed}-${nextWorker}`;
+}
+
+/** The row of a worker that does not know of itself yet. */
+export function newWorkerRow(
+  { config }: PoolRecord,
+  wanted: Pick<WorkerRow, "worker" | "instanceType" | "type" | "notAfter">,
+  now: Instant,
+): WorkerRow {
+  return {
+    ...wanted,
     version: 0,
     phase: "asked",
     idleBehavior: "run",
@@ -45,35 +70,23 @@ export function askForWorker(state: Configured, instanceType: string, now: Insta
     readyAt: null,
     booted: false,
     reason: "asked for",
-    instanceType,
-    type,
     askedAt: now,
-    notAfter: now + CREATE_NOT_AFTER_MS,
     stopUntil: 0,
     missingSince: null,
     refusals: 0,
     pausedUntil: 0,
-    settings: settingsOf(record.config),
+    settings: settingsOf(config),
     heardAt: now,
   };
-  state.workers.set(worker, row, now);
-  return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
 
 /** What a worker is told to become. */
-export function intentOf(state: Configured, row: WorkerRow): CreateWorker {
+export function intentOf(state: Configured, row: WorkerRow): Intent {
   const { config, name } = state.record;
   const { worker, instanceType, type, notAfter, settings } = row;
-  return {
-    worker,
-    pool: name,
-    instanceType,
-    type,
-    provider: config.provider,
-    image: config.image,
-    notAfter,
-    settings,
-  };
+  const any = { worker, pool: name, notAfter, settings };
+  if (row.own !== undefined) return { ...any, provider: null };
+  return { ...any, instanceType, type, provider: config.provider, image: config.image };
 }
 
 /** Folds in what a worker says of itself. An older version than the pool has says nothing. */
@@ -96,7 +109,7 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
 function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   for (const run of state.runs.live()) if (isOpen(run) && run.worker === row.worker) return false;
   let others = 0;
-  for (const other of state.workers.live()) {
+  for (const other of providedWorkers(state)) {
     const up = other.phase === "ready" || other.phase === "booting";
     const stays = up && other.idleBehavior === "run" && now >= other.stopUntil;
     if (other.worker !== row.worker && stays) others += 1;
@@ -109,6 +122,7 @@ function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
  * little. One that becomes ready ends that; one that has been ready for long proves nothing.
  */
 function holdAfter(record: PoolRecord, row: WorkerRow, upsert: WorkerUpsert, now: Instant): PoolRecord {
+  if (row.own !== undefined) return record;
   if (upsert.booted) return row.booted || record.hold === null ? record : { ...record, hold: null };
   const ending = upsert.phase === "gone" || upsert.phase === "shutdown";
   const already = row.phase === "gone" || row.phase === "shutdown";
@@ -156,7 +170,7 @@ export function foldListing(state: Configured, answer: ListAnswer, now: Instant)
   const see = (worker: string, seen: Partial<Sighting>) => {
     sightings[worker] = { worker, beganAt: answer.beganAt, provider, ...seen };
   };
-  for (const row of state.workers.live()) {
+  for (const row of providedWorkers(state)) {
     if (row.phase === "asked") continue;
     const { worker } = row;
     const instance = byWorker.get(worker);
@@ -171,7 +185,8 @@ export function foldListing(state: Configured, answer: ListAnswer, now: Instant)
   for (const [worker, instance] of byWorker) {
     // It was taken for gone, and lives: its worker takes it into the ledger again.
     const known = state.workers.get(worker);
-    if (known?.phase === "gone" && instance.state !== "terminated") see(worker, { instance });
+    if (known?.phase === "gone" && known.own === undefined && instance.state !== "terminated")
+      see(worker, { instance });
   }
   return { ...state, memo: { ...memo, sweepError: null, sightings } };
 }

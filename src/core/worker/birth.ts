@@ -1,23 +1,42 @@
 import { CREATE_STRAGGLER_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
-import type { CreateAnswer, CreateWorker, DestroyAnswer } from "../messages.ts";
-import { shutDown } from "./life.ts";
-import { loseAll } from "./placements.ts";
+import type { CreateAnswer, DestroyAnswer, Intent } from "../messages.ts";
+import { shutDown } from "./ending.ts";
 import { type Living, note, type WorkerRecord, type WorkerState } from "./state.ts";
 
 /**
- * The intent is stored before anything is created (invariant 3). One that comes too late, or twice, creates
- * nothing: a worker that is over stays over.
+ * A worker is born: its intent is stored before anything is created (invariant 3). One that comes too late,
+ * or twice, creates nothing: a worker that is over stays over.
  */
-export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instant): WorkerState {
+export function foldBirth(state: WorkerState, intent: Intent, now: Instant): WorkerState {
   if (state.record !== null) return state;
-  const late = now >= intent.notAfter;
-  const record: WorkerRecord = {
+  const born = {
+    ...state,
+    // The intent is stored with this step, so no process before this one can have called for it.
+    memo: { ...state.memo, mayHaveCalled: false },
+  };
+  if (now >= intent.notAfter) {
+    const reason = "the order to create it came too late";
+    const late = { ...newRecord(intent, reason, now), phase: "gone" as const, goneAt: now };
+    return { ...born, record: note(late, "Asked", reason, now) };
+  }
+  if (intent.provider === null) {
+    const until = new Date(intent.notAfter).toISOString();
+    const reason = `waits for a machine to enroll with its code, until ${until}`;
+    const text = "a machine of one's own may join";
+    return { ...born, record: note(newRecord(intent, reason, now), "Invited", text, now) };
+  }
+  const text = `a machine of type ${intent.instanceType} is wanted`;
+  return { ...born, record: note(newRecord(intent, "being created", now), "Asked", text, now) };
+}
+
+function newRecord(intent: Intent, reason: string, now: Instant): WorkerRecord {
+  return {
     intent,
     version: 1,
-    phase: late ? "gone" : "booting",
+    phase: "booting",
     idleBehavior: "run",
-    reason: late ? "the order to create it came too late" : "being created",
+    reason,
     askedAt: now,
     instance: null,
     createdAt: null,
@@ -37,15 +56,9 @@ export function foldCreate(state: WorkerState, intent: CreateWorker, now: Instan
     calledAt: null,
     createNotBefore: null,
     killedBy: null,
-    goneAt: late ? now : null,
+    goneAt: null,
     revision: 0,
     events: [],
-  };
-  return {
-    ...state,
-    // The intent is stored with this step, so no process before this one can have called for it.
-    memo: { ...state.memo, mayHaveCalled: false },
-    record: note(record, "Asked", `a machine of type ${intent.instanceType} is wanted`, now),
   };
 }
 
@@ -98,37 +111,4 @@ export function foldDestroyAnswer(state: Living, answer: DestroyAnswer, now: Ins
   if (answer.kind === "asked") return { ...state, record };
   const text = `the provider did not take the destroy (${answer.failure.class}): ${answer.failure.text}`;
   return { ...state, record: note(record, "Destroy Failed", text, now) };
-}
-
-/**
- * The host's first word: from now on its secret is what it is known by. The same secret finds the same
- * answer.
- */
-export function foldEnroll(state: Living, secret: string, bootId: string, now: Instant): WorkerState {
-  const { record } = state;
-  if (record.secret !== null || record.phase === "gone") return state;
-  const joined = { ...record, secret, bootId, incarnation: 1, joinedAt: now };
-  return { ...state, record: note(joined, "Enrolled", "the host has joined", now) };
-}
-
-/** Joins that are remembered, so that a doubled or late one does not end the agent that came after it. */
-const REMEMBERED_JOINS = 20;
-
-/**
- * Another start of the agent: a new incarnation. A new boot has ended whatever the host may have held (rule
- * R2). `id` is that of the signed call: the same call, however often it arrives, is one join.
- */
-export function foldJoin(state: Living, id: string, bootId: string, now: Instant): WorkerState {
-  const { record, memo } = state;
-  if (record.secret === null || record.joins.includes(id)) return state;
-  const rebooted = record.bootId !== bootId;
-  if (rebooted) loseAll(state, "held", now);
-  const text = rebooted ? "the machine was rebooted" : "the agent was started again";
-  const joins = [...record.joins, id].slice(-REMEMBERED_JOINS);
-  const joined = { ...record, bootId, joins, incarnation: record.incarnation + 1, joinedAt: now, lastSeq: 0 };
-  return {
-    ...state,
-    record: note(joined, "Joined", text, now),
-    memo: { ...memo, lastSeq: 0, reported: {}, whole: false },
-  };
 }

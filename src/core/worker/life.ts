@@ -1,15 +1,16 @@
 import type { ProviderConfig } from "../../schema/pool.ts";
 import type { Instance } from "../../schema/provider.ts";
-import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../limits.ts";
+import { LEASE_MARGIN_MS, UNLISTED_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import type { Sighting } from "../messages.ts";
 import { isDrained } from "./behavior.ts";
+import { goneNow, isLetGo, shutDown } from "./ending.ts";
 import { forgetOld, loseAll } from "./placements.ts";
-import { type Living, lastHeardAt, livePlacements, note, type WorkerState } from "./state.ts";
+import { isOwnMachine, type Living, lastHeardAt, livePlacements, note, type WorkerState } from "./state.ts";
 
-/** When the host's lease ends, if that would lose something. */
+/** When the host's lease ends, if that would lose something, or is all that can still be waited for. */
 function leaseEnd(state: Living): Instant | undefined {
-  return livePlacements(state).length > 0 ? state.record.leaseUntil : undefined;
+  return livePlacements(state).length > 0 || isLetGo(state) ? state.record.leaseUntil : undefined;
 }
 
 /** When a ready worker whose host says nothing any more is out of time (`arvados.md` T9 as decided). */
@@ -31,9 +32,12 @@ function lostAt(state: Living): Instant | undefined {
     : Math.max(end, overdueSince) + LEASE_MARGIN_MS;
 }
 
-/** When a silent worker is given up: not before all is lost that may be on it, nor for our own absence. */
+/**
+ * When a silent worker is given up: not before all is lost that may be on it, nor for our own absence. A
+ * machine of one's own never is: its host may join again whenever it likes (`host-protocol.md`, Joining).
+ */
 function givenUpAt(state: Living): Instant | undefined {
-  const at = silentAt(state);
+  const at = isOwnMachine(state.record) ? undefined : silentAt(state);
   const { overdueSince } = state.record;
   if (at === undefined || overdueSince === null) return undefined;
   return Math.max(at, overdueSince + LEASE_MARGIN_MS, lostAt(state) ?? 0);
@@ -47,16 +51,24 @@ export function idleSince(state: Living): Instant | undefined {
   return Math.max(record.readyAt, state.placements.highest("at"));
 }
 
-/** When the worker proposes to the pool to stop; undefined while it has no cause to. */
+/**
+ * When the worker proposes to the pool to stop; undefined while it has no cause to. A machine of one's own
+ * costs nothing, and stays.
+ */
 export function proposalAt(state: Living): Instant | undefined {
   const since = idleSince(state);
-  if (since === undefined || state.record.idleBehavior !== "run") return undefined;
+  if (since === undefined || state.record.idleBehavior !== "run" || isOwnMachine(state.record))
+    return undefined;
   return Math.max(since + state.record.intent.settings.idleMs, state.memo.proposeAt);
 }
 
-/** When a worker that has never been ready is given up; undefined once it has been. */
+/**
+ * When a worker that has never been ready is given up; undefined once it has been. A machine of one's own
+ * has until the end of its enrollment code to enroll, and then no deadline at all.
+ */
 function bootDeadline(state: Living): Instant | undefined {
   const { record } = state;
+  if (isOwnMachine(record)) return isUnclaimed(state) ? record.intent.notAfter : undefined;
   const waits = record.phase === "booting" && record.idleBehavior !== "hold";
   return waits ? (record.createdAt ?? record.askedAt) + record.intent.settings.bootMs : undefined;
 }
@@ -77,18 +89,29 @@ function createWakesAt(state: Living): Instant | undefined {
 
 /** Whether its machine may still be created. */
 function isUnmade({ record }: Living): boolean {
-  return record.phase === "booting" && record.instance === null;
+  return record.phase === "booting" && record.instance === null && !isOwnMachine(record);
+}
+
+/** Whether nobody has used its enrollment code yet. */
+function isUnclaimed({ record }: Living): boolean {
+  return record.phase === "booting" && record.secret === null;
 }
 
 /** What time brings about: deadlines that have passed, and a drain that has nothing left to wait for. */
 export function foldTime(before: Living, now: Instant): WorkerState {
   const state = mayCreate(seeOverdue(forgetOld(before, now), now), now);
   const { record } = state;
-  if (passed(lostAt(state), now)) loseAll(state, "all", now);
+  if (passed(lostAt(state), now)) {
+    loseAll(state, "all", now);
+    if (isLetGo(state)) return goneNow(state, `its lease is over (${record.reason})`, now);
+  }
   if (isUnmade(state) && now >= record.intent.notAfter) {
     return shutDown(state, "the provider did not answer in time whether it made the machine", now);
   }
-  if (passed(bootDeadline(state), now)) return shutDown(state, "it did not become ready in time", now);
+  if (passed(bootDeadline(state), now)) {
+    const own = isOwnMachine(record);
+    return shutDown(state, own ? "its code was not used in time" : "it did not become ready in time", now);
+  }
   if (passed(givenUpAt(state), now)) {
     return shutDown(state, "its host has not been heard of for too long", now);
   }
@@ -112,27 +135,6 @@ function passed(deadline: Instant | undefined, now: Instant): boolean {
   return deadline !== undefined && now >= deadline;
 }
 
-/** Begins the end: from this step on orders are refused and the machine is to be destroyed. */
-export function shutDown(state: Living, reason: string, now: Instant): WorkerState {
-  if (state.record.phase === "shutdown" || state.record.phase === "gone") return state;
-  // A call that is under way, or never had an answer, may still make it: until then no listing proves
-  // anything.
-  const { calledAt: called, instance } = state.record;
-  const calledAt = instance === null ? Math.max(called ?? 0, now + CREATE_STRAGGLER_MS) : (called ?? now);
-  const ending = { ...state.record, phase: "shutdown" as const, reason, calledAt, destroyAskedAt: null };
-  return { ...state, record: note(ending, "Shutdown", reason, now) };
-}
-
-/** The machine is gone, by observation: what was on it is lost. */
-export function goneNow(state: Living, reason: string, now: Instant): WorkerState {
-  if (state.record.phase === "gone") return state;
-  loseAll(state, "all", now);
-  return {
-    ...state,
-    record: note({ ...state.record, phase: "gone", reason, goneAt: now }, "Gone", reason, now),
-  };
-}
-
 /**
  * What a complete listing says (invariant 3, rule R5). That the provider calls it terminated is proof. That
  * it is missing is proof only when the host's lease is over, and only the second time, by two listings that
@@ -144,6 +146,7 @@ export function foldSighting(
   consistencyMs: number,
   now: Instant,
 ): WorkerState {
+  if (isOwnMachine(before.record)) return before;
   const state = withProvider(before, sighting.provider);
   const { record } = state;
   const { instance, beganAt, missingSince = beganAt } = sighting;
@@ -167,7 +170,7 @@ export function foldSighting(
  */
 function withProvider(state: Living, provider: ProviderConfig): Living {
   const { intent } = state.record;
-  if (JSON.stringify(intent.provider) === JSON.stringify(provider)) return state;
+  if (intent.provider === null || JSON.stringify(intent.provider) === JSON.stringify(provider)) return state;
   return { ...state, record: { ...state.record, intent: { ...intent, provider } } };
 }
 

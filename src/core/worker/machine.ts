@@ -1,4 +1,5 @@
 import type { Report } from "../../schema/host.ts";
+import type { ProviderConfig } from "../../schema/pool.ts";
 import type { Envelope, Instant, Machine } from "../machine.ts";
 import type {
   CreateAnswer,
@@ -7,6 +8,7 @@ import type {
   Ended,
   EndedAnswer,
   IdleBehavior,
+  Intent,
   Observed,
   ObservedAnswer,
   Order,
@@ -15,27 +17,23 @@ import type {
   WorkerUpsertAnswer,
 } from "../messages.ts";
 import { foldBehavior } from "./behavior.ts";
-import { foldCreate, foldCreateAnswer, foldDestroyAnswer, foldEnroll, foldJoin } from "./birth.ts";
-import { foldSighting, foldTime, lifeWakesAt, proposalAt, shutDown } from "./life.ts";
+import { foldBirth, foldCreateAnswer, foldDestroyAnswer } from "./birth.ts";
+import { shutDown } from "./ending.ts";
+import { type Enrollment, foldEnroll, foldJoin } from "./joining.ts";
+import { foldSighting, foldTime, lifeWakesAt, proposalAt } from "./life.ts";
 import { foldHeard } from "./line.ts";
 import { foldOrder } from "./placements.ts";
+import { noteRefusal, type RefusalKind } from "./refusals.ts";
 import { foldObserved, foldReport, observationsDue } from "./report.ts";
-import {
-  type Living,
-  livePlacements,
-  note,
-  placementKey,
-  type WorkerRecord,
-  type WorkerState,
-} from "./state.ts";
+import { type Living, livePlacements, placementKey, type WorkerRecord, type WorkerState } from "./state.ts";
 import { poolKnows, upsertOf } from "./summary.ts";
 
 export type WorkerEventIn =
   | { type: "tick" }
   /** Nothing has been heard of us for long: say everything again that others may have missed. */
   | { type: "poke" }
-  | { type: "create"; intent: CreateWorker }
-  | { type: "enroll"; secret: string; bootId: string }
+  | { type: "create"; intent: Intent }
+  | ({ type: "enroll" } & Enrollment)
   | { type: "join"; id: string; bootId: string }
   | { type: "report"; report: Report }
   /** The host's socket showed at that time that it lives. */
@@ -46,7 +44,7 @@ export type WorkerEventIn =
   | { type: "sighting"; sighting: Sighting; consistencyMs: number }
   | { type: "behavior"; behavior: IdleBehavior; by: string }
   | { type: "kill"; reason: string; by: string }
-  | { type: "refused_host"; reason: string }
+  | { type: "refused_host"; kind: RefusalKind; reason: string }
   | { type: "create_answered"; answer: CreateAnswer }
   | { type: "destroy_answered"; answer: DestroyAnswer }
   | { type: "observed_answered"; sent: Observed; answer: ObservedAnswer }
@@ -56,7 +54,7 @@ export type WorkerEventIn =
 export type WorkerMessage = Envelope &
   (
     | { kind: "create"; body: CreateWorker }
-    | { kind: "destroy"; body: { worker: string; instance: string } }
+    | { kind: "destroy"; body: { worker: string; instance: string; provider: ProviderConfig } }
     | { kind: "upsert"; body: WorkerUpsert }
     | { kind: "observed"; body: Observed }
     | { kind: "ended"; body: Ended }
@@ -88,12 +86,14 @@ export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> =
 
 function cloudCallsDue(state: Living, now: Instant): WorkerMessage[] {
   const { record } = state;
+  const { provider, worker } = record.intent;
+  if (provider === null) return [];
   if (record.phase === "booting" && record.instance === null && now < record.intent.notAfter) {
     if (record.createNotBefore !== null) return [];
     return [{ to: "provider", kind: "create", repeatedBy: "self", body: record.intent }];
   }
   if (record.phase !== "shutdown" || record.instance === null || record.destroyAskedAt !== null) return [];
-  const body = { worker: record.intent.worker, instance: record.instance.id };
+  const body = { worker, instance: record.instance.id, provider };
   return [{ to: "provider", kind: "destroy", repeatedBy: "self", body }];
 }
 
@@ -117,7 +117,7 @@ function talkDue(state: Living, now: Instant): WorkerMessage[] {
 }
 
 function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerState {
-  if (event.type === "create") return foldCreate(state, event.intent, now);
+  if (event.type === "create") return foldBirth(state, event.intent, now);
   if (state.record === null) return state;
   const living: Living = { ...state, record: state.record };
   switch (event.type) {
@@ -126,7 +126,7 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
     case "poke":
       return { ...state, memo: { ...state.memo, poolHas: "", heard: {} } };
     case "enroll":
-      return foldEnroll(living, event.secret, event.bootId, now);
+      return foldEnroll(living, event, now);
     case "join":
       return foldJoin(living, event.id, event.bootId, now);
     case "report":
@@ -144,7 +144,7 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
     case "kill":
       return foldKill(living, event.reason, event.by, now);
     case "refused_host":
-      return { ...state, record: note(living.record, "Refused", event.reason, now) };
+      return { ...state, record: noteRefusal(living.record, event.kind, event.reason, now) };
     case "create_answered":
       return foldCreateAnswer(living, event.answer, now);
     case "destroy_answered":
@@ -201,8 +201,8 @@ function numbered(before: WorkerState, after: WorkerState): WorkerState {
   const { record } = after;
   if (record === null || before.record === null || record === before.record) return after;
   const visible = (one: WorkerRecord) => {
-    const { phase, idleBehavior, reason, readyAt } = one;
-    return [phase, idleBehavior, reason, readyAt, one.instance?.id, one.instance?.address];
+    const { phase, idleBehavior, reason, readyAt, measured } = one;
+    return [phase, idleBehavior, reason, readyAt, measured, one.instance?.id, one.instance?.address];
   };
   const old = visible(before.record);
   if (visible(record).every((value, i) => value === old[i])) return after;

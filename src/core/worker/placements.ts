@@ -4,8 +4,8 @@ import { REMEMBER_ENDED_MS } from "../limits.ts";
 import type { Instant, Millis } from "../machine.ts";
 import type { EndedHow, Order, OrderAnswer } from "../messages.ts";
 import { fitsInto } from "../resources.ts";
-import { resourcesOfType } from "../spec.ts";
 import {
+  capacityOf,
   type Living,
   livePlacements,
   ordersRevision,
@@ -68,7 +68,7 @@ function refusal(state: Living, order: Order, now: Instant): string | null {
   const { maxRuns } = record.intent.settings;
   if (maxRuns > 0 && live.length >= maxRuns) return "the worker is full";
   const used = live.map((row) => row.order?.resources).filter((one): one is Resources => one !== undefined);
-  return fitsInto(resourcesOfType(record.intent.type), used, order.resources) ? null : "the worker is full";
+  return fitsInto(capacityOf(record), used, order.resources) ? null : "the worker is full";
 }
 
 /** What an order is answered: the worker's present view of that placement (rule R6). */

@@ -3,8 +3,10 @@ import { parseAttemptId } from "../attempt-id.ts";
 import { LAST_BYTE_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed, ObservedAnswer } from "../messages.ts";
+import { foldFarewell, isLetGo } from "./ending.ts";
 import { endPlacement, isUnkillable } from "./placements.ts";
 import {
+  isOwnMachine,
   type Living,
   livePlacements,
   note,
@@ -36,11 +38,12 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
   record = foldBoot(record, report, now);
   if (report.ordersSeen > ordersRevision(state)) record = { ...record, revision: report.ordersSeen };
   record = foldTrouble(record, report, now);
-  if (record.overdueSince !== null) record = { ...record, overdueSince: null };
+  if (record.overdueSince !== null && !isLetGo(state)) record = { ...record, overdueSince: null };
   if (record !== state.record) record = { ...record, lastSeq: report.seq, lastReportAt: now };
   const next: Living = { ...state, record, memo };
   const reported = reportedBy(next, report);
-  return { ...next, memo: { ...memo, reported, heard: pick(memo.heard, reported) } };
+  const folded = { ...next, memo: { ...memo, reported, heard: pick(memo.heard, reported) } };
+  return foldFarewell(folded, report, now);
 }
 
 /**
@@ -75,8 +78,15 @@ function foldTrouble(record: WorkerRecord, report: Report, now: Instant): Worker
   return note({ ...record, idleBehavior: "drain", reason }, "Unkillable", reason, now);
 }
 
-/** The boot probe counts until it has succeeded once (`arvados.md` §1.4, T1). */
+/**
+ * The boot probe counts until it has succeeded once (`arvados.md` §1.4, T1). A machine of one's own is up
+ * when its host says anything.
+ */
 function foldBoot(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
+  if (record.phase === "booting" && isOwnMachine(record)) {
+    const ready = { ...record, phase: "ready" as const, reason: "ready", readyAt: now };
+    return note(ready, "Ready", "its host reports", now);
+  }
   if (record.phase !== "booting" || report.boot === undefined || report.boot === null) return record;
   if (report.boot.ok) {
     const ready = {
@@ -131,6 +141,8 @@ function reportedBy(state: Living, report: Report): Record<string, Reported> {
  */
 export function observationsDue(state: Living, now: Instant): Observed[] {
   const owed: Observed[] = [];
+  // Whoever kills a machine loses what runs on it: how that ended then is no outcome of the command.
+  if (state.record.killedBy !== null) return owed;
   for (const [key, { run, epoch, attempts, said }] of Object.entries(state.memo.reported)) {
     const row = state.placements.get(key);
     const heard = state.memo.heard[key];

@@ -3,8 +3,9 @@ import type { AttemptOrder, AttemptReport, Report, StreamName } from "../../sche
 import type { WorkerEvent } from "../../schema/pool.ts";
 import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
-import type { CreateWorker, EndedHow, IdleBehavior, WorkerPhase } from "../messages.ts";
+import type { EndedHow, IdleBehavior, Intent, OwnMachine, WorkerPhase } from "../messages.ts";
 import type { Rows } from "../rows.ts";
+import { resourcesOfType } from "../spec.ts";
 
 /** A period in which a run is bound to this worker. Ended ones are remembered for 24 h (rule R2). */
 export interface PlacementRow {
@@ -23,7 +24,7 @@ export interface PlacementRow {
 
 /** Everything about a worker that must survive, but for its placements. Stored as one value. */
 export interface WorkerRecord {
-  intent: CreateWorker;
+  intent: Intent;
   version: number;
   phase: WorkerPhase;
   idleBehavior: IdleBehavior;
@@ -35,6 +36,12 @@ export interface WorkerRecord {
   readyAt: Instant | null;
   secret: string | null;
   bootId: string | null;
+  /** The boots before this one, latest last. Absent in what an earlier version has stored: none. */
+  boots?: string[];
+  /** When two clones were seen to start as this host by turns. Absent: they were not. */
+  clonedAt?: Instant;
+  /** What the host has measured when it enrolled, of a machine of one's own. */
+  measured?: Resources;
   incarnation: number;
   /** The ids of the latest join calls. */
   joins: string[];
@@ -126,6 +133,18 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
 /** A worker that exists. */
 export type Living = WorkerState & { record: WorkerRecord };
 
+/** Whether its machine is one's own: no provider has made it, lists it or will destroy it. */
+export function isOwnMachine(record: WorkerRecord): record is WorkerRecord & { intent: OwnMachine } {
+  return record.intent.provider === null;
+}
+
+const NOTHING: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
+
+/** What its machine has: what its type says, or what a host of one's own has measured. */
+export function capacityOf({ intent, measured = NOTHING }: WorkerRecord): Resources {
+  return intent.provider === null ? measured : resourcesOfType(intent.type);
+}
+
 /** The key of a placement. */
 export function placementKey(run: string, epoch: number): string {
   return `${run}/${epoch}`;
@@ -149,9 +168,15 @@ export function isLivePlacement(row: PlacementRow): boolean {
 /** The fields of placements of which the highest value matters. */
 export const TRACKED_OF_PLACEMENTS: ("revision" | "at")[] = ["revision", "at"];
 
-/** Changes the record, with an event that says so. */
-export function note(record: WorkerRecord, type: string, message: string, now: Instant): WorkerRecord {
-  const event = { at: new Date(now).toISOString(), type, message: message.slice(0, MAX_TEXT_CHARS) };
+/** Changes the record, with an event that says so. `more.code`: of a refusal, why. */
+export function note(
+  record: WorkerRecord,
+  type: string,
+  message: string,
+  now: Instant,
+  more: { code?: string } = {},
+): WorkerRecord {
+  const event = { at: new Date(now).toISOString(), type, ...more, message: message.slice(0, MAX_TEXT_CHARS) };
   return {
     ...record,
     reason: record.reason.slice(0, MAX_TEXT_CHARS),

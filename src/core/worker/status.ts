@@ -2,10 +2,19 @@ import type { WorkerState as ShownState, WorkerStatus } from "../../schema/pool.
 import type { Why } from "../../schema/run.ts";
 import type { Instant } from "../machine.ts";
 import type { IdleBehavior } from "../messages.ts";
-import { resourcesOfType } from "../spec.ts";
 import { lifeWakesAt, proposalAt } from "./life.ts";
-import { type Living, lastHeardAt, livePlacements, ordersRevision } from "./state.ts";
+import {
+  capacityOf,
+  isOwnMachine,
+  type Living,
+  lastHeardAt,
+  livePlacements,
+  ordersRevision,
+} from "./state.ts";
 import { upsertOf } from "./summary.ts";
+
+/** What is shown in place of an instance type. With its blank it is the name of none. */
+export const OWN_MACHINE = "own machine";
 
 /** A worker, whole, as a reader sees it. */
 export function statusOf(state: Living, now: Instant): WorkerStatus {
@@ -18,11 +27,12 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
     pool: intent.pool,
     state: shownState(view.phase, live.length),
     idleBehavior: record.idleBehavior,
-    instanceType: intent.instanceType,
+    instanceType: intent.provider === null ? OWN_MACHINE : intent.instanceType,
+    own: intent.provider === null,
     instance: view.instance,
     address: view.address,
-    price: intent.type.price,
-    resources: resourcesOfType(intent.type),
+    price: intent.provider === null ? 0 : intent.type.price,
+    resources: capacityOf(record),
     runs: live.map((row) => row.run),
     askedAt: iso(record.askedAt),
     readyAt: orNull(record.readyAt),
@@ -63,6 +73,8 @@ export function whyOf(state: Living, now: Instant): Why {
 
 function nextAction(state: Living, { state: shown, runs, idleBehavior }: WorkerStatus): string {
   const held = idleBehavior === "hold";
+  const own = isOwnMachine(state.record) ? nextOfOwn(state, shown) : undefined;
+  if (own !== undefined) return own;
   switch (shown) {
     case "booting":
       if (state.record.createNotBefore !== null) return "ask the provider again to make the machine";
@@ -79,6 +91,21 @@ function nextAction(state: Living, { state: shown, runs, idleBehavior }: WorkerS
       return "ask the provider again to destroy it, until it is seen to be gone";
     case "gone":
       return "nothing: it is gone";
+  }
+}
+
+/** What is next for a machine of one's own, where that differs. */
+function nextOfOwn({ record }: Living, shown: ShownState): string | undefined {
+  switch (shown) {
+    case "booting":
+      if (record.secret !== null) return "become ready with the first report of its host";
+      return "take the first machine that enrolls with its code, or end with the code";
+    case "unknown":
+      return "wait for its host to report again, until an operator kills it";
+    case "shutdown":
+      return "tell its agent to end, until it has, or its lease is over";
+    default:
+      return undefined;
   }
 }
 

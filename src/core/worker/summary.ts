@@ -2,7 +2,7 @@ import type { Instant } from "../machine.ts";
 import type { WorkerUpsert } from "../messages.ts";
 import { proposalAt } from "./life.ts";
 import { isSilent } from "./placements.ts";
-import type { Living } from "./state.ts";
+import { isOwnMachine, type Living } from "./state.ts";
 
 /**
  * The worker as its pool is to know it. A silent one is shown `unknown`, so that nothing more is placed on
@@ -22,6 +22,7 @@ export function upsertOf(state: Living, now: Instant): WorkerUpsert {
     readyAt: record.readyAt,
     booted: record.readyAt !== null,
     reason: silent ? "its host has not been heard of lately" : record.reason,
+    ...(isOwnMachine(record) ? { resources: record.measured ?? null } : {}),
     wantsStop: proposal !== undefined && now >= proposal,
   };
 }

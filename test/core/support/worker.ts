@@ -1,4 +1,4 @@
-import type { CreateWorker, Order } from "../../../src/core/messages.ts";
+import type { CreateWorker, Order, OwnMachine } from "../../../src/core/messages.ts";
 import { settingsOf } from "../../../src/core/pool/state.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../../../src/core/worker/machine.ts";
@@ -46,6 +46,32 @@ export function intent(more: Partial<CreateWorker> = {}): CreateWorker {
     settings: settingsOf(config),
     ...more,
   };
+}
+
+/** That a machine of one's own may join, for an hour. */
+export function invitation(more: Partial<OwnMachine> = {}): OwnMachine {
+  const settings = { ...settingsOf(poolConfig()), bootCommand: "true" };
+  const notAfter = T0 + 60 * MINUTE;
+  return { worker: "default-s-1", pool: "default", provider: null, notAfter, settings, ...more };
+}
+
+/** What the machine of one's own has that joins in these stories. */
+export const OWN_RESOURCES = { vcpus: 8, memoryBytes: 2 ** 34, diskBytes: 2 ** 36, gpus: 1 };
+
+/** A machine of one's own that has enrolled, all at `now`. It has not reported. */
+export function enrolledOwn(now = T0): Living {
+  const host: WorkerEventIn = {
+    type: "enroll",
+    secret: "whsec_1",
+    bootId: "boot-1",
+    resources: OWN_RESOURCES,
+  };
+  return at(nothing(), now, { type: "create", intent: invitation() }, host);
+}
+
+/** A machine of one's own that is ready, and holds these runs. */
+export function readyOwn(runs: string[] = [], now = T0): Living {
+  return at(enrolledOwn(now), now, report(1), ...runs.map((run) => order(run)), { type: "told" });
 }
 
 /**

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS } from "../../../src/core/limits.ts";
+import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS, NOTE_REFUSAL_MS } from "../../../src/core/limits.ts";
+import type { IdleBehavior } from "../../../src/core/messages.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { judgeReport, ordersFor } from "../../../src/core/worker/report.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
@@ -22,6 +23,7 @@ import {
 const enroll = (secret = "whsec_1", bootId = "boot-1"): WorkerEventIn => ({ type: "enroll", secret, bootId });
 const join = (id: string, bootId = "boot-1"): WorkerEventIn => ({ type: "join", id, bootId });
 const booting = at(nothing(), T0, { type: "create", intent: intent() }, created);
+const set = (behavior: IdleBehavior): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
 const runs = (state: Living) => livePlacements(state).map((row) => row.run);
 
 describe("a host enrolls once (host-protocol.md, Joining)", () => {
@@ -37,10 +39,14 @@ describe("a host enrolls once (host-protocol.md, Joining)", () => {
   test.each([
     ["the same secret", enroll()],
     ["another secret", enroll("whsec_2")],
-    ["another boot", enroll("whsec_1", "boot-2")],
   ])("%s changes nothing afterwards", (_what, event) => {
     const before = at(booting, T0, enroll());
     expect(at(before, T0 + 1, event).record).toBe(before.record);
+  });
+
+  test("in another boot the same secret is another start of the machine, as a join is", () => {
+    const again = at(at(booting, T0, enroll()), T0 + 1, enroll("whsec_1", "boot-2"));
+    expect(again.record).toMatchObject({ bootId: "boot-2", incarnation: 2, joinedAt: T0 + 1 });
   });
 
   test("not at all, when the worker is gone", () => {
@@ -172,15 +178,18 @@ describe("the boot probe makes a worker ready, once (arvados.md §1.4, T1, T6)",
 
 describe("a worker's own story is bounded", () => {
   const noted = (count: number, reason = "forged") => {
-    const events = Array.from({ length: count }, (): WorkerEventIn => ({ type: "refused_host", reason }));
-    return at(nothing(), T0, { type: "create", intent: intent() }, ...events).record.events;
+    const knock: WorkerEventIn = { type: "refused_host", kind: "bad_signature", reason };
+    let state = at(nothing(), T0, { type: "create", intent: intent() }, created, set("hold"));
+    for (let n = 1; n <= count; n += 1) state = at(state, T0 + n * NOTE_REFUSAL_MS, knock);
+    return state.record.events;
   };
 
   test("to the latest MAX_WORKER_EVENTS events", () => {
-    expect(noted(MAX_WORKER_EVENTS - 1)[0]?.type).toBe("Asked");
-    expect(noted(MAX_WORKER_EVENTS - 1)).toHaveLength(MAX_WORKER_EVENTS);
-    expect(noted(MAX_WORKER_EVENTS)[0]?.type).toBe("Refused");
-    expect(noted(MAX_WORKER_EVENTS)).toHaveLength(MAX_WORKER_EVENTS);
+    const room = MAX_WORKER_EVENTS - noted(0).length;
+    expect(noted(room)[0]?.type).toBe("Asked");
+    expect(noted(room)).toHaveLength(MAX_WORKER_EVENTS);
+    expect(noted(room + 1)[0]?.type).not.toBe("Asked");
+    expect(noted(room + 1)).toHaveLength(MAX_WORKER_EVENTS);
   });
 
   test("each to MAX_TEXT_CHARS characters", () => {

@@ -81,6 +81,8 @@ export async function runExamples(examples: readonly Example[], reader: Reader):
     child.once("error", reject);
     child.once("close", (status) => resolve(status ?? 128));
   }).finally(() => clearTimeout(tooLong));
+  // What an example began in the background is ended by a later one, if none before that has failed.
+  if (code !== 0) killGroup(child);
   const pieces = said.split(`\n${mark}\n`);
   return examples.map((_, index) => {
     const output = pieces[index] ?? "";

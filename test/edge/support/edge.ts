@@ -13,11 +13,15 @@ export type Send = (
 
 export const TOKEN = "drv_token_of_these_tests";
 
+/** Where hosts are told to find these edges. */
+export const DROVER_URL = "https://drover.test";
+
 const source = "// the agent\n";
 export const AGENT = {
   version: "1.2.3",
   source,
   sha256: createHash("sha256").update(source).digest("hex"),
+  installer: "url='@DROVER_URL@' sha256='@AGENT_SHA256@'\n",
 };
 
 /** The edge over objects in memory. */
@@ -51,7 +55,7 @@ export function createEdge(...pools: string[]): Edge {
       body,
       ...(body instanceof ReadableStream ? { duplex: "half" as const } : {}),
     };
-    return app.request(path, init, { adminToken: TOKEN, objects: world.objects });
+    return app.request(path, init, { adminToken: TOKEN, url: DROVER_URL, objects: world.objects });
   };
   const call: Edge["call"] = (method, path, body, headers = {}) => {
     const auth = { authorization: `Bearer ${TOKEN}` };

@@ -28,6 +28,9 @@ export interface FakeRun {
   logDropped: number;
 }
 
+/** When these objects hand out codes. */
+export const INVITED_AT = Date.UTC(2026, 10, 21, 8, 30);
+
 /** Objects in memory that keep the promises of `objects/rpc.ts`, and faults that a test can put in. */
 export interface FakeWorld {
   objects: Objects;
@@ -37,6 +40,8 @@ export interface FakeWorld {
   calls: string[];
   signedCalls: SignedCall[];
   enrolled: EnrollRequest[];
+  /** The workers that machines of one's own may become. */
+  invited: Set<string>;
   /** Before each call; what it throws is what the call throws. */
   fault: (call: string) => void;
   /** The longest `waitMs` of the calls so far. */
@@ -64,6 +69,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     calls: [],
     signedCalls: [],
     enrolled: [],
+    invited: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
     addRun(id, over = {}) {
@@ -204,6 +210,13 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
     view: async () => {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
       return poolViewOf(name);
+    },
+    async invite({ ttlMs, keyHash }) {
+      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+      const worker = `${name}-${keyHash ?? "1"}`;
+      const replayed = world.invited.has(worker);
+      world.invited.add(worker);
+      return { worker, code: `drvc_${worker}.1.x`, expiresAt: INVITED_AT + ttlMs, replayed };
     },
     async list(filter, { limit, cursor }) {
       const behind = rows(filter).filter(

@@ -61,6 +61,7 @@ export function workerOf(id: string, pool: string): WorkerStatus {
     state: "idle",
     idleBehavior: "run",
     instanceType: "small",
+    own: false,
     instance: "i-1",
     address: null,
     price: 0,

@@ -26,15 +26,15 @@ export function freshWorld(): { cloud: TestCloud } {
   return world;
 }
 
-/** Creates the pool `default`. */
-export async function makePool(more: Partial<PoolConfigInput> = {}): Promise<void> {
+/** Creates a pool, `default` unless it is named. */
+export async function makePool(more: Partial<PoolConfigInput> = {}, name = "default"): Promise<void> {
   const config = PoolConfig.parse({
     provider: { kind: "http", url: CLOUD_URL, secret: "cloud-secret" },
     instanceTypes: { small: { vcpus: 4, memory: "8GiB" } },
     probe: { interval: "10s", boot: "true" },
     ...more,
   });
-  await objects.registry().putPool("default", config);
+  await objects.registry().putPool(name, config);
 }
 
 /** Submits a run. */

@@ -1,0 +1,169 @@
+#!/bin/sh
+# Makes this machine a host of Drover: it runs what Drover places here, until Drover lets it go.
+#
+#   curl -fsSL @DROVER_URL@/agent/install.sh | sh -s -- --code drvc_…
+#
+# It says each step. Run again, it updates the agent and keeps what this machine is. Nothing happens before
+# the last line has been read: a download that breaks off does nothing.
+set -eu
+
+say() { printf 'drover: %s\n' "$*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+
+usage() {
+  cat <<'END'
+Makes this machine a host of Drover.
+
+  --code <code>   the enrollment code, from `drover enroll`; needed once
+  --url <url>     where Drover is (default: @DROVER_URL@)
+  --state <dir>   where the agent keeps what it must not forget
+                  (default: /var/lib/drover for root, else ~/.local/state/drover)
+  --foreground    run the agent here and now, in place of a service
+  --uninstall     stop the service, and forget what this machine is
+END
+}
+
+main() {
+  url='@DROVER_URL@' sha256='@AGENT_SHA256@'
+  code='' state='' foreground='' uninstall=''
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --code | --url | --state)
+        [ -n "${2:-}" ] || fail "$1 needs a value. Try --help."
+        case $1 in --code) code=$2 ;; --url) url=${2%/} ;; --state) state=$2 ;; esac
+        shift 2
+        ;;
+      --foreground) foreground=yes && shift ;;
+      --uninstall) uninstall=yes && shift ;;
+      --help) usage && exit 0 ;;
+      *) fail "$1 is not known. Try --help." ;;
+    esac
+  done
+  choose_places
+  if [ -n "$uninstall" ]; then
+    forget
+    exit 0
+  fi
+  find_node
+  place_agent
+  place_code
+  if [ -z "$foreground" ] && [ -n "$unit" ]; then
+    start_service
+    exit 0
+  fi
+  [ -n "$foreground" ] || say "There is no systemd to start it as a service, so the agent runs here. Ctrl-C ends it."
+  exec "$node" "$state/drover-agent.mjs" --url "$url" --state "$state" --code-file "$state/code"
+}
+
+# Sets state, unit and ctl; unit is empty where no service can be installed.
+choose_places() {
+  [ "$(uname -s)" = Linux ] || fail "Hosts must run Linux; this is $(uname -s)."
+  unit='' ctl='systemctl'
+  if [ "$(id -u)" = 0 ]; then
+    state=${state:-/var/lib/drover}
+    [ ! -d /run/systemd/system ] || unit=/etc/systemd/system/drover-agent.service
+  else
+    state=${state:-${XDG_STATE_HOME:-$HOME/.local/state}/drover}
+    ctl='systemctl --user'
+    if [ -d /run/systemd/system ] && $ctl show-environment >/dev/null 2>&1; then
+      unit=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user/drover-agent.service
+    fi
+  fi
+  case $state in /*) ;; *) state=$PWD/$state ;; esac
+  # They stand in a unit, where each of these means something.
+  case $state$url in *[[:space:]\"\'%\$\\]*) fail "--state and --url must not have blanks, quotes, %, \$ or \\ in them." ;; esac
+}
+
+find_node() {
+  command -v node >/dev/null || fail "The agent needs Node 20 or newer, and there is no node here: see https://nodejs.org/en/download."
+  major=$(node -p 'process.versions.node.split(".")[0]')
+  [ "$major" -ge 20 ] || fail "The agent needs Node 20 or newer; this is $(node --version): see https://nodejs.org/en/download."
+  # A service has another PATH.
+  node=$(node -p process.execPath)
+  say "Uses $node, $(node --version)."
+}
+
+place_agent() {
+  umask 077
+  mkdir -p "$state" || fail "Cannot make $state: name another --state, or be root."
+  agent=$state/drover-agent.mjs
+  say "Fetches the agent from $url into $state."
+  curl -fsSL "$url/agent/drover-agent.mjs" -o "$agent.new" || fail "Cannot fetch the agent from $url: is Drover up?"
+  found=$(sha256sum "$agent.new" | cut -d ' ' -f 1)
+  if [ "$found" != "$sha256" ]; then
+    rm -f "$agent.new"
+    fail "The agent has the digest $found and should have $sha256: fetch this script again from $url."
+  fi
+  mv "$agent.new" "$agent"
+}
+
+# Into a file: arguments can be listed by everybody.
+place_code() {
+  if [ -n "$code" ]; then
+    printf '%s\n' "$code" >"$state/code"
+    [ ! -e "$state/setup.json" ] || say "This machine has enrolled before: it stays what it is, as long as Drover knows it."
+  elif [ ! -e "$state/setup.json" ]; then
+    fail "This machine has not enrolled yet: get a code by \`drover enroll\`, and pass it by --code."
+  else
+    say "This machine has enrolled before: it stays what it is."
+  fi
+}
+
+# Delegate and DelegateSubgroup let the agent make a cgroup for each task beside its own. KillMode: tasks
+# outlive the agent. An agent that was let go exits with 0 and stays down; so does one that Drover refuses (3),
+# that was called wrongly (2), or that has another one beside it (4).
+start_service() {
+  case $unit in /etc/*) target=multi-user.target ;; *) target=default.target ;; esac
+  say "Installs the service drover-agent ($unit)."
+  umask 022
+  mkdir -p "${unit%/*}"
+  cat >"$unit" <<END
+[Unit]
+Description=Drover host agent
+Wants=network-online.target
+After=network-online.target
+StartLimitIntervalSec=0
+
+[Service]
+ExecStart=$node $state/drover-agent.mjs --url $url --state $state --code-file $state/code
+Delegate=yes
+DelegateSubgroup=drover-agent
+KillMode=process
+Restart=on-failure
+RestartSec=5
+RestartPreventExitStatus=2 3 4
+UMask=0077
+
+[Install]
+WantedBy=$target
+END
+  $ctl daemon-reload
+  if $ctl is-active --quiet drover-agent; then
+    say "Starts the agent again. What runs here goes on: the new one takes it over."
+    # Asked to end, it would end its tasks too; killed, it leaves them to the next.
+    $ctl kill --kill-who=main --signal=KILL drover-agent || true
+  fi
+  $ctl enable --quiet drover-agent
+  $ctl start drover-agent
+  if [ "$target" = default.target ] && ! loginctl enable-linger 2>/dev/null; then
+    say "Could not make it outlive your login: ask an administrator for \`loginctl enable-linger $(id -un)\`."
+  fi
+  say "Done. \`drover workers\` shows this machine in a moment; \`journalctl -u drover-agent\` says what it does."
+}
+
+forget() {
+  if [ -n "$unit" ] && [ -e "$unit" ]; then
+    say "Stops the service drover-agent, and what it runs, and removes it."
+    $ctl disable --now --quiet drover-agent || true
+    rm -f "$unit"
+    $ctl daemon-reload
+  fi
+  [ ! -e "$state/setup.json" ] || say "Drover shows this machine as unknown until \`drover kill\` ends its worker."
+  rm -f "$state/secret" "$state/setup.json" "$state/code" "$state/drover-agent.mjs"
+  say "This machine is no host any more. What its runs have left is in $state: delete that when you like."
+}
+
+main "$@"

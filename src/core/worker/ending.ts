@@ -1,0 +1,58 @@
+import type { Report } from "../../schema/host.ts";
+import { CREATE_STRAGGLER_MS } from "../limits.ts";
+import type { Instant } from "../machine.ts";
+import { loseAll } from "./placements.ts";
+import { isOwnMachine, type Living, note, ordersRevision, type WorkerState } from "./state.ts";
+
+/** Begins the end: from this step on orders are refused and the machine is to be destroyed, or let go. */
+export function shutDown(state: Living, reason: string, now: Instant): WorkerState {
+  if (state.record.phase === "shutdown" || state.record.phase === "gone") return state;
+  if (isOwnMachine(state.record)) return letGo(state, reason, now);
+  // A call that is under way, or never had an answer, may still make it: until then no listing proves
+  // anything.
+  const { calledAt: called, instance } = state.record;
+  const calledAt = instance === null ? Math.max(called ?? 0, now + CREATE_STRAGGLER_MS) : (called ?? now);
+  const ending = { ...state.record, phase: "shutdown" as const, reason, calledAt, destroyAskedAt: null };
+  return { ...state, record: note(ending, "Shutdown", reason, now) };
+}
+
+/**
+ * Nobody destroys a machine of one's own: its agent is told to end. The orders get a revision of their own
+ * for that, so that a report which has seen it proves that the agent knows.
+ */
+function letGo(state: Living, reason: string, now: Instant): WorkerState {
+  if (state.record.secret === null) return goneNow(state, reason, now);
+  const revision = ordersRevision(state) + 1;
+  const ending = { ...state.record, phase: "shutdown" as const, reason, revision };
+  return { ...state, record: note(ending, "Shutdown", reason, now) };
+}
+
+/**
+ * Whether it is a machine of one's own whose agent is told to end. Its word that it has ended ends it, or the
+ * end of its lease, whatever it says then: no listing will.
+ */
+export function isLetGo({ record }: Living): boolean {
+  return isOwnMachine(record) && record.phase === "shutdown";
+}
+
+/**
+ * The last word of a machine of one's own: its agent knows that it is to end, and nothing lives there any
+ * more.
+ */
+export function foldFarewell(state: Living, report: Report, now: Instant): WorkerState {
+  const { record } = state;
+  if (!isLetGo(state)) return state;
+  const lives = report.attempts.some((one) => one.state !== "exited" && one.state !== "gone");
+  if (!report.full || lives || report.ordersSeen < record.revision) return state;
+  return goneNow(state, `its agent has ended (${record.reason})`, now);
+}
+
+/** The machine is gone, by observation: what was on it is lost. */
+export function goneNow(state: Living, reason: string, now: Instant): WorkerState {
+  if (state.record.phase === "gone") return state;
+  loseAll(state, "all", now);
+  return {
+    ...state,
+    record: note({ ...state.record, phase: "gone", reason, goneAt: now }, "Gone", reason, now),
+  };
+}

@@ -1,0 +1,100 @@
+import type { Resources } from "../../schema/common.ts";
+import { MAX_REMEMBERED_BOOTS, MAX_REMEMBERED_JOINS } from "../limits.ts";
+import type { Instant } from "../machine.ts";
+import { loseAll } from "./placements.ts";
+import { isOwnMachine, type Living, note, type WorkerRecord, type WorkerState } from "./state.ts";
+
+/** The host's first word: what it will be known by, in which boot of its machine, and what that has. */
+export interface Enrollment {
+  secret: string;
+  bootId: string;
+  /** As measured. Counts for a machine of one's own alone: others have what their type says. */
+  resources?: Resources;
+}
+
+/**
+ * From its first word on the host is known by its secret. The same secret in the same boot finds the same
+ * answer, however often; in another boot it is another start of the machine, as a join is.
+ */
+export function foldEnroll(state: Living, enrollment: Enrollment, now: Instant): WorkerState {
+  const { record } = state;
+  const { secret, bootId } = enrollment;
+  if (record.phase === "gone" || (record.secret !== null && record.secret !== secret)) return state;
+  if (record.secret !== null) return bootId === record.bootId ? state : restarted(state, bootId, now);
+  const joined = {
+    ...record,
+    ...measured(record, enrollment),
+    secret,
+    bootId,
+    incarnation: 1,
+    joinedAt: now,
+  };
+  return { ...state, record: note(joined, "Enrolled", "the host has joined", now) };
+}
+
+/** What a machine of one's own has is known only now, in whole numbers, as runs ask for it. */
+function measured(record: WorkerRecord, { resources }: Enrollment): Partial<WorkerRecord> {
+  if (!isOwnMachine(record) || resources === undefined) return {};
+  const reason = "its host has enrolled, and is about to report";
+  return { measured: { ...resources, vcpus: Math.floor(resources.vcpus) }, reason };
+}
+
+/**
+ * Another start of the agent: a new incarnation. `id` is that of the signed call: the same call, however
+ * often it arrives, is one join.
+ */
+export function foldJoin(state: Living, id: string, bootId: string, now: Instant): WorkerState {
+  const { record } = state;
+  if (record.secret === null || record.phase === "gone" || record.joins.includes(id)) return state;
+  const next = restarted(state, bootId, now);
+  if (next.record === null || next.record.incarnation === record.incarnation) return next;
+  return { ...next, record: { ...next.record, joins: [...record.joins, id].slice(-MAX_REMEMBERED_JOINS) } };
+}
+
+/**
+ * Whether a host that starts in this boot is one of two clones of one disk (`host-protocol.md`, Joining):
+ * boot ids that alternate. A machine never comes back to a boot that another one has followed, so whoever
+ * does was there all the time, beside the other. Both hold the one secret, and nobody can tell which is the
+ * right one: once there are two, no start of either counts any more.
+ */
+export function isClone(record: WorkerRecord, bootId: string): boolean {
+  if (record.clonedAt !== undefined) return true;
+  return bootId !== record.bootId && (record.boots ?? []).includes(bootId);
+}
+
+/** Whether a join is refused for that. The repetition of a call that was accepted never is. */
+export function isRefusedClone(record: WorkerRecord, id: string, bootId: string): boolean {
+  return !record.joins.includes(id) && isClone(record, bootId);
+}
+
+/** A new boot has ended whatever the host may have held (rule R2). */
+function restarted(state: Living, bootId: string, now: Instant): WorkerState {
+  const { record, memo } = state;
+  if (isClone(record, bootId)) return { ...state, record: cloned(record, now) };
+  const rebooted = record.bootId !== bootId;
+  if (rebooted) loseAll(state, "held", now);
+  const text = rebooted ? "the machine was rebooted" : "the agent was started again";
+  const joined = { ...record, bootId, incarnation: record.incarnation + 1, joinedAt: now, lastSeq: 0 };
+  const known = rebooted ? { ...joined, boots: bootsAfter(record) } : joined;
+  return {
+    ...state,
+    record: note(known, "Joined", text, now),
+    memo: { ...memo, lastSeq: 0, reported: {}, whole: false },
+  };
+}
+
+function bootsAfter({ boots = [], bootId }: WorkerRecord): string[] {
+  return [...boots, ...(bootId === null ? [] : [bootId])].slice(-MAX_REMEMBERED_BOOTS);
+}
+
+/**
+ * The worker drains: what runs on the latest start goes on, and nothing is added. An operator who says `run`
+ * is contradicted by the next start.
+ */
+function cloned(record: WorkerRecord, now: Instant): WorkerRecord {
+  const drains = record.idleBehavior === "run";
+  if (record.clonedAt !== undefined && !drains) return record;
+  const reason = "cloned: two machines start as its host by turns, with one secret";
+  const known = { ...record, clonedAt: record.clonedAt ?? now, reason };
+  return note(drains ? { ...known, idleBehavior: "drain" } : known, "Cloned", reason, now);
+}

@@ -1,0 +1,45 @@
+import { DroverError } from "../core/errors.ts";
+import { ACKNOWLEDGE_MS, MAX_OPEN_ENROLLMENTS } from "../core/limits.ts";
+import type { Millis } from "../core/machine.ts";
+import type { PoolEvent, PoolMessage } from "../core/pool/machine.ts";
+import type { PoolRecord, PoolState } from "../core/pool/state.ts";
+import { nextWorkerName } from "../core/pool/workers.ts";
+import type { Actor } from "./actor.ts";
+import type { Invitation, InvitationRequest } from "./rpc.ts";
+import { enrollmentCode } from "./signing.ts";
+import { until } from "./waiting.ts";
+
+/** How soon a client should try again when too many codes wait to be used. */
+const BUSY_RETRY_MS: Millis = 60_000;
+
+/**
+ * Lets a machine of one's own join a pool: stores a worker for it, waits until the worker knows of itself,
+ * and only then makes its code. The same key finds the same worker and code. Throws `busy` for too many
+ * codes, `idempotency_mismatch`, and `not_acknowledged`.
+ */
+export async function invite(
+  actor: Actor<PoolState, PoolEvent, PoolMessage>,
+  record: PoolRecord,
+  { ttlMs, keyHash }: InvitationRequest,
+  signingKey: string,
+): Promise<Invitation> {
+  const worker = nextWorkerName(keyHash === undefined ? record : { ...record, nextWorker: `k${keyHash}` });
+  const row = () => actor.state.workers.get(worker);
+  const replayed = row() !== undefined;
+  actor.apply({ type: "invite", worker, notAfter: Date.now() + ttlMs });
+  const invited = row();
+  if (invited === undefined) {
+    const text = `${MAX_OPEN_ENROLLMENTS} codes of this pool wait to be used: use them, or let them expire`;
+    throw new DroverError("busy", text, { retryAfterMs: BUSY_RETRY_MS });
+  }
+  if (invited.notAfter - invited.askedAt !== ttlMs) {
+    const text = "this Idempotency-Key was used before with another ttl; use a new key for a new code";
+    throw new DroverError("idempotency_mismatch", text);
+  }
+  if (!(await until(actor, () => row()?.phase !== "asked", ACKNOWLEDGE_MS))) {
+    const text = "the enrollment is stored, but its worker has not confirmed it in time; try again";
+    throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
+  }
+  const code = await enrollmentCode(worker, invited.notAfter, signingKey);
+  return { worker, code, expiresAt: invited.notAfter, replayed };
+}

@@ -1,0 +1,60 @@
+import { createRoute } from "@hono/zod-openapi";
+import { z } from "zod";
+import { DroverError } from "../core/errors.ts";
+import { Enrollment, EnrollmentRequest, ttlMs } from "../schema/enrollment.ts";
+import type { EdgeApp } from "./edge.ts";
+import { refuse } from "./invalid.ts";
+import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer, withToken } from "./params.ts";
+import { sha256 } from "./submission.ts";
+
+/** Characters of a key's hash that name a worker: a name has room for no more. */
+const KEY_HASH_CHARS = 12;
+
+const create = createRoute({
+  method: "post",
+  path: "/v1/enrollments",
+  summary: "A one-time code with which a machine of one's own can join a pool",
+  security: withToken,
+  request: {
+    query: z.strictObject({}),
+    headers: z.object({ "idempotency-key": IdempotencyKey.optional() }),
+    body: jsonBody(EnrollmentRequest),
+  },
+  responses: {
+    200: jsonAnswer("it existed already; `Idempotency-Replayed: true`", Enrollment),
+    201: jsonAnswer("it can be used from now on", Enrollment),
+    default: problemAnswer,
+  },
+});
+
+/** Adds the route by which machines of one's own join (`api.md`, Pools and workers). */
+export function enrollmentRoutes(app: EdgeApp): void {
+  app.openapi(
+    create,
+    async (c) => {
+      const { url } = c.env;
+      if (url === "") {
+        const text =
+          "DROVER_URL is not set, so a host would not know where to report; set it and deploy again";
+        throw new DroverError("internal", text);
+      }
+      const request = c.req.valid("json");
+      const key = c.req.valid("header")["idempotency-key"];
+      const keyHash = key === undefined ? undefined : (await sha256(key)).slice(0, KEY_HASH_CHARS);
+      const { worker, code, expiresAt, replayed } = await c.env.objects
+        .pool(request.pool)
+        .invite({ ttlMs: ttlMs(request), ...(keyHash === undefined ? {} : { keyHash }) });
+      const answer: Enrollment = {
+        code,
+        worker,
+        pool: request.pool,
+        expiresAt: new Date(expiresAt).toISOString(),
+        command: `curl -fsSL ${url}/agent/install.sh | sh -s -- --code ${code}`,
+      };
+      if (!replayed) return c.json(answer, 201);
+      c.header("Idempotency-Replayed", "true");
+      return c.json(answer, 200);
+    },
+    refuse(),
+  );
+}

@@ -1,0 +1,37 @@
+import { z } from "zod";
+import { durationMs, formatDuration, parseDuration } from "../core/duration.ts";
+import { DEFAULT_ENROLLMENT_MS, MAX_ENROLLMENT_MS, MIN_ENROLLMENT_MS } from "../core/limits.ts";
+import { Duration, InstantText, Name } from "./common.ts";
+
+const RANGE = `from ${formatDuration(MIN_ENROLLMENT_MS)} to ${formatDuration(MAX_ENROLLMENT_MS)}`;
+
+function isInRange(text: string): boolean {
+  const ms = parseDuration(text);
+  return ms === undefined || (ms >= MIN_ENROLLMENT_MS && ms <= MAX_ENROLLMENT_MS);
+}
+
+/** `POST /v1/enrollments`: a machine of one's own may join this pool. */
+export const EnrollmentRequest = z.strictObject({
+  pool: Name.default("default"),
+  ttl: Duration.refine(isInRange, { error: `must be ${RANGE}` })
+    .default(formatDuration(DEFAULT_ENROLLMENT_MS))
+    .meta({ description: `for how long the code can be used, ${RANGE}` }),
+});
+export type EnrollmentRequest = z.output<typeof EnrollmentRequest>;
+export type EnrollmentRequestInput = z.input<typeof EnrollmentRequest>;
+
+/** Milliseconds for which a code can be used. */
+export function ttlMs({ ttl }: EnrollmentRequest): number {
+  return durationMs(ttl);
+}
+
+export const Enrollment = z
+  .object({
+    code: z.string().meta({ description: "lets one machine join, once; whoever has it can" }),
+    worker: z.string().meta({ description: "what the machine will be called" }),
+    pool: z.string(),
+    expiresAt: InstantText,
+    command: z.string().meta({ description: "what to paste into a shell of that machine" }),
+  })
+  .meta({ id: "Enrollment" });
+export type Enrollment = z.infer<typeof Enrollment>;
