@@ -80,9 +80,14 @@ export class HostLine {
       this.#actor.apply({ type: "report", report });
     } catch (error) {
       if (!(error instanceof DroverError)) throw error;
-      this.#actor.apply({ type: "refused_host", kind: error.code, reason: error.message });
-      close(socket, STATUS_OF_CODE[error.code], error.message);
+      this.#refuse(socket, error);
     }
+  }
+
+  /** Whoever is refused is noted with the worker, as by webhook. Closed first: it is looked for again then. */
+  #refuse(socket: HostSocket, { code, message }: DroverError): void {
+    close(socket, STATUS_OF_CODE[code], message);
+    this.#actor.apply({ type: "refused_host", kind: code, reason: message });
   }
 
   /** Takes note of signs of life. To be called before anything is judged by when the host was last heard. */
@@ -106,7 +111,10 @@ export class HostLine {
     const note = socket.note();
     if (note === null) return;
     if (note.incarnation !== living.record.incarnation) {
-      close(socket, STATUS_OF_CODE.stale_incarnation, "a later start of the agent speaks for this host");
+      this.#refuse(
+        socket,
+        new DroverError("stale_incarnation", "a later start of the agent speaks for this host"),
+      );
       return;
     }
     const frame = frameDue(living, note, this.#logs, this.#now());

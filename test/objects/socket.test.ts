@@ -109,6 +109,8 @@ describe("a socket is closed", () => {
     await new TestHost(() => objects.worker(worker)).join();
     socket.send(host.next());
     expect(await eventually(() => socket.closed)).toMatchObject({ code: 4_409 });
+    const { events } = await objects.worker(worker).read();
+    expect(events.at(-1)).toMatchObject({ type: "Refused", code: "stale_incarnation" });
   });
 
   test.each([
