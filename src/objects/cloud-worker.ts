@@ -156,10 +156,12 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   async #verified(call: SignedCall): Promise<void> {
     this.#shell.count();
     const { secret } = this.#living().record;
-    await this.#refusing(async () => {
-      if (secret === null) throw new DroverError("bad_signature", "no host has enrolled for this worker");
-      await verifyCall(call, secret, Date.now());
-    });
+    await this.#refusing(() => verifyCall(call, secret, Date.now()));
+  }
+
+  async hostSecret(): Promise<string | null> {
+    this.#shell.count();
+    return this.#living().record.secret;
   }
 
   /** Whoever is refused is noted with the worker: a clone, or a thief, shall be seen. */

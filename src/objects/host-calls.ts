@@ -7,10 +7,12 @@ import type { Env } from "./env.ts";
 /** What a host needs to know to begin (`host-protocol.md`, Joining). */
 export function hostSetup({ record }: Living, env: Env): HostSetup {
   const { worker, settings } = record.intent;
+  const url = `${env.DROVER_URL.replace(/\/$/, "")}/v1/hosts/${worker}`;
   return {
     worker,
     incarnation: record.incarnation,
-    reportUrl: `${env.DROVER_URL.replace(/\/$/, "")}/v1/hosts/${worker}/reports`,
+    reportUrl: `${url}/reports`,
+    ...(env.LOGS === undefined ? {} : { logsUrl: `${url}/logs` }),
     probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
     leaseMs: settings.leaseMs,
     agent: { version: AGENT.version, sha256: AGENT.sha256 },

@@ -8,6 +8,7 @@ import { EnrollRequest, HostSetup, JoinRequest, type Orders, Report, workerOfCod
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { jsonAnswer, jsonBody, problemAnswer, Wait, waitMs } from "./params.ts";
+import { SignatureHeaders, signatureOf } from "./signature.ts";
 
 /** Nothing at the edge reads orders, so they have no schema that checks them: only a name in the document. */
 const OrdersDocument = z.custom<Orders>().meta({
@@ -31,11 +32,7 @@ function signedRequest(body: z.ZodType) {
   const schema: object = z.toJSONSchema(body);
   return {
     params: z.object({ worker: Name.meta({ description: "the worker's id" }) }),
-    headers: z.object({
-      "webhook-id": z.string().optional().meta({ description: "required; Standard Webhooks 1.0" }),
-      "webhook-timestamp": z.string().optional().meta({ description: "required; seconds" }),
-      "webhook-signature": z.string().optional().meta({ description: "required; v1,<base64 HMAC-SHA256>" }),
-    }),
+    headers: SignatureHeaders,
     body: {
       required: true,
       content: { "application/json": { schema } },
@@ -99,14 +96,5 @@ export function hostRoutes(app: EdgeApp): void {
 }
 
 async function signedCall(c: EdgeContext): Promise<SignedCall> {
-  const id = c.req.header("webhook-id");
-  const timestamp = c.req.header("webhook-timestamp");
-  const signature = c.req.header("webhook-signature");
-  if (id === undefined || timestamp === undefined || signature === undefined) {
-    throw new DroverError(
-      "bad_signature",
-      "a host signs what it sends: webhook-id, webhook-timestamp and webhook-signature must all be there",
-    );
-  }
-  return { id, timestamp, signature, body: await c.req.text() };
+  return { ...signatureOf(c), body: await c.req.text() };
 }

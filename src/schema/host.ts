@@ -47,6 +47,10 @@ export const HostSetup = z.object({
   worker: z.string(),
   incarnation: z.int(),
   reportUrl: z.string(),
+  logsUrl: z
+    .string()
+    .optional()
+    .meta({ description: "where large logs go, followed by /{attempt}/{stream}; absent: into reports" }),
   probe: z.object({ intervalMs: z.int(), boot: z.string() }),
   leaseMs: z.int(),
   agent: z.object({ version: z.string(), sha256: z.string() }),

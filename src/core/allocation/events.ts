@@ -18,6 +18,7 @@ export type RunEventType =
   | "Killed"
   | "Lost"
   | "Late Report"
+  | "Log Limit"
   | "Log Truncated";
 
 /** Appends an event to a run. The latest 1,000 are kept, and those that were dropped are counted. */
