@@ -3,6 +3,7 @@ import type { HostSetup } from "../../src/schema/host.ts";
 import { dueForAttempt } from "./attempt.ts";
 import { applyToAttempt } from "./attempt-events.ts";
 import { SHORT_STOP_MS } from "./bounds.ts";
+import { applyToStream, chunkRetryAt, dueChunks, duePunches } from "./chunks.ts";
 import { elapse, elapsesAt } from "./elapse.ts";
 import { dueExit, endHost } from "./ending.ts";
 import { newExchange, reportDueAt, reportFailed, reportSent } from "./exchange.ts";
@@ -30,6 +31,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     leaseMs: lease?.ms ?? 0,
     boot: { acked: false, running: false },
     exchange: newExchange(),
+    punches: true,
   };
 }
 
@@ -42,11 +44,12 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
   due(state, now) {
     const attempts = Object.values(state.attempts);
     const messages = attempts.flatMap((attempt) => dueForAttempt(attempt, mayStart(state, attempt, now)));
-    return [...messages, ...dueReport(state, now), ...dueProbe(state), ...dueExit(state, now)];
+    const logs = [...dueChunks(state), ...duePunches(state)];
+    return [...messages, ...logs, ...dueReport(state, now), ...dueProbe(state), ...dueExit(state, now)];
   },
 
   wakeAt(state) {
-    return earliest(reportDueAt(state), elapsesAt(state), state.ending?.by);
+    return earliest(reportDueAt(state), elapsesAt(state), chunkRetryAt(state), state.ending?.by);
   },
 };
 
@@ -68,6 +71,12 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
       return { ...state, boot: probed(state, event, now) };
     case "tick":
       return state;
+    case "chunk_sent":
+    case "chunk_stored":
+    case "chunk_failed":
+    case "punched":
+    case "punch_failed":
+      return applyToStream(state, event, now);
     default:
       return applyToAttempt(state, event, now);
   }

@@ -106,10 +106,15 @@ export class Supervisor {
     for (const id of this.#sizes.keys()) this.#tellSizes(id);
   }
 
+  /** The file that a stream of an attempt is written to. */
+  logFile(id: string, stream: StreamName): string {
+    return this.#options.store.dirsOf(id)[stream];
+  }
+
   /** Up to `bytes` of a stream, from offset `from` on. Empty if its file is gone. */
   readLog(id: string, stream: StreamName, from: number, bytes: number): Buffer {
     try {
-      const file = openSync(this.#options.store.dirsOf(id)[stream], "r");
+      const file = openSync(this.logFile(id, stream), "r");
       try {
         const buffer = Buffer.allocUnsafe(bytes);
         return buffer.subarray(0, readSync(file, buffer, 0, bytes, from));

@@ -1,6 +1,6 @@
 import type { Millis } from "../../src/core/machine.ts";
-import { type Answer, post } from "./http.ts";
-import { signedHeaders } from "./sign.ts";
+import { type Answer, type Put, send } from "./http.ts";
+import { signedHeaders, signedStreamHeaders } from "./sign.ts";
 
 /** A clock that is wrong by less than this is not why a call was refused. */
 const CLOCK_ERROR_MS: Millis = 30_000;
@@ -32,7 +32,7 @@ export class ControlPlane {
 
   /** Posts without a signature. Rejects with a `Refusal`, or with what kept the answer from coming. */
   async post(url: string, body: unknown, signal: AbortSignal): Promise<unknown> {
-    return contentOf(await post({ url, headers: {}, body: JSON.stringify(body), signal }));
+    return contentOf(await send({ url, headers: {}, body: JSON.stringify(body), signal }));
   }
 
   /** Posts signed. A call that was refused while this clock was off is made again with the server's time. */
@@ -42,9 +42,22 @@ export class ControlPlane {
     return contentOf(await this.#sign(url, id, body, signal));
   }
 
+  /** The same for bytes: read once to sign them, and once more to send them. */
+  async putSigned(url: string, id: string, body: Put["body"], signal: AbortSignal): Promise<unknown> {
+    const answer = await this.#signStream(url, id, body, signal);
+    if (answer.status !== 401 || !this.#learnOffset(answer)) return contentOf(answer);
+    return contentOf(await this.#signStream(url, id, body, signal));
+  }
+
   #sign(url: string, id: string, body: string, signal: AbortSignal): Promise<Answer> {
     const headers = signedHeaders(this.secret, id, Date.now() + this.#offsetMs, body);
-    return post({ url, headers, body, signal });
+    return send({ url, headers, body, signal });
+  }
+
+  async #signStream(url: string, id: string, body: Put["body"], signal: AbortSignal): Promise<Answer> {
+    const atMs = Date.now() + this.#offsetMs;
+    const headers = await signedStreamHeaders(this.secret, id, atMs, body.open());
+    return send({ url, headers, body, signal });
   }
 
   #learnOffset({ headers }: Answer): boolean {
