@@ -6,7 +6,7 @@ import type { Resources } from "../../src/schema/common.ts";
 import type { EnrollRequest, HostSetup, JoinRequest } from "../../src/schema/host.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
 import { backoffMs } from "../core/exchange.ts";
-import { errorText, readIfThere, writeAtomically } from "../files.ts";
+import { errorText, isDiskFull, readIfThere, writeAtomically } from "../files.ts";
 import { say } from "../say.ts";
 import { ControlPlane, Refusal } from "./control-plane.ts";
 import { makeSecret } from "./sign.ts";
@@ -50,8 +50,18 @@ export async function joinControlPlane(options: JoinOptions, signal: AbortSignal
           limit,
         ),
   );
-  writeAtomically(setupFile, `${JSON.stringify(setup)}\n`);
+  keep(setupFile, setup, stored !== undefined);
   return { plane, setup };
+}
+
+/** An older one says who this host is, too: a full disk must not end a host that was one before. */
+function keep(file: string, setup: HostSetup, hasOlder: boolean): void {
+  try {
+    writeAtomically(file, `${JSON.stringify(setup)}\n`);
+  } catch (error) {
+    if (!hasOlder || !isDiskFull(error)) throw error;
+    say(`cannot write ${file}, and goes on with the older one: ${errorText(error)}`);
+  }
 }
 
 /**

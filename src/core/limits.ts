@@ -21,7 +21,7 @@ export const MAX_INLINE_LOG_BYTES = 64 * 1024;
 /** Log bytes that are kept of one stream of one attempt. What comes after is dropped, and the run says so. */
 export const MAX_LOG_BYTES = 1024 * 1024 * 1024;
 /** Log bytes that a host sends in one call outside of its reports: one object of the store. */
-export const MAX_LOG_CHUNK_BYTES = 8 * 1024 * 1024;
+export const MAX_LOG_CHUNK_BYTES = 4 * 1024 * 1024;
 /** Log bytes in one answer of an allocation to a reader. */
 export const MAX_LOG_READ_BYTES = 1024 * 1024;
 /** Events kept with a run (`decisions.md`, events). */

@@ -24,53 +24,62 @@ export interface LogSource {
  * looks like the whole.
  */
 export function logStream(source: LogSource): ReadableStream<Uint8Array> {
-  const pieces = piecesOf(source);
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await pieces.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      cancel() {
-        // What is being read when the client goes is read to its end, and nothing after it.
-        void pieces.return(undefined).catch(() => undefined);
-      },
-    },
-    { highWaterMark: 0 },
-  );
+  const { readable, writable } = newPipe();
+  void copy(source, writable)
+    .then(
+      () => writable.close(),
+      (error) => writable.abort(error),
+    )
+    // A client that has gone away needs no end.
+    .catch(() => undefined);
+  return readable;
 }
 
-async function* piecesOf({
-  first,
-  from,
-  to,
-  follow,
-  read,
-  bucket,
-}: LogSource): AsyncGenerator<Uint8Array, void> {
-  let offset = from;
-  let ready: LogChunk | undefined = first;
-  while (offset < to) {
+/**
+ * A stream from one end to the other. The runtime's own one lets what comes from the bucket pass without
+ * touching our heap: a large log would leave as much of it there as it is long, for a while.
+ */
+function newPipe(): TransformStream<Uint8Array, Uint8Array> {
+  const { IdentityTransformStream: Native } = globalThis as {
+    IdentityTransformStream?: typeof TransformStream;
+  };
+  return Native === undefined ? new TransformStream() : new Native();
+}
+
+async function copy(source: LogSource, to: WritableStream<Uint8Array>): Promise<void> {
+  const { follow, read } = source;
+  let offset = source.from;
+  let ready: LogChunk | undefined = source.first;
+  while (offset < source.to) {
     const at = offset;
-    const maxBytes = Math.min(to - at, MAX_LOG_READ_BYTES);
+    const left = source.to - at;
+    const maxBytes = Math.min(left, MAX_LOG_READ_BYTES);
     const chunk = ready ?? (await patiently(() => read(at, maxBytes, follow ? FOLLOW_HOLD_MS : 0)));
     ready = undefined;
-    for await (const part of partsOf(chunk, bucket)) {
-      const bytes = part.subarray(0, to - offset);
-      offset += bytes.length;
-      if (bytes.length > 0) yield bytes;
-    }
+    offset += await pass(chunk, left, source.bucket, to);
     if (offset >= chunk.size && chunk.ended) return;
     if (offset === at && !follow) throw new Error("the log has become shorter while it was read");
   }
 }
 
-/** What a read has brought: bytes, or those of the object that it names, of which one part is in memory. */
-async function* partsOf(
+/** Passes on what a read has brought: bytes, or those of the object that it names. Returns how many. */
+async function pass(
   { data, object }: LogChunk,
+  maxBytes: number,
   bucket: LogSource["bucket"],
-): AsyncGenerator<Uint8Array, void> {
-  if (object === undefined) yield data;
-  else yield* await patiently(() => bucket.get(object));
+  to: WritableStream<Uint8Array>,
+): Promise<number> {
+  if (object !== undefined) {
+    const part = { ...object, length: Math.min(object.length, maxBytes) };
+    const body = await patiently(() => bucket.get(part));
+    await body.pipeTo(to, { preventClose: true });
+    return part.length;
+  }
+  const bytes = data.subarray(0, maxBytes);
+  const writer = to.getWriter();
+  // Without bytes it still hears whether anybody reads.
+  await writer.ready;
+  if (bytes.length > 0) await writer.write(bytes);
+  writer.releaseLock();
+  return bytes.length;
 }
