@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
+import { MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
 import {
   type AttemptOrder,
   type AttemptReport,
@@ -26,9 +26,16 @@ export interface Call {
   wait: string | null;
   headers: IncomingMessage["headers"];
   body: string;
+  /** The same as it came: not all bytes are text. */
+  raw: Buffer;
+  /** Where in its stream a chunk begins. */
+  offset: number;
 }
 
 type Check = () => void;
+
+/** Where chunks of logs go. */
+const CHUNK_PATH = /^\/v1\/hosts\/w-1\/logs\/([^/]+)\/(stdout|stderr)$/;
 
 /**
  * A control plane for one host: it verifies signatures, checks each report by the schema, stores log bytes
@@ -133,8 +140,9 @@ export class FakePlane {
     for await (const part of request) parts.push(part as Buffer);
     const url = new URL(request.url ?? "", this.url);
     const { headers } = request;
-    const body = Buffer.concat(parts).toString("utf8");
-    const call = { path: url.pathname, wait: url.searchParams.get("wait"), headers, body };
+    const raw = Buffer.concat(parts);
+    const [wait, offset] = [url.searchParams.get("wait"), Number(url.searchParams.get("offset"))];
+    const call = { path: url.pathname, wait, headers, body: raw.toString("utf8"), raw, offset };
     this.calls.push(call);
     const answer = this.override(call) ?? (await this.#answer(call));
     response.writeHead(answer.status, { "content-type": "application/json", ...answer.headers });
@@ -157,7 +165,18 @@ export class FakePlane {
       this.incarnation += 1;
       return { status: 200, body: this.#setup() };
     }
-    return this.#report(call);
+    const chunk = CHUNK_PATH.exec(call.path);
+    return chunk === null ? this.#report(call) : this.#chunk(chunk, call);
+  }
+
+  /** Takes a chunk that continues its stream; one that does not changes nothing. */
+  #chunk([, attempt = "", stream = ""]: RegExpExecArray, { raw, offset }: Call): Override {
+    if (raw.length > MAX_LOG_CHUNK_BYTES) this.faults.push("a chunk is too large");
+    const key = `${decodeURIComponent(attempt)} ${stream}`;
+    const before = this.#stored.get(key) ?? Buffer.alloc(0);
+    const after = offset === before.length ? Buffer.concat([before, raw]) : before;
+    this.#stored.set(key, after);
+    return { status: 200, body: { stored: after.length } };
   }
 
   async #report({ body, wait }: Call): Promise<Override> {
@@ -219,11 +238,11 @@ export class FakePlane {
     };
   }
 
-  #verify({ headers, body }: Call): boolean {
+  #verify({ headers, raw }: Call): boolean {
     const [id, timestamp] = [headers["webhook-id"], headers["webhook-timestamp"]];
     if (Math.abs(Number(timestamp) * 1_000 - Date.now()) > 5 * 60_000) return false;
     const key = Buffer.from(this.secret.slice("whsec_".length), "base64");
-    const expected = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
+    const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(raw).digest("base64");
     return headers["webhook-signature"] === `v1,${expected}`;
   }
 
