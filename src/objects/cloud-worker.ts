@@ -154,8 +154,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   }
 
   async #verified(call: SignedCall): Promise<void> {
-    this.#shell.count();
-    const { secret } = this.#living().record;
+    const secret = await this.hostSecret();
     await this.#refusing(() => verifyCall(call, secret, Date.now()));
   }
 

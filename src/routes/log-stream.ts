@@ -40,9 +40,9 @@ export function logStream(source: LogSource): ReadableStream<Uint8Array> {
  * touching our heap: a large log would leave as much of it there as it is long, for a while.
  */
 function newPipe(): TransformStream<Uint8Array, Uint8Array> {
-  const { IdentityTransformStream: Native } = globalThis as {
-    IdentityTransformStream?: typeof TransformStream;
-  };
+  // Only workerd has it, which not every type of these files knows.
+  const runtime = globalThis as { IdentityTransformStream?: typeof TransformStream }; // see above
+  const Native = runtime.IdentityTransformStream;
   return Native === undefined ? new TransformStream() : new Native();
 }
 

@@ -49,7 +49,7 @@ function fillDisk(): void {
 }
 
 describe("a full disk on the host is an error of that attempt, and not of the machine", () => {
-  test("a start fails and says why; what runs goes on, and keeps its status; later starts succeed", async (context) => {
+  test("a start fails and says why; what runs keeps its status; later starts succeed", async (context) => {
     if (!mounted) context.skip("this user may not mount a file system to fill");
     const go = join(bench.dir, "go");
     const waiting = ["sh", "-c", `until [ -e ${go} ]; do sleep 0.05; done; exit 7`];

@@ -149,7 +149,7 @@ describe("a chunk that fails (host-protocol.md, Back-off)", () => {
     expect(chunks(driven.pass(1))).toMatchObject([{ from: 0 }]);
   });
 
-  test("is followed by a smaller one, so that a slow network gets one through; a good one by a larger", () => {
+  test("is followed by a smaller one, for a slow network to get through; a good one by a larger", () => {
     const driven = out();
     const sizes: number[] = [];
     for (let tries = 0; tries < 6; tries += 1) {

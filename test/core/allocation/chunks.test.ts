@@ -178,7 +178,7 @@ describe("a stream that outgrows MAX_LOG_BYTES is said so", () => {
   });
 });
 
-test("whatever chunks and pieces arrive, the segments and the tail are the stream without hole or overlap", () => {
+test("whatever arrives, segments and tail are the stream without hole or overlap", () => {
   const some = fc.oneof(
     fc.record({ from: fc.nat(300), length: fc.nat(100) }).map(({ from, length }) => brings(from, length)),
     fc
