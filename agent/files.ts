@@ -63,6 +63,11 @@ export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
+/** Whether nothing more can be written, because the disk or what we may use of it is full. */
+export function isDiskFull(error: unknown): boolean {
+  return errorCode(error) === "ENOSPC" || errorCode(error) === "EDQUOT";
+}
+
 /** The text of anything that was thrown. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -4,12 +4,14 @@ import { OUTPUT_REPORT_DELAY_MS } from "./core/bounds.ts";
 import { hostMachine } from "./core/host.ts";
 import type { HostEvent, HostMessage, HostState } from "./core/types.ts";
 import { runBootProbe } from "./exec/boot-probe.ts";
+import { punchLog } from "./exec/punch.ts";
 import type { Supervisor } from "./exec/supervisor.ts";
 import { errorText } from "./files.ts";
 import type { Journal } from "./journal.ts";
 import type { ControlPlane } from "./plane/control-plane.ts";
 import { bodyOf, exchangeReport, type ReadLog } from "./plane/exchange.ts";
 import { HostLine } from "./plane/line.ts";
+import { shipLog } from "./plane/log-chunks.ts";
 import { say } from "./say.ts";
 
 type ReportMessage = Extract<HostMessage, { kind: "report" }>;
@@ -126,7 +128,20 @@ export class HostAgent {
         return this.#supervisor?.forget(message.id);
       case "probe":
         return this.#probe(message.command);
+      case "ship_log":
+        return this.#ship(message);
+      case "punch":
+        return this.#supervisor && punchLog(message, this.#supervisor.logFile(message.id, message.stream));
     }
+  }
+
+  #ship(message: Extract<HostMessage, { kind: "ship_log" }>): Promise<HostEvent> | undefined {
+    const [plane, supervisor] = [this.#plane, this.#supervisor];
+    if (plane === undefined || supervisor === undefined) return undefined;
+    const { id, stream, from, bytes } = message;
+    const sent: HostEvent = { type: "chunk_sent", id, stream, from, bytes };
+    this.#state = hostMachine.apply(this.#state, sent, this.#options.now());
+    return shipLog(plane, message, supervisor.logFile(id, stream));
   }
 
   async #probe(command: string): Promise<HostEvent> {

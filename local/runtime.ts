@@ -8,6 +8,13 @@ import { writeGuard } from "./workerd-guard.ts";
 /** By this name in their environment the runtime's processes are found after a crash. */
 const MARK = "DROVER_RUNTIME";
 
+/**
+ * The local bucket is written by JavaScript, and each of its small parts leaves objects that only a full
+ * collection frees. Without these flags 300 MB of them pile up under a large log; with them it stays below
+ * 200 MB.
+ */
+const V8_FLAGS = "--gc-global --max-semi-space-size=1";
+
 export interface RuntimeOptions {
   /** The built Worker: one ES module. */
   script: string;
@@ -135,5 +142,6 @@ function setToolEnvironment(stateDir: string): void {
     XDG_DATA_HOME: join(stateDir, "cache"),
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_LOG: "none",
+    MINIFLARE_WORKERD_V8_FLAGS: V8_FLAGS,
   });
 }

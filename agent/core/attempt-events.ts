@@ -1,9 +1,10 @@
 import type { Instant } from "../../src/core/machine.ts";
 import type { StreamName } from "../../src/schema/host.ts";
 import { killFailed } from "./attempt.ts";
+import type { ChunkEvent } from "./chunks.ts";
 import type { AttemptState, HostEvent, HostState } from "./types.ts";
 
-export type AttemptEvent = Extract<HostEvent, { id: string }>;
+export type AttemptEvent = Exclude<Extract<HostEvent, { id: string }>, ChunkEvent>;
 
 /** Folds in what the shell says of one attempt. What is said of one that is not known changes nothing. */
 export function applyToAttempt(state: HostState, event: AttemptEvent, now: Instant): HostState {

@@ -26,6 +26,18 @@ export const BACKOFF_LONGEST_MS: Millis = 30_000;
 /** Log bytes that were sent but not acknowledged are sent again after this, doubling. */
 export const LOG_RETRY_FIRST_MS: Millis = 100;
 export const LOG_RETRY_LONGEST_MS: Millis = 5_000;
+/** A stream with so many bytes to send does it by chunks, outside of reports. */
+export const CHUNK_FROM_BYTES = 512 * 1024;
+/** A chunk that fails is followed by one half its size, down to this. */
+export const LEAST_CHUNK_BYTES = 256 * 1024;
+/** Chunks of one host that are under way at once: each takes memory at the edge. */
+export const MAX_CHUNKS_IN_FLIGHT = 2;
+/** A chunk that is not answered in this time has failed. */
+export const CHUNK_TIMEOUT_MS: Millis = 60_000;
+/** A stream whose chunk was refused, and not for a while only, uses reports for this long. */
+export const CHUNK_REFUSED_MS: Millis = 30_000;
+/** So much of a stream that need not be kept any more is given back to the disk at once. */
+export const PUNCH_STEP_BYTES = 16 * 1024 * 1024;
 /** Raw log bytes in one report. As base64 they leave 90 KiB for the state (`host-protocol.md`, Report). */
 export const MAX_REPORT_LOG_BYTES = 700 * 1024;
 /** Room for what the log bytes need around them, and for an instant that grew a digit. */

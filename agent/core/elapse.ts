@@ -1,5 +1,6 @@
 import { earliest, type Instant } from "../../src/core/machine.ts";
 import { ownStop, stopAttempt } from "./attempt.ts";
+import { elapseChunks } from "./chunks.ts";
 import { leaseKillAt, leaseStopAt } from "./lease.ts";
 import type { AttemptState, HostState } from "./types.ts";
 
@@ -22,7 +23,7 @@ export function elapse(state: HostState, now: Instant): HostState {
 
 function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): AttemptState {
   const at = momentsOf(state, attempt);
-  let next = attempt;
+  let next = elapseChunks(attempt, now);
   if (at.timeout !== undefined && at.timeout <= now) {
     next = stopAttempt({ ...next, timedOut: true }, ownStop(next), now);
   } else if (at.leaseStop !== undefined && at.leaseStop <= now) {

@@ -3,6 +3,7 @@ import type { HostSetup } from "../../src/schema/host.ts";
 import { dueForAttempt } from "./attempt.ts";
 import { applyToAttempt } from "./attempt-events.ts";
 import { SHORT_STOP_MS, WEBHOOK_PATIENCE_MS } from "./bounds.ts";
+import { applyToStream, chunkRetryAt, dueChunks, duePunches } from "./chunks.ts";
 import { elapse, elapsesAt } from "./elapse.ts";
 import { dueExit, endHost } from "./ending.ts";
 import { newExchange, reportDueAt, reportFailed, reportSent } from "./exchange.ts";
@@ -32,6 +33,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     boot: { acked: false, running: false },
     exchange: newExchange(),
     line: newLine(),
+    punches: true,
   };
 }
 
@@ -45,11 +47,13 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
     const attempts = Object.values(state.attempts);
     const messages = attempts.flatMap((attempt) => dueForAttempt(attempt, mayStart(state, attempt, now)));
     const exchange = [...dueReport(state, now), ...dueLine(state, now)];
-    return [...messages, ...exchange, ...dueProbe(state), ...dueExit(state, now)];
+    const logs = [...dueChunks(state), ...duePunches(state)];
+    return [...messages, ...logs, ...exchange, ...dueProbe(state), ...dueExit(state, now)];
   },
 
   wakeAt(state) {
-    return earliest(reportDueAt(state), lineWakesAt(state), elapsesAt(state), state.ending?.by);
+    const said = earliest(reportDueAt(state), lineWakesAt(state), chunkRetryAt(state));
+    return earliest(said, elapsesAt(state), state.ending?.by);
   },
 };
 
@@ -79,6 +83,12 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
       return { ...state, boot: probed(state, event, now) };
     case "tick":
       return state;
+    case "chunk_sent":
+    case "chunk_stored":
+    case "chunk_failed":
+    case "punched":
+    case "punch_failed":
+      return applyToStream(state, event, now);
     default:
       return applyToAttempt(state, event, now);
   }

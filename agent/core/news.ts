@@ -1,7 +1,6 @@
-import { MAX_LOG_BYTES } from "../../src/core/limits.ts";
 import { earliest, type Instant } from "../../src/core/machine.ts";
 import { MAX_REPORT_LOG_BYTES, OUTPUT_REPORT_DELAY_MS, START_REPORT_DELAY_MS } from "./bounds.ts";
-import { allUnackedBytes } from "./logs.ts";
+import { allUnackedBytes, sendableBytes } from "./logs.ts";
 import { withNews } from "./pace.ts";
 import type { AttemptState, HostState } from "./types.ts";
 
@@ -15,13 +14,14 @@ export function withNewsOf(before: HostState, after: HostState, now: Instant): H
   if (after.attempts !== before.attempts) {
     for (const [id, attempt] of Object.entries(after.attempts)) {
       const known = before.attempts[id];
-      if (attempt !== known) by = earliest(by, newsBy(after, known, attempt, now));
+      if (attempt !== known) by = earliest(by, newsBy(before, after, known, attempt, now));
     }
   }
   return by === undefined ? after : withNews(after, by);
 }
 
 function newsBy(
+  stateBefore: HostState,
   state: HostState,
   before: AttemptState | undefined,
   after: AttemptState,
@@ -30,15 +30,9 @@ function newsBy(
   const began = after.main === "running" && after.stop !== undefined && before?.stop === undefined;
   const unkillable = after.kill.error !== null && before?.kill.error === null;
   if (after.treeGone !== (before?.treeGone ?? false) || began || unkillable) return now;
-  if (sendable(after) > sendable(before)) return outputBy(state, now);
+  const sendableBefore = before === undefined ? 0 : sendableBytes(stateBefore, before);
+  if (sendableBytes(state, after) > sendableBefore) return outputBy(state, now);
   return after.main !== "over" && after.main !== before?.main ? now + START_REPORT_DELAY_MS : undefined;
-}
-
-/** What of its output the control plane will ever take: bytes beyond the cap are no news. */
-function sendable(attempt: AttemptState | undefined): number {
-  if (attempt === undefined) return 0;
-  const { stdout, stderr } = attempt.logs;
-  return Math.min(stdout.size, MAX_LOG_BYTES) + Math.min(stderr.size, MAX_LOG_BYTES);
 }
 
 /**

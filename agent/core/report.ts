@@ -31,7 +31,7 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
     attempts: attempts.map((attempt) => reportOfAttempt(attempt, now)),
   };
   const sendLogs = exchange.logRetryAt === undefined || exchange.logRetryAt <= now;
-  const pieces = sendLogs ? shareLogBudget(attempts, logBudget(report)) : [];
+  const pieces = sendLogs ? shareLogBudget(state, attempts, logBudget(report)) : [];
   const waitMs = onLine || pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
   const by = onLine ? "socket" : "webhook";
   const envelope = { to: setup.reportUrl, repeatedBy: "self" as const };

@@ -2,10 +2,28 @@ import type { Envelope, Instant, Millis } from "../../src/core/machine.ts";
 import type { HostSetup, Means, Orders, Report, StartError, StreamName } from "../../src/schema/host.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
 
+/** How a stream that has outgrown reports is doing. */
+export interface ChunkState {
+  /** The chunk that waits for its answer. */
+  sent?: { from: number; bytes: number };
+  /** When the latest was sent. */
+  turnAt?: Instant;
+  /** The latest has failed: until then the stream goes into reports. */
+  notBefore?: Instant;
+  failures: number;
+  /** How many bytes the next may have. */
+  limit: number;
+}
+
 /** One stream of one attempt: bytes written so far, and bytes that the control plane has stored. */
 export interface StreamState {
   size: number;
   acked: number;
+  chunk?: ChunkState;
+  /** So many bytes at its beginning were given back to the disk. */
+  punched?: number;
+  /** The same, behind the cap: up to this offset. */
+  dropped?: number;
 }
 
 /** How an attempt that nobody has said anything else about is stopped. */
@@ -130,6 +148,8 @@ export interface HostState {
   boot: BootState;
   exchange: ExchangeState;
   line: LineState;
+  /** Whether this machine can give back the disk under what is stored elsewhere. */
+  punches: boolean;
   ending?: Ending;
 }
 
@@ -164,6 +184,23 @@ export type HostEvent =
   /** A try of `kill_tree` has left something alive. */
   | { type: "kill_failed"; id: string; error: string }
   | { type: "output"; id: string; stream: StreamName; size: number }
+  /** A chunk is about to be sent. */
+  | { type: "chunk_sent"; id: string; stream: StreamName; from: number; bytes: number }
+  /** A chunk was answered: so much of its stream is stored. */
+  | { type: "chunk_stored"; id: string; stream: StreamName; stored: number }
+  /** It got no answer, or an error. `refused`: the same would be refused again. `random`: see above. */
+  | {
+      type: "chunk_failed";
+      id: string;
+      stream: StreamName;
+      random: number;
+      refused: boolean;
+      retryAfterMs?: Millis;
+    }
+  /** The disk under these bytes is free. */
+  | { type: "punched"; id: string; stream: StreamName; from: number; end: number }
+  /** This machine cannot do that. */
+  | { type: "punch_failed" }
   /** Its data are deleted, its id is remembered. */
   | { type: "forgotten"; id: string }
   | { type: "probed"; ok: boolean; output: string }
@@ -214,6 +251,10 @@ export type HostMessage = Envelope &
     | { kind: "kill_tree"; id: string; waitMs: Millis }
     /** Delete its data, remember its id. `forgotten`. */
     | { kind: "forget"; id: string }
+    /** Send log bytes to the object store. `chunk_sent`, then `chunk_stored` or `chunk_failed`. */
+    | { kind: "ship_log"; url: string; id: string; stream: StreamName; from: number; bytes: number }
+    /** Give back the disk under log bytes, and leave all others where they are. `punched`, `punch_failed`. */
+    | { kind: "punch"; id: string; stream: StreamName; from: number; end: number }
     /** Run the boot probe. `probed`. */
     | { kind: "probe"; command: string }
     /** End this process. */

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { errorCode, makePrivateDir, readIfThere } from "../files.ts";
+import { errorCode, isDiskFull, makePrivateDir, readIfThere } from "../files.ts";
 
 /**
  * How long a deleted attempt is remembered, so that it is never started again (`host-protocol.md`, Orders).
@@ -32,6 +32,8 @@ export class AttemptStore {
   readonly #attempts: string;
   readonly #forgotten: string;
   readonly #retracted: string;
+  /** Ids that a full disk could not take: this start of the agent knows them. */
+  readonly #unwritten = new Set<string>();
 
   constructor(stateDir: string) {
     this.#attempts = join(stateDir, "attempts");
@@ -68,7 +70,7 @@ export class AttemptStore {
    */
   claim(id: string): boolean {
     const { root, work, tmp } = this.dirsOf(id);
-    if (existsSync(join(this.#forgotten, keyOf(id)))) return false;
+    if (existsSync(join(this.#forgotten, keyOf(id))) || this.#unwritten.has(id)) return false;
     try {
       mkdirSync(root);
     } catch (error) {
@@ -96,18 +98,32 @@ export class AttemptStore {
     return !named;
   }
 
-  /** Remembers an id as one that must not be started, whether or not it ever was. */
+  /**
+   * Remembers an id as one that must not be started, whether or not it ever was. On a full disk only as long
+   * as this agent lives: what has no folder was never started, and a machine must get rid of it all the same.
+   */
   ban(id: string): void {
-    if (!existsSync(this.dirsOf(id).root)) writeFileSync(join(this.#forgotten, keyOf(id)), "");
+    if (existsSync(this.dirsOf(id).root)) return;
+    try {
+      writeFileSync(join(this.#forgotten, keyOf(id)), "");
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      this.#unwritten.add(id);
+    }
   }
 
   /**
-   * Deletes the data and keeps the id. In this order: a crash in between must not forget that it was
-   * started.
+   * Deletes the data and keeps the id. A crash in between must not forget that it was started: so its folder,
+   * which says so too, goes last, when its contents have made room for the note.
    */
   async forget(id: string): Promise<void> {
-    writeFileSync(join(this.#forgotten, keyOf(id)), "");
-    await rm(this.dirsOf(id).root, { recursive: true, force: true, maxRetries: 3 });
+    const { root } = this.dirsOf(id);
+    const deleting = { recursive: true, force: true, maxRetries: 3 };
+    const contents = existsSync(root) ? readdirSync(root) : [];
+    for (const name of contents) await rm(join(root, name), deleting);
+    if (existsSync(root)) writeFileSync(join(this.#forgotten, keyOf(id)), "");
+    else this.ban(id);
+    await rm(root, deleting);
   }
 
   /** Drops the memory of ids that were forgotten 30 days ago, and data whose deletion was interrupted. */

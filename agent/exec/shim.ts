@@ -9,6 +9,8 @@ import { type Proc, parseStat } from "./processes.ts";
 
 /** What the shim exits with for a task that could not enter its cgroups. */
 const NOT_ENTERED = 125;
+/** The same, and its file stays empty, if it could not even write who it is. */
+const UNNAMED = 123;
 
 /**
  * Runs "$@" and leaves its status as the last line of the file that is its own stderr. POSIX `sh`, nothing
@@ -27,18 +29,22 @@ const NOT_ENTERED = 125;
  *   finds it, however soon this one dies. Then it looks whether "$1" still is the file that it has written
  *   to: an agent that takes the folder away and then looks for that line (`AttemptStore.retract`), and a
  *   shim that does the two things the other way round, cannot both go on.
+ * - Who cannot write its name does not begin: nobody could find it again. The disk is full then. If it fills
+ *   up later the status may find no room in the file; so the shim exits with it, for the agent that waits.
  * - A variable that the task's environment has would reach it changed: hence one odd name, and no other.
  * - The files before `--` are those of cgroups. Only the task enters them: the shim must outlive their kill.
  */
 const SHIM = `trap : HUP INT QUIT USR1 USR2 PIPE ALRM TERM
-read -r __drover_shim <"/proc/$$/stat" && echo "$__drover_shim" >&2
+read -r __drover_shim <"/proc/$$/stat" && echo "$__drover_shim" >&2 || exit ${UNNAMED}
 [ "/proc/$$/fd/2" -ef "$1" ] || exit
 shift
 ( trap 'echo unstarted >>"/proc/$$/fd/2"' EXIT
 while [ "$1" != -- ]; do echo 0 >"$1" || exit ${NOT_ENTERED}; shift; done
 shift
 exec "$@" 2>&3 3>&- )
-echo "$?" >&2
+__drover_shim=$?
+echo "$__drover_shim" >&2
+exit "$__drover_shim"
 `;
 
 /** Even a shell that says what has ended a child is silent about SIGINT and SIGPIPE. */
@@ -102,15 +108,25 @@ export function readShim(files: Pick<ShimFiles, "exit">): Proc | undefined {
  * Reads what the shim has left. A shell tells `exit 137` from SIGKILL only by what it says beside the
  * status ("Killed"). So a status above 128 is a signal if the shell has said something, or if it is one of
  * those of which shells are silent, or if this machine's shell never says anything (`shellTellsSignals`).
+ *
+ * `code`: what the shim itself has exited with, if this agent saw it; null if it was killed. It counts where
+ * the file says nothing, because the disk was full or the task has deleted it.
  */
-export function readShimEnd(files: ShimFiles, shellTells: boolean): ShimEnd {
-  const { said, status } = readShimFile(files);
+export function readShimEnd(files: ShimFiles, shellTells: boolean, code: number | null): ShimEnd {
+  const { said, status = code ?? undefined } = readShimFile(files);
   if (status === undefined) return { lost: true };
+  if (status === UNNAMED && readIfThere(files.exit) === "") return { startError: noSpace() };
   if (said.includes("unstarted\n")) return { startError: unstarted(status) };
   const signal = SIGNAL_NAMES.get(status - 128);
   const bySignal = signal !== undefined && (said !== "" || !shellTells || SILENT_STATUSES.has(status));
   const exit = { oomKilled: false, message: "" };
   return { exit: bySignal ? { ...exit, code: null, signal } : { ...exit, code: status, signal: null } };
+}
+
+/** The disk of the machine was full before the command began. */
+export function noSpace(): StartError {
+  const text = "No space is left on this machine's disk: the command was not started.";
+  return { code: "start_failed", text };
 }
 
 /**

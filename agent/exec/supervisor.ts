@@ -5,7 +5,7 @@ import type { Instant, Millis } from "../../src/core/machine.ts";
 import type { StartError, StreamName } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
 import type { HostEvent } from "../core/types.ts";
-import { errorCode, errorText } from "../files.ts";
+import { errorCode, errorText, isDiskFull } from "../files.ts";
 import type { AttemptDirs, AttemptStore } from "./dirs.ts";
 import { readEnd } from "./end.ts";
 import { markersOf, taskEnvironment } from "./environment.ts";
@@ -15,7 +15,7 @@ import type { Groups } from "./groups.ts";
 import { killTree } from "./kill.ts";
 import { childrenOf, lives, type Proc, readProc } from "./processes.ts";
 import { resolveCommand } from "./resolve.ts";
-import { spawnShim } from "./shim.ts";
+import { noSpace, spawnShim } from "./shim.ts";
 import { sendSignal } from "./signal.ts";
 
 /** How long a shim that has nothing left to wait for may take to write the status and end. */
@@ -106,10 +106,15 @@ export class Supervisor {
     for (const id of this.#sizes.keys()) this.#tellSizes(id);
   }
 
+  /** The file that a stream of an attempt is written to. */
+  logFile(id: string, stream: StreamName): string {
+    return this.#options.store.dirsOf(id)[stream];
+  }
+
   /** Up to `bytes` of a stream, from offset `from` on. Empty if its file is gone. */
   readLog(id: string, stream: StreamName, from: number, bytes: number): Buffer {
     try {
-      const file = openSync(this.#options.store.dirsOf(id)[stream], "r");
+      const file = openSync(this.logFile(id, stream), "r");
       try {
         const buffer = Buffer.allocUnsafe(bytes);
         return buffer.subarray(0, readSync(file, buffer, 0, bytes, from));
@@ -124,9 +129,9 @@ export class Supervisor {
 
   async #start(id: string, task: TaskSpec): Promise<HostEvent> {
     const { store } = this.#options;
-    if (!store.claim(id)) return { type: "refused", id };
     const dirs = store.dirsOf(id);
     try {
+      if (!store.claim(id)) return { type: "refused", id };
       const startError = await this.#launch(id, task, dirs);
       if (startError !== undefined) return { type: "launch_failed", id, startError };
       return { type: "launched", id, by: this.#options.groups.means.kill };
@@ -148,8 +153,8 @@ export class Supervisor {
     const shim = readProc(child.pid ?? 0);
     this.#sizes.set(id, { stdout: 0, stderr: 0 });
     const ended = new Promise<void>((settle) => {
-      child.once("exit", () => {
-        this.#tellEnd(id, dirs);
+      child.once("exit", (code) => {
+        this.#tellEnd(id, dirs, code);
         settle();
       });
     });
@@ -159,12 +164,12 @@ export class Supervisor {
 
   async #watch(id: string, shim: Proc): Promise<void> {
     while (lives(shim)) await sleep(ADOPTED_LOOK_MS);
-    this.#tellEnd(id, this.#options.store.dirsOf(id));
+    this.#tellEnd(id, this.#options.store.dirsOf(id), null);
   }
 
-  #tellEnd(id: string, dirs: AttemptDirs): void {
+  #tellEnd(id: string, dirs: AttemptDirs, code: number | null): void {
     const { groups, shellTells, tell } = this.#options;
-    const end = readEnd(dirs, groups.of(id), shellTells);
+    const end = readEnd(dirs, groups.of(id), shellTells, code);
     this.#tellSizes(id);
     if ("startError" in end) tell({ type: "launch_failed", id, startError: end.startError });
     else tell({ type: "exited", id, exit: "exit" in end ? end.exit : null });
@@ -252,6 +257,7 @@ function startErrorOf(error: unknown): StartError {
       "The arguments and the environment together are larger than this machine can hand to a process.";
     return { code: "arguments_too_long", text };
   }
+  if (isDiskFull(error)) return noSpace();
   return {
     code: "start_failed",
     text: `The command could not be started: ${errorText(error)}`.slice(0, 1_024),

@@ -1,6 +1,6 @@
 import type { Millis } from "../../src/core/machine.ts";
-import { type Answer, post } from "./http.ts";
-import { signedHeaders } from "./sign.ts";
+import { type Answer, type Put, send } from "./http.ts";
+import { signedHeaders, signedStreamHeaders } from "./sign.ts";
 import { type Line, type LineOptions, NoSocket, openLine } from "./socket.ts";
 
 /** A clock that is wrong by less than this is not why a call was refused. */
@@ -33,7 +33,7 @@ export class ControlPlane {
 
   /** Posts without a signature. Rejects with a `Refusal`, or with what kept the answer from coming. */
   async post(url: string, body: unknown, signal: AbortSignal): Promise<unknown> {
-    return contentOf(await post({ url, headers: {}, body: JSON.stringify(body), signal }));
+    return contentOf(await send({ url, headers: {}, body: JSON.stringify(body), signal }));
   }
 
   /** Posts signed. A call that was refused while this clock was off is made again with the server's time. */
@@ -56,12 +56,25 @@ export class ControlPlane {
     }
   }
 
+  /** The same for bytes: read once to sign them, and once more to send them. */
+  async putSigned(url: string, id: string, body: Put["body"], signal: AbortSignal): Promise<unknown> {
+    const answer = await this.#signStream(url, id, body, signal);
+    if (answer.status !== 401 || !this.#learnOffset(answer)) return contentOf(answer);
+    return contentOf(await this.#signStream(url, id, body, signal));
+  }
+
+  async #signStream(url: string, id: string, body: Put["body"], signal: AbortSignal): Promise<Answer> {
+    const atMs = Date.now() + this.#offsetMs;
+    const headers = await signedStreamHeaders(this.secret, id, atMs, body.open());
+    return send({ url, headers, body, signal });
+  }
+
   #headers(id: string, body: string): Record<string, string> {
     return signedHeaders(this.secret, id, Date.now() + this.#offsetMs, body);
   }
 
   #sign(url: string, id: string, body: string, signal: AbortSignal): Promise<Answer> {
-    return post({ url, headers: this.#headers(id, body), body, signal });
+    return send({ url, headers: this.#headers(id, body), body, signal });
   }
 
   #learnOffset({ headers }: Pick<Answer, "headers">): boolean {

@@ -1,5 +1,6 @@
 import { type IncomingHttpHeaders, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import { pipeline, type Readable } from "node:stream";
 import { errorCode } from "../files.ts";
 
 // `node:http` and not `fetch`: the latter alone would cost a fifth of the agent's memory budget.
@@ -19,33 +20,43 @@ export interface Answer {
 export interface Post {
   url: string;
   headers: Record<string, string>;
+  /** JSON. */
   body: string;
   signal: AbortSignal;
 }
 
+/** Bytes that are read as they are sent. */
+export interface Put extends Omit<Post, "body"> {
+  body: { bytes: number; open(): Readable };
+}
+
 /**
- * Posts JSON and reads the answer, whatever its status. Rejects if there is none. A kept connection that
- * turns out to be closed says nothing about the control plane, so the call is made again on a new one.
+ * Posts JSON, or puts bytes, and reads the answer, whatever its status. Rejects if there is none. A kept
+ * connection that turns out to be closed says nothing about the control plane, so the call is made again on
+ * a new one.
  */
-export async function post(call: Post): Promise<Answer> {
+export async function send(call: Post | Put): Promise<Answer> {
   const used = { reused: false };
   try {
-    return await postOnce(call, used);
+    return await sendOnce(call, used);
   } catch (error) {
     const closed = errorCode(error) === "ECONNRESET" || errorCode(error) === "EPIPE";
     if (!used.reused || !closed || call.signal.aborted) throw error;
-    return postOnce(call, used);
+    return sendOnce(call, used);
   }
 }
 
-function postOnce({ url, headers, body, signal }: Post, used: { reused: boolean }): Promise<Answer> {
+function sendOnce({ url, headers, body, signal }: Post | Put, used: { reused: boolean }): Promise<Answer> {
   const target = new URL(url);
   const secure = target.protocol === "https:";
+  const json = typeof body === "string";
+  const type = json ? "application/json" : "application/octet-stream";
+  const length = json ? Buffer.byteLength(body) : body.bytes;
   const options = {
-    method: "POST",
+    method: json ? "POST" : "PUT",
     agent: secure ? tls : plain,
     signal,
-    headers: { ...headers, "content-type": "application/json", "content-length": Buffer.byteLength(body) },
+    headers: { ...headers, "content-type": type, "content-length": length },
   };
   return new Promise((resolve, reject) => {
     const call = secure ? tlsRequest(target, options) : plainRequest(target, options);
@@ -67,6 +78,7 @@ function postOnce({ url, headers, body, signal }: Post, used: { reused: boolean 
       used.reused = call.reusedSocket;
       reject(error);
     });
-    call.end(body);
+    if (json) call.end(body);
+    else pipeline(body.open(), call, (error) => error && reject(error));
   });
 }

@@ -7,7 +7,7 @@ import type { Resources } from "../../src/schema/common.ts";
 import type { EnrollRequest, HostSetup, JoinRequest } from "../../src/schema/host.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
 import { backoffMs } from "../core/pace.ts";
-import { errorText, readIfThere, writeAtomically } from "../files.ts";
+import { errorText, isDiskFull, readIfThere, writeAtomically } from "../files.ts";
 import { say } from "../say.ts";
 import { ControlPlane, Refusal } from "./control-plane.ts";
 import { makeSecret } from "./sign.ts";
@@ -50,7 +50,7 @@ export async function joinControlPlane(options: JoinOptions, signal: AbortSignal
         ? plane.post(`${base}/v1/hosts/enroll`, enrollRequest(options, plane.secret), limit)
         : plane.postSigned(joinUrl(base, before), randomUUID(), joinBody(options), limit),
     );
-    writeAtomically(setupFile, `${JSON.stringify(setup)}\n`);
+    keep(setupFile, setup, before !== undefined);
     return { plane, setup };
   } catch (error) {
     if (before === undefined || !mayBecomeAnother(error, before, options)) throw error;
@@ -68,6 +68,16 @@ function mayBecomeAnother(error: unknown, before: HostSetup, { codeFile }: JoinO
   if (!(error instanceof Refusal) || error.status !== OVER_STATUS || codeFile === undefined) return false;
   const code = readIfThere(codeFile)?.trim() ?? "";
   return code !== "" && !code.startsWith(`drvc_${before.worker}.`);
+}
+
+/** An older one says who this host is, too: a full disk must not end a host that was one before. */
+function keep(file: string, setup: HostSetup, hasOlder: boolean): void {
+  try {
+    writeAtomically(file, `${JSON.stringify(setup)}\n`);
+  } catch (error) {
+    if (!hasOlder || !isDiskFull(error)) throw error;
+    say(`cannot write ${file}, and goes on with the older one: ${errorText(error)}`);
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac, type Hmac, randomBytes } from "node:crypto";
 
 const PREFIX = "whsec_";
 
@@ -17,8 +17,36 @@ export function signedHeaders(
   atMs: number,
   body: string,
 ): Record<string, string> {
+  const signing = begin(secret, id, atMs);
+  signing.hmac.update(body);
+  return headersOf(signing);
+}
+
+/** The same for a body that comes in parts, of which one is in memory at a time. */
+export async function signedStreamHeaders(
+  secret: string,
+  id: string,
+  atMs: number,
+  parts: AsyncIterable<Buffer>,
+): Promise<Record<string, string>> {
+  const signing = begin(secret, id, atMs);
+  for await (const part of parts) signing.hmac.update(part);
+  return headersOf(signing);
+}
+
+interface Signing {
+  id: string;
+  timestamp: string;
+  hmac: Hmac;
+}
+
+function begin(secret: string, id: string, atMs: number): Signing {
   const timestamp = String(Math.floor(atMs / 1_000));
   const key = Buffer.from(secret.slice(PREFIX.length), "base64");
-  const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
-  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
+  return { id, timestamp, hmac: createHmac("sha256", key).update(`${id}.${timestamp}.`) };
+}
+
+function headersOf({ id, timestamp, hmac }: Signing): Record<string, string> {
+  const signature = `v1,${hmac.digest("base64")}`;
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature };
 }

@@ -3,6 +3,7 @@ import type { Client } from "../../client/client.ts";
 import type { LogWish } from "../../client/logs.ts";
 import { connect } from "../context.ts";
 import type { Io } from "../io.ts";
+import { sayLimits } from "../log-limits.ts";
 import { size } from "../options.ts";
 
 interface LogsFlags {
@@ -53,4 +54,5 @@ async function copy(io: Io, client: Client, id: string, flags: LogsFlags): Promi
       for await (const bytes of client.runs.logs(id, wish)) await io[stream].write(bytes);
     }),
   );
+  await sayLimits(io, await client.runs.get(id), { task, streams });
 }

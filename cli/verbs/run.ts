@@ -7,6 +7,7 @@ import { type Context, connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { type Interrupts, listenForInterrupts } from "../interrupts.ts";
 import type { Io } from "../io.ts";
+import { sayLimits } from "../log-limits.ts";
 import { duration, environment, pair, path, positiveDuration, size, wholeNumber } from "../options.ts";
 import { attend, PATIENCE } from "../run/attend.ts";
 import { flagOfPointer, type NamedSpec, type SpecFlags, specOf } from "../run/spec.ts";
@@ -115,6 +116,7 @@ async function toTheEnd(
       throw isAccepted ? outOfSight(error, run) : error;
     },
   );
+  await sayLimits(io, status, { task: "main", streams: ["stdout", "stderr"] });
   const verdict = verdictOf(status, abortedAs);
   if (verdict.message !== undefined) await io.say(verdict.message);
   if (flags.json) await io.stdout.write(`${JSON.stringify(status, null, 2)}\n`);

@@ -20,6 +20,8 @@ export const STATUS_OF_CODE = {
   not_found: 404,
   unknown_run: 404,
   unknown_task: 404,
+  /** No attempt of this name was placed on this host. */
+  unknown_attempt: 404,
   unknown_pool: 404,
   unknown_worker: 404,
   /** The route exists, the method does not. */
@@ -52,6 +54,8 @@ export const STATUS_OF_CODE = {
   busy: 429,
   /** A fault of Drover's own. */
   internal: 500,
+  /** This deployment has no bucket for logs: they travel in reports alone. */
+  no_log_bucket: 501,
   /** The run's pool has not confirmed the submission in time. The same id or key finds it. */
   not_acknowledged: 503,
   /** An object could not be reached. Trying again is safe. */

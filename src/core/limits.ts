@@ -19,7 +19,9 @@ export const MAX_REPORT_WAIT_MS = 20_000;
  */
 export const MAX_INLINE_LOG_BYTES = 64 * 1024;
 /** Log bytes that are kept of one stream of one attempt. What comes after is dropped, and the run says so. */
-export const MAX_LOG_BYTES = 64 * 1024 * 1024;
+export const MAX_LOG_BYTES = 1024 * 1024 * 1024;
+/** Log bytes that a host sends in one call outside of its reports: one object of the store. */
+export const MAX_LOG_CHUNK_BYTES = 4 * 1024 * 1024;
 /** Log bytes in one answer of an allocation to a reader. */
 export const MAX_LOG_READ_BYTES = 1024 * 1024;
 /** Events kept with a run (`decisions.md`, events). */
@@ -45,7 +47,10 @@ export const MIN_ALARM_DELAY_MS = 5;
 export const LEASE_MARGIN_MS = 60_000;
 /** How long an ended placement is remembered and never accepted again (rule R2). */
 export const REMEMBER_ENDED_MS = 24 * 3_600_000;
-/** How long an exited attempt waits for the last byte of its logs (`host-protocol.md`, Orders). */
+/**
+ * How long an exited attempt waits for the last byte of its logs while none arrives (`host-protocol.md`,
+ * Orders).
+ */
 export const LAST_BYTE_MS = 60_000;
 /** How long a submission waits for the pool's word before the client gets a 503 (`architecture.md` §4). */
 export const ACKNOWLEDGE_MS = 5_000;

@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/chunks.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
@@ -161,6 +162,10 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     return read();
   }
 
+  async storeLog(chunk: StoredChunk): Promise<ChunkAnswer> {
+    return answerChunk(this.#shell.enter({ type: "chunk", chunk }), chunk);
+  }
+
   async place(place: Place): Promise<PlaceAnswer> {
     return this.#view(this.#shell.enter({ type: "place", place }));
   }
@@ -189,5 +194,5 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
  * now.
  */
 function hasNews(chunk: LogChunk, request: LogRequest): boolean {
-  return chunk.data.length > 0 || chunk.ended || request.from < 0;
+  return chunk.data.length > 0 || chunk.object !== undefined || chunk.ended || request.from < 0;
 }

@@ -120,6 +120,11 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return refusing(this.#door, () => exchange(this.#actor, report, waitMs, () => Date.now()));
   }
 
+  async hostSecret(): Promise<string | null> {
+    this.#shell.count();
+    return this.#living().record.secret;
+  }
+
   /** The host's request for a socket. It is signed like any call, with nothing for a body. */
   override async fetch(request: Request): Promise<Response> {
     this.#shell.count();

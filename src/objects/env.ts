@@ -9,6 +9,8 @@ export interface Env {
   CLOUD_WORKER: DurableObjectNamespace<CloudWorker>;
   POOL: DurableObjectNamespace<Pool>;
   REGISTRY: DurableObjectNamespace<Registry>;
+  /** The bucket for logs. Without it they travel in reports and lie in rows, as small ones always do. */
+  LOGS?: R2Bucket;
   /** The first admin's token. */
   DROVER_ADMIN_TOKEN: string;
   /** What enrollment codes are signed with. */

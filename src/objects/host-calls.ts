@@ -13,6 +13,7 @@ export function hostSetup({ record }: Living, env: Env): HostSetup {
     incarnation: record.incarnation,
     reportUrl: `${base}/reports`,
     socketUrl: `${base}/socket`,
+    ...(env.LOGS === undefined ? {} : { logsUrl: `${base}/logs` }),
     probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
     leaseMs: settings.leaseMs,
     agent: { version: AGENT.version, sha256: AGENT.sha256 },

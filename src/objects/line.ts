@@ -19,6 +19,7 @@ const CLOSE_CODES_FROM = 4_000;
 const MAX_CLOSE_REASON = 123;
 /** The status of a socket that a newer one has taken the place of. */
 const REPLACED = 408;
+const LATER_START = "a later start of the agent speaks for this host";
 
 /** The host's socket, as the platform keeps it. The simulator has its own. */
 export interface HostSocket {
@@ -111,10 +112,7 @@ export class HostLine {
     const note = socket.note();
     if (note === null) return;
     if (note.incarnation !== living.record.incarnation) {
-      this.#refuse(
-        socket,
-        new DroverError("stale_incarnation", "a later start of the agent speaks for this host"),
-      );
+      this.#refuse(socket, new DroverError("stale_incarnation", LATER_START));
       return;
     }
     const frame = frameDue(living, note, this.#logs, this.#now());

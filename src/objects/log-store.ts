@@ -1,16 +1,25 @@
+import { logObjectKey, offsetText } from "../core/allocation/chunks.ts";
 import { logsComplete, NO_LOGS } from "../core/allocation/logs.ts";
 import { isOver } from "../core/allocation/observe.ts";
-import type { AllocationRecord, LogRow } from "../core/allocation/state.ts";
+import type { AllocationRecord, LogSegment, StreamRecord } from "../core/allocation/state.ts";
 import { DroverError } from "../core/errors.ts";
 import { MAX_LOG_BYTES } from "../core/limits.ts";
 import type { StreamName } from "../schema/host.ts";
 import { meter } from "./meter.ts";
-import type { LogChunk, LogRequest } from "./rpc.ts";
+import type { LogChunk, LogObject, LogRequest } from "./rpc.ts";
 
-/** Decimal digits of an offset in a key: keys are read in their order. */
-const OFFSET_DIGITS = 12;
+/** A segment as it lies in its row: its bytes, or how many of them lie in the object store. */
+type StoredSegment = Uint8Array | { length: number };
 
-/** The log rows of an allocation: what has outgrown the one value (`AllocationRecord.logs`). */
+/** Which bytes are wanted: at most `maxBytes` of a stream, from `from` on. */
+export interface LogPosition {
+  attempt: string;
+  stream: StreamName;
+  from: number;
+  maxBytes: number;
+}
+
+/** The segments of an allocation's logs: what has outgrown the one value (`AllocationRecord.logs`). */
 export class LogStore {
   readonly #kv: SyncKvStorage;
 
@@ -18,47 +27,77 @@ export class LogStore {
     this.#kv = kv;
   }
 
-  write(rows: LogRow[]): void {
-    for (const { attempt, stream, from, data } of rows) {
-      this.#kv.put(key(attempt, stream, from), data);
+  write(segments: LogSegment[]): void {
+    for (const segment of segments) {
+      const value: StoredSegment = "data" in segment ? segment.data : { length: segment.length };
+      this.#kv.put(key(segment.attempt, segment.stream, segment.from), value);
       meter.rowsWritten += 1;
     }
   }
 
-  /** The bytes of a stream from `from` on, at most `maxBytes`. */
-  read(record: AllocationRecord, { attempt, stream, from, maxBytes }: StreamPosition): Uint8Array {
-    const { stored, tail } = (record.logs[attempt] ?? NO_LOGS)[stream];
-    const bytes = new Uint8Array(Math.min(maxBytes, Math.max(0, stored - from)));
-    const copy = (at: number, data: Uint8Array) => {
-      const skipped = Math.max(0, from - at);
-      bytes.set(data.subarray(skipped, from + bytes.length - at), at + skipped - from);
+  /**
+   * The bytes of a stream at a position: those of its rows and its tail as they are, up to the next object of
+   * the store; one that the position lies in by its name.
+   */
+  read({ stored, tail }: StreamRecord, position: LogPosition): { data: Uint8Array; object?: LogObject } {
+    const { attempt, stream, from } = position;
+    const to = Math.min(stored, from + position.maxBytes);
+    const parts: Uint8Array[] = [];
+    let at = from;
+    const take = (begin: number, bytes: Uint8Array) => {
+      const part = bytes.subarray(at - begin, to - begin);
+      parts.push(part);
+      at += part.length;
     };
-    for (const [at, data] of this.#rows(attempt, stream, from, from + bytes.length)) copy(at, data);
-    const tailFrom = stored - tail.length;
-    if (from + bytes.length > tailFrom) copy(tailFrom, tail);
-    return bytes;
+    for (const [begin, segment] of this.#segments(attempt, stream, from, to)) {
+      if (segment instanceof Uint8Array) take(begin, segment);
+      else if (at > from) return { data: joined(parts) };
+      else return { data: joined([]), object: objectAt({ attempt, stream, from: begin, ...segment }, from) };
+    }
+    if (at < to) take(stored - tail.length, tail);
+    return { data: joined(parts) };
   }
 
-  /** The rows that hold bytes of [from, to), each with its offset. */
-  *#rows(attempt: string, stream: StreamName, from: number, to: number): Generator<[number, Uint8Array]> {
+  /** The segments that hold bytes of [from, to), each with its offset. */
+  *#segments(
+    attempt: string,
+    stream: StreamName,
+    from: number,
+    to: number,
+  ): Generator<[number, StoredSegment]> {
     const prefix = `log/${attempt}/${stream}/`;
-    const [first] = this.#kv.list({ prefix, end: key(attempt, stream, from + 1), reverse: true, limit: 1 });
+    const [first] = this.#kv.list<StoredSegment>({
+      prefix,
+      end: key(attempt, stream, from + 1),
+      reverse: true,
+      limit: 1,
+    });
     if (first === undefined || to <= from) return;
-    const rows = this.#kv.list<Uint8Array>({ prefix, start: first[0], end: key(attempt, stream, to) });
-    for (const [name, data] of rows) yield [Number(name.slice(-OFFSET_DIGITS)), data];
+    const rows = this.#kv.list<StoredSegment>({ prefix, start: first[0], end: key(attempt, stream, to) });
+    for (const [name, segment] of rows) {
+      const begin = Number(name.slice(prefix.length));
+      if (begin + segment.length > from) yield [begin, segment];
+    }
   }
 }
 
-/** From where of which stream bytes are wanted. */
-export interface StreamPosition {
-  attempt: string;
-  stream: StreamName;
-  from: number;
-  maxBytes: number;
+function objectAt(stretch: Parameters<typeof logObjectKey>[0], from: number): LogObject {
+  const offset = from - stretch.from;
+  return { key: logObjectKey(stretch), offset, length: stretch.length - offset };
+}
+
+function joined(parts: Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
 }
 
 function key(attempt: string, stream: StreamName, offset: number): string {
-  return `log/${attempt}/${stream}/${String(offset).padStart(OFFSET_DIGITS, "0")}`;
+  return `log/${attempt}/${stream}/${offsetText(offset)}`;
 }
 
 /** The attempt that a request means: the one it names, or the task's latest; null if there is none yet. */
@@ -82,13 +121,14 @@ function attemptMeant(record: AllocationRecord, request: LogRequest): string | n
 export function readLog(store: LogStore, record: AllocationRecord, request: LogRequest): LogChunk {
   const attempt = attemptMeant(record, request);
   if (attempt === null) return { data: new Uint8Array(), from: 0, size: 0, ended: record.ended, dropped: 0 };
-  const { stored, size } = (record.logs[attempt] ?? NO_LOGS)[request.stream];
+  const streamRecord = (record.logs[attempt] ?? NO_LOGS)[request.stream];
+  const { stored, size } = streamRecord;
   const from = Math.min(stored, request.from < 0 ? Math.max(0, stored + request.from) : request.from);
   const position = { attempt, stream: request.stream, from, maxBytes: request.maxBytes };
   const known = record.tasks.flatMap((task) => task.attempts).find((one) => one.id === attempt);
   const ended = record.ended || (known !== undefined && isOver(known) && logsComplete(record, attempt));
   return {
-    data: store.read(record, position),
+    ...store.read(streamRecord, position),
     from,
     size: stored,
     ended,

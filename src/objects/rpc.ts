@@ -1,3 +1,4 @@
+import type { ChunkAnswer, StoredChunk } from "../core/allocation/chunks.ts";
 import type { IdleBehavior } from "../core/messages.ts";
 import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { PoolConfig, PoolView, WorkerState, WorkerStatus, WorkerSummary } from "../schema/pool.ts";
@@ -21,6 +22,8 @@ export interface SubmitRequest {
 /** A stretch of one stream of one attempt. */
 export interface LogChunk {
   data: Uint8Array;
+  /** In place of `data`: the bytes from `from` on lie in the object store. */
+  object?: LogObject;
   /** Offset of the first byte of `data`. */
   from: number;
   /** How many bytes are stored by now. */
@@ -29,6 +32,13 @@ export interface LogChunk {
   ended: boolean;
   /** Bytes that the process wrote beyond the cap, and that were dropped. */
   dropped: number;
+}
+
+/** Bytes of one object of the store: `length` of them, from the `offset`-th on. */
+export interface LogObject {
+  key: string;
+  offset: number;
+  length: number;
 }
 
 export interface LogRequest {
@@ -57,6 +67,8 @@ export interface AllocationApi {
   events(after: number, waitMs: number): Promise<{ items: RunEvent[]; dropped: number; ended: boolean }>;
   why(): Promise<Why>;
   log(request: LogRequest): Promise<LogChunk>;
+  /** A host's chunk lies in the object store; without a length, only how far its stream is stored. */
+  storeLog(chunk: StoredChunk): Promise<ChunkAnswer>;
 }
 
 export interface RunFilter {
@@ -99,12 +111,34 @@ export interface PoolApi {
   workers(states: WorkerState[]): Promise<WorkerSummary[]>;
 }
 
-/** The headers and the raw body of a signed call of a host. The object that holds the secret verifies it. */
-export interface SignedCall {
+/** The headers that sign what a host sends (Standard Webhooks 1.0). */
+export interface Signature {
   id: string;
   timestamp: string;
   signature: string;
+}
+
+/** The headers and the raw body of a signed call of a host. The object that holds the secret verifies it. */
+export interface SignedCall extends Signature {
   body: string;
+}
+
+/** Log bytes on their way from a host to the object store. */
+export interface SignedChunk extends StoredChunk {
+  signature: Signature;
+  /** `length` bytes. */
+  body: ReadableStream<Uint8Array> | null;
+}
+
+/** The object store for what is too large for an object's own rows. The edge alone carries its bytes. */
+export interface LogBucket {
+  /**
+   * Verifies a chunk, stores it and tells its allocation; answers how far the stream is stored then. Codes:
+   * `bad_signature`, `unknown_attempt`, `forbidden`, `no_log_bucket`, `invalid_request`.
+   */
+  put(chunk: SignedChunk): Promise<number>;
+  /** The bytes of a part of an object, as they come. */
+  get(part: LogObject): Promise<ReadableStream<Uint8Array>>;
 }
 
 export interface CloudWorkerApi {
@@ -117,6 +151,8 @@ export interface CloudWorkerApi {
    * A host's signed request for a socket, as it came: 101, or the status of an error with `{code, message}`.
    */
   fetch(request: Request): Promise<Response>;
+  /** What its host signs with; null before it has enrolled. It never leaves the Worker. */
+  hostSecret(): Promise<string | null>;
   read(): Promise<WorkerStatus>;
   why(): Promise<Why>;
   /** What it does when it has nothing to do; not `run`: it takes no new runs either. */
@@ -139,4 +175,5 @@ export interface Objects {
   worker(id: string): CloudWorkerApi;
   pool(name: string): PoolApi;
   registry(): RegistryApi;
+  logs(): LogBucket;
 }

@@ -1,6 +1,6 @@
 import { DroverError } from "../core/errors.ts";
 import { SIGNATURE_TOLERANCE_MS } from "../core/limits.ts";
-import type { SignedCall } from "./rpc.ts";
+import type { Signature, SignedCall } from "./rpc.ts";
 
 const encoder = new TextEncoder();
 
@@ -9,19 +9,37 @@ const SECRET_PREFIX = "whsec_";
 
 /**
  * Verifies a signed call of a host (Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, five minutes
- * of tolerance, any of several signatures). Throws `bad_signature`.
+ * of tolerance, any of several signatures). `secret`: null if no host has enrolled. Throws `bad_signature`.
  */
-export async function verifyCall(call: SignedCall, secret: string, nowMs: number): Promise<void> {
+export async function verifyCall(call: SignedCall, secret: string | null, nowMs: number): Promise<void> {
+  const signed = encoder.encode(`${call.id}.${call.timestamp}.${call.body}`);
+  await verifySigned(call, signed, await hostKey(secret), nowMs);
+}
+
+/** What comes before the body in the bytes that are signed. */
+export function signedPrefix({ id, timestamp }: Signature): Uint8Array {
+  return encoder.encode(`${id}.${timestamp}.`);
+}
+
+/** The key that verifies what a host signs. Throws `bad_signature` if no host has enrolled. */
+export function hostKey(secret: string | null): Promise<CryptoKey> {
+  if (secret === null) throw new DroverError("bad_signature", "no host has enrolled for this worker");
+  return hmacKey(Uint8Array.from(atob(secret.slice(SECRET_PREFIX.length)), (char) => char.charCodeAt(0)));
+}
+
+/** The same as `verifyCall` for bytes that begin with `signedPrefix`. */
+export async function verifySigned(
+  call: Signature,
+  signed: Uint8Array,
+  key: CryptoKey,
+  nowMs: number,
+): Promise<void> {
   const sentMs = Number(call.timestamp) * 1_000;
   if (!/^\d{1,12}$/.test(call.timestamp) || Math.abs(nowMs - sentMs) > SIGNATURE_TOLERANCE_MS) {
     const text =
       "the webhook-timestamp is more than 5 minutes off; correct the clock by this answer's Date header";
     throw new DroverError("bad_signature", text);
   }
-  const key = await hmacKey(
-    Uint8Array.from(atob(secret.slice(SECRET_PREFIX.length)), (char) => char.charCodeAt(0)),
-  );
-  const signed = encoder.encode(`${call.id}.${call.timestamp}.${call.body}`);
   for (const one of call.signature.split(" ")) {
     const [version, text = ""] = one.split(",", 2);
     const signature = fromBase64(text);

@@ -1,4 +1,5 @@
 import type { Env } from "./env.ts";
+import { LogChunks } from "./log-chunks.ts";
 import type { AllocationPeer, CloudWorkerPeer, PoolPeer } from "./peers.ts";
 import type { AllocationApi, CloudWorkerApi, Objects, PoolApi, RegistryApi } from "./rpc.ts";
 
@@ -34,5 +35,6 @@ export function objectsOf(env: Env): Objects {
     ...peersOf(env),
     // The class implements the interface.
     registry: () => env.REGISTRY.getByName(REGISTRY_NAME) as unknown as RegistryApi,
+    logs: () => new LogChunks(env.LOGS, peersOf(env)),
   };
 }

@@ -3,13 +3,14 @@ import { bodyLimit } from "hono/body-limit";
 import { except } from "hono/combine";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { DroverError } from "../core/errors.ts";
-import { MAX_BODY_BYTES, MAX_REPORT_BYTES } from "../core/limits.ts";
+import { MAX_BODY_BYTES, MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../core/limits.ts";
 import { formatSize } from "../core/size.ts";
 import { type AgentBundle, agentFileRoutes } from "./agent-files.ts";
 import { requireToken } from "./auth.ts";
 import type { EdgeApp, EdgeTypes } from "./edge.ts";
 import { enrollmentRoutes } from "./enrollments.ts";
 import { healthRoutes } from "./health.ts";
+import { hostLogRoutes } from "./host-logs.ts";
 import { hostRoutes } from "./hosts.ts";
 import { openApiRoute } from "./openapi.ts";
 import { createPoolDirectory } from "./pool-directory.ts";
@@ -27,6 +28,7 @@ import { workerRoutes } from "./workers.ts";
 const MAX_READ_AWAY_BYTES = 64 * 1024 * 1024;
 
 const HOSTS = "/v1/hosts/*";
+const HOST_LOGS = "/v1/hosts/:worker/logs/*";
 
 /**
  * Makes the HTTP API (`api.md`). It keeps nothing but caches; whom it asks comes with each request as
@@ -42,7 +44,8 @@ export function createApp(agent: AgentBundle): EdgeApp {
     await next();
   });
   app.use("/v1/*", except(HOSTS, requireToken, limitBody(MAX_BODY_BYTES)));
-  app.use(HOSTS, limitBody(MAX_REPORT_BYTES));
+  app.use(HOSTS, except(HOST_LOGS, limitBody(MAX_REPORT_BYTES)));
+  app.use(HOST_LOGS, limitBody(MAX_LOG_CHUNK_BYTES));
   submitRoutes(app);
   runListRoutes(app);
   runRoutes(app);
@@ -52,6 +55,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
   workerRoutes(app);
   enrollmentRoutes(app);
   hostRoutes(app);
+  hostLogRoutes(app);
   agentFileRoutes(app, agent);
   healthRoutes(app, agent.version);
   openApiRoute(app, agent.version);

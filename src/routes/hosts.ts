@@ -8,6 +8,7 @@ import { EnrollRequest, HostSetup, JoinRequest, type Orders, Report, workerOfCod
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { jsonAnswer, jsonBody, problemAnswer, Wait, waitMs } from "./params.ts";
+import { SignatureHeaders, signatureOf } from "./signature.ts";
 
 const SWITCHING_PROTOCOLS = 101;
 
@@ -29,11 +30,7 @@ const enroll = createRoute({
 
 const signed = {
   params: z.object({ worker: Name.meta({ description: "the worker's id" }) }),
-  headers: z.object({
-    "webhook-id": z.string().optional().meta({ description: "required; Standard Webhooks 1.0" }),
-    "webhook-timestamp": z.string().optional().meta({ description: "required; seconds" }),
-    "webhook-signature": z.string().optional().meta({ description: "required; v1,<base64 HMAC-SHA256>" }),
-  }),
+  headers: SignatureHeaders,
 };
 
 /** The signature counts for the bytes of the body, so it is verified before anything else is read of it. */
@@ -131,14 +128,5 @@ async function openSocket(c: EdgeContext, worker: string): Promise<Response> {
 }
 
 async function signedCall(c: EdgeContext): Promise<SignedCall> {
-  const id = c.req.header("webhook-id");
-  const timestamp = c.req.header("webhook-timestamp");
-  const signature = c.req.header("webhook-signature");
-  if (id === undefined || timestamp === undefined || signature === undefined) {
-    throw new DroverError(
-      "bad_signature",
-      "a host signs what it sends: webhook-id, webhook-timestamp and webhook-signature must all be there",
-    );
-  }
-  return { id, timestamp, signature, body: await c.req.text() };
+  return { ...signatureOf(c), body: await c.req.text() };
 }

@@ -1,5 +1,5 @@
 import { MAX_LOG_READ_BYTES } from "../core/limits.ts";
-import type { LogChunk } from "../objects/rpc.ts";
+import type { LogBucket, LogChunk } from "../objects/rpc.ts";
 import { patiently } from "./patience.ts";
 
 /** How long one read of a followed log is held by its object. */
@@ -14,6 +14,8 @@ export interface LogSource {
   to: number;
   follow: boolean;
   read: (from: number, maxBytes: number, waitMs: number) => Promise<LogChunk>;
+  /** Where the objects lie that a read may name in place of bytes. */
+  bucket: Pick<LogBucket, "get">;
 }
 
 /**
@@ -21,35 +23,63 @@ export interface LogSource {
  * that goes away ends the reading. A read that fails for good breaks the stream off, so that a part never
  * looks like the whole.
  */
-export function logStream({ first, from, to, follow, read }: LogSource): ReadableStream<Uint8Array> {
-  let offset = from;
-  let ready: LogChunk | undefined = first;
-  let gone = false;
-  const next = async (): Promise<LogChunk> => {
-    const chunk = ready;
+export function logStream(source: LogSource): ReadableStream<Uint8Array> {
+  const { readable, writable } = newPipe();
+  void copy(source, writable)
+    .then(
+      () => writable.close(),
+      (error) => writable.abort(error),
+    )
+    // A client that has gone away needs no end.
+    .catch(() => undefined);
+  return readable;
+}
+
+/**
+ * A stream from one end to the other. The runtime's own one lets what comes from the bucket pass without
+ * touching our heap: a large log would leave as much of it there as it is long, for a while.
+ */
+function newPipe(): TransformStream<Uint8Array, Uint8Array> {
+  // Only workerd has it, which not every type of these files knows.
+  const runtime = globalThis as { IdentityTransformStream?: typeof TransformStream }; // see above
+  const Native = runtime.IdentityTransformStream;
+  return Native === undefined ? new TransformStream() : new Native();
+}
+
+async function copy(source: LogSource, to: WritableStream<Uint8Array>): Promise<void> {
+  const { follow, read } = source;
+  let offset = source.from;
+  let ready: LogChunk | undefined = source.first;
+  while (offset < source.to) {
+    const at = offset;
+    const left = source.to - at;
+    const maxBytes = Math.min(left, MAX_LOG_READ_BYTES);
+    const chunk = ready ?? (await patiently(() => read(at, maxBytes, follow ? FOLLOW_HOLD_MS : 0)));
     ready = undefined;
-    const maxBytes = Math.min(to - offset, MAX_LOG_READ_BYTES);
-    return chunk ?? patiently(() => read(offset, maxBytes, follow ? FOLLOW_HOLD_MS : 0));
-  };
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        while (offset < to) {
-          const chunk = await next();
-          if (gone) return;
-          const bytes = chunk.data.subarray(0, to - offset);
-          offset += bytes.length;
-          if (bytes.length > 0) controller.enqueue(bytes);
-          if (offset >= chunk.size && chunk.ended) break;
-          if (bytes.length > 0 && offset < to) return;
-          if (bytes.length === 0 && !follow) throw new Error("the log has become shorter while it was read");
-        }
-        controller.close();
-      },
-      cancel() {
-        gone = true;
-      },
-    },
-    { highWaterMark: 0 },
-  );
+    offset += await pass(chunk, left, source.bucket, to);
+    if (offset >= chunk.size && chunk.ended) return;
+    if (offset === at && !follow) throw new Error("the log has become shorter while it was read");
+  }
+}
+
+/** Passes on what a read has brought: bytes, or those of the object that it names. Returns how many. */
+async function pass(
+  { data, object }: LogChunk,
+  maxBytes: number,
+  bucket: LogSource["bucket"],
+  to: WritableStream<Uint8Array>,
+): Promise<number> {
+  if (object !== undefined) {
+    const part = { ...object, length: Math.min(object.length, maxBytes) };
+    const body = await patiently(() => bucket.get(part));
+    await body.pipeTo(to, { preventClose: true });
+    return part.length;
+  }
+  const bytes = data.subarray(0, maxBytes);
+  const writer = to.getWriter();
+  // Without bytes it still hears whether anybody reads.
+  await writer.ready;
+  if (bytes.length > 0) await writer.write(bytes);
+  writer.releaseLock();
+  return bytes.length;
 }

@@ -1,6 +1,7 @@
 import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
 import { MAX_LOG_BYTES, MAX_LOG_READ_BYTES } from "../core/limits.ts";
+import { formatSize } from "../core/size.ts";
 import type { LogChunk } from "../objects/rpc.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
@@ -17,7 +18,7 @@ const logs = createRoute({
   summary: "What a task wrote, as it wrote it",
   description:
     "Bytes without headers or trailers. With `follow=1` the answer goes on until nothing more can come. " +
-    "`Drover-Dropped-Bytes` counts what was beyond the cap of 64 MiB and is lost.",
+    `\`Drover-Dropped-Bytes\` counts what was beyond the cap of ${formatSize(MAX_LOG_BYTES)} and is lost.`,
   security: withToken,
   request: {
     params: LogParams,
@@ -63,7 +64,7 @@ export function runLogRoutes(app: EdgeApp): void {
       const whole = !growing && to - from <= first.data.length;
       const body = whole
         ? first.data.slice(0, Math.max(0, to - from))
-        : logStream({ first, from, to, follow: growing, read });
+        : logStream({ first, from, to, follow: growing, read, bucket: c.env.objects.logs() });
       return new Response(body, { status: span.ranged ? 206 : 200, headers });
     },
     refuse(),

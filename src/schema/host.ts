@@ -51,6 +51,10 @@ export const HostSetup = z.object({
   reportUrl: z.string(),
   /** Where a socket can be opened. A control plane without sockets says nothing. */
   socketUrl: z.string().optional(),
+  logsUrl: z
+    .string()
+    .optional()
+    .meta({ description: "where large logs go, followed by /{attempt}/{stream}; absent: into reports" }),
   probe: z.object({ intervalMs: z.int(), boot: z.string() }),
   leaseMs: z.int(),
   agent: z.object({ version: z.string(), sha256: z.string() }),

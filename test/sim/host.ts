@@ -294,6 +294,10 @@ export class Host {
       case "probe":
         answer(this.#world.chance.between(10, 1_000), { type: "probed", ok: true, output: "running" });
         break;
+      case "ship_log":
+      case "punch":
+        // Simulated commands write nothing.
+        break;
       case "exit":
         this.#world.tell(this.worker, `its agent exits: ${message.reason}`);
         this.#agentLife += 1;

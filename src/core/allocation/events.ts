@@ -19,6 +19,7 @@ export type RunEventType =
   | "Kill Failed"
   | "Lost"
   | "Late Report"
+  | "Log Limit"
   | "Log Truncated";
 
 /** Appends an event to a run. The latest 1,000 are kept, and those that were dropped are counted. */

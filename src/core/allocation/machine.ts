@@ -1,11 +1,11 @@
 import type { RunSpec } from "../../schema/run.ts";
 import { durationMs } from "../duration.ts";
-import { LAST_BYTE_MS } from "../limits.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
 import type { Ended, Observed, Order, OrderAnswer, Place, PoolAnswer, RunUpsert } from "../messages.ts";
 import { tasksOf } from "../spec.ts";
+import { foldChunk, type StoredChunk } from "./chunks.ts";
 import { addEvent } from "./events.ts";
-import { logsComplete } from "./logs.ts";
+import { lastByteBy, logsComplete } from "./logs.ts";
 import { foldObserved, isOver } from "./observe.ts";
 import { deadlineOf, orderOf } from "./orders.ts";
 import { givenUpKills, outcomeOf, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfWish } from "./outcome.ts";
@@ -28,6 +28,7 @@ export type AllocationEvent =
   | { type: "abort"; reason: string; by: string }
   | { type: "place"; place: Place }
   | { type: "observed"; observed: Observed }
+  | { type: "chunk"; chunk: StoredChunk }
   | { type: "ended"; ended: Ended }
   | { type: "pool_answered"; version: number; answer: PoolAnswer }
   | { type: "order_answered"; order: Order; answer: OrderAnswer };
@@ -65,7 +66,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
   wakeAt(state) {
     const { record } = state;
     if (record === null || record.ended) return undefined;
-    if (record.outcome !== null) return record.outcome.at + LAST_BYTE_MS;
+    if (record.outcome !== null) return lastByteBy(record, record.outcome.at);
     if (record.wish !== null) return undefined;
     return earliest(queueDeadline(state), deadlineOf(record, openPlacement(state)?.from ?? null));
   },
@@ -97,6 +98,8 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
       return placed(confirmed(state, event.place.version), event.place.worker, event.place.epoch, now);
     case "observed":
       return foldObserved(state, event.observed, now);
+    case "chunk":
+      return foldChunk(state, event.chunk, now);
     case "ended":
       return foldEnded(state, event.ended, now);
     case "pool_answered":
@@ -227,7 +230,7 @@ function settle(state: AllocationState, now: Instant): AllocationState {
   const outcome = next.outcome;
   if (outcome === null) return { ...state, record: next };
   const complete = logsComplete(next, attempt.id);
-  if (!complete && now < outcome.at + LAST_BYTE_MS) return { ...state, record: next };
+  if (!complete && now < lastByteBy(next, outcome.at)) return { ...state, record: next };
   return { ...state, record: finish(closePlacement(next, placement, "gone", now), outcome, now) };
 }
 

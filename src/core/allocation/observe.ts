@@ -46,9 +46,9 @@ export function foldObserved(state: AllocationState, message: Observed, now: Ins
     const parts = parseAttemptId(report.id);
     const ordered = parts !== undefined && parts.epoch === placement.epoch && parts.n === 1;
     if (!ordered) continue;
-    const taken = takeLogs(foldAttempt(next, parts.task, report, now), report);
+    const taken = takeLogs(foldAttempt(next, parts.task, report, now), report, now);
     next = taken.record;
-    spill.push(...taken.rows);
+    spill.push(...taken.segments);
   }
   return { ...state, record: next, memo: { ...state.memo, placement: null }, spill };
 }

@@ -21,21 +21,26 @@ export interface TaskRecord {
   attempts: AttemptRecord[];
 }
 
-/** One stream of one attempt: `stored` bytes are ours, the last of them in `tail`, the others in rows. */
+/**
+ * One stream of one attempt: `stored` bytes are ours, the last of them in `tail`, those before in segments.
+ */
 export interface StreamRecord {
   /** Bytes that the process has written, as the host says. */
   size: number;
   stored: number;
   tail: Uint8Array;
+  /** When the latest of the stored bytes came; absent: none has, or an older version took them in. */
+  at?: Instant;
 }
 
-/** Log bytes that left the tail with the latest event: the store writes them as a row in the same commit. */
-export interface LogRow {
-  attempt: string;
-  stream: StreamName;
-  from: number;
-  data: Uint8Array;
-}
+/**
+ * A stretch of a stream that the latest event has brought, or pushed out of the tail: the store writes it as
+ * a row in the same commit. `data`: the bytes themselves; `length`: so many lie in the object store.
+ */
+export type LogSegment = { attempt: string; stream: StreamName; from: number } & (
+  | { data: Uint8Array }
+  | { length: number }
+);
 
 export interface PlacementRecord {
   epoch: number;
@@ -105,8 +110,8 @@ export interface AllocationMemo {
 export interface AllocationState {
   record: AllocationRecord | null;
   memo: AllocationMemo;
-  /** Log rows of the latest event (see `LogRow`). */
-  spill: LogRow[];
+  /** Log segments of the latest event (see `LogSegment`). */
+  spill: LogSegment[];
 }
 
 export const EMPTY_MEMO: AllocationMemo = {

@@ -1,7 +1,7 @@
 import type { Why } from "../../schema/run.ts";
 import { durationMs } from "../duration.ts";
-import { LAST_BYTE_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
+import { lastByteBy } from "./logs.ts";
 import { deadlineOf } from "./orders.ts";
 import { givenUpKills } from "./outcome.ts";
 import { type AllocationRecord, type AllocationState, openPlacement } from "./state.ts";
@@ -57,7 +57,7 @@ export function whyOf(
   }
   if (record.outcome !== null) {
     const reason = { code: "last_bytes", text: "it has ended; the last bytes of its logs are on the way" };
-    const next = { action: "end without them", at: iso(record.outcome.at + LAST_BYTE_MS) };
+    const next = { action: "end without them", at: iso(lastByteBy(record, record.outcome.at)) };
     return { state: stateOf(record), reason, next, chain };
   }
   const started = stateOf(record) === "running";

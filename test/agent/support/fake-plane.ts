@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import { MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
+import { MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
 import {
   type AttemptOrder,
   type AttemptReport,
@@ -28,9 +28,16 @@ export interface Call {
   wait: string | null;
   headers: IncomingMessage["headers"];
   body: string;
+  /** The same as it came: not all bytes are text. */
+  raw: Buffer;
+  /** Where in its stream a chunk begins. */
+  offset: number;
 }
 
 type Check = () => void;
+
+/** Where chunks of logs go. */
+const CHUNK_PATH = /^\/v1\/hosts\/w-1\/logs\/([^/]+)\/(stdout|stderr)$/;
 
 /**
  * A control plane for one host: it verifies signatures, checks each report by the schema, stores log bytes
@@ -142,8 +149,9 @@ export class FakePlane {
     for await (const part of request) parts.push(part as Buffer);
     const url = new URL(request.url ?? "", this.url);
     const { headers } = request;
-    const body = Buffer.concat(parts).toString("utf8");
-    const call = { path: url.pathname, wait: url.searchParams.get("wait"), headers, body };
+    const raw = Buffer.concat(parts);
+    const [wait, offset] = [url.searchParams.get("wait"), Number(url.searchParams.get("offset"))];
+    const call = { path: url.pathname, wait, headers, body: raw.toString("utf8"), raw, offset };
     this.calls.push(call);
     const answer = this.override(call) ?? (await this.#answer(call));
     response.writeHead(answer.status, { "content-type": "application/json", ...answer.headers });
@@ -166,12 +174,23 @@ export class FakePlane {
       this.incarnation += 1;
       return { status: 200, body: this.#setup() };
     }
-    return this.#report(call, "webhook");
+    const chunk = CHUNK_PATH.exec(call.path);
+    return chunk === null ? this.#report(call, "webhook") : this.#chunk(chunk, call);
+  }
+
+  /** Takes a chunk that continues its stream; one that does not changes nothing. */
+  #chunk([, attempt = "", stream = ""]: RegExpExecArray, { raw, offset }: Call): Override {
+    if (raw.length > MAX_LOG_CHUNK_BYTES) this.faults.push("a chunk is too large");
+    const key = `${decodeURIComponent(attempt)} ${stream}`;
+    const before = this.#stored.get(key) ?? Buffer.alloc(0);
+    const after = offset === before.length ? Buffer.concat([before, raw]) : before;
+    this.#stored.set(key, after);
+    return { status: 200, body: { stored: after.length } };
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { headers } = request;
-    const call = { path: request.url ?? "", wait: null, headers, body: "" };
+    const call = { path: request.url ?? "", wait: null, headers, body: "", raw: Buffer.alloc(0), offset: 0 };
     this.calls.push(call);
     const refused = this.givesSockets ? this.override(call)?.status : 404;
     if (refused !== undefined || !this.#verify(call)) {
@@ -188,16 +207,13 @@ export class FakePlane {
 
   async #frame(line: WebSocket, body: string): Promise<void> {
     if (body === "ping") return line.send("pong");
-    const { status, body: orders } = await this.#report(
-      { path: "", wait: null, headers: {}, body },
-      "socket",
-    );
+    const { status, body: orders } = await this.#report({ body, wait: null }, "socket");
     if (status === 200) line.send(JSON.stringify(orders));
     else line.close(4_000 + status, "refused");
     this.#changed();
   }
 
-  async #report({ body, wait }: Call, by: "webhook" | "socket"): Promise<Override> {
+  async #report({ body, wait }: Pick<Call, "body" | "wait">, by: "webhook" | "socket"): Promise<Override> {
     if (Buffer.byteLength(body) > MAX_REPORT_BYTES) this.faults.push("a report is larger than 1 MiB");
     const report = Report.parse(JSON.parse(body));
     if (report.incarnation !== this.incarnation) {
@@ -257,11 +273,11 @@ export class FakePlane {
     };
   }
 
-  #verify({ headers, body }: Call): boolean {
+  #verify({ headers, raw }: Call): boolean {
     const [id, timestamp] = [headers["webhook-id"], headers["webhook-timestamp"]];
     if (Math.abs(Number(timestamp) * 1_000 - Date.now()) > 5 * 60_000) return false;
     const key = Buffer.from(this.secret.slice("whsec_".length), "base64");
-    const expected = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
+    const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(raw).digest("base64");
     return headers["webhook-signature"] === `v1,${expected}`;
   }
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { decodeBase64, logsComplete, storedOffsets, takeLogs } from "../../../src/core/allocation/logs.ts";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import type { AllocationRecord, LogRow } from "../../../src/core/allocation/state.ts";
+import type { AllocationRecord, LogSegment } from "../../../src/core/allocation/state.ts";
 import { LAST_BYTE_MS, MAX_INLINE_LOG_BYTES, MAX_LOG_BYTES } from "../../../src/core/limits.ts";
 import type { AttemptReport, LogPiece } from "../../../src/schema/host.ts";
 import {
@@ -80,7 +80,7 @@ describe("a stream's latest bytes are kept in the one value up to MAX_INLINE_LOG
     const state = runAt(started(), T0, says(piece(0, "start ")), says(piece(6, full)));
     expect(tail(state)).toBe("");
     expect(state.spill).toMatchObject([{ attempt: FIRST, stream: "stdout", from: 0 }]);
-    expect(state.spill.map((row) => textOf(row.data))).toEqual([`start ${full}`]);
+    expect(state.spill.map((row) => ("data" in row ? textOf(row.data) : ""))).toEqual([`start ${full}`]);
     expect(storedOffsets(state.record, FIRST).stdout).toBe(full.length + 6);
   });
 
@@ -97,7 +97,11 @@ describe("of a stream MAX_LOG_BYTES are kept", () => {
     return { ...started().record, logs: { [FIRST]: { stdout: stream, stderr: stream } } };
   };
   const take = (record: AllocationRecord, text: string) =>
-    takeLogs(record, { ...running, log: { stdout: piece(record.logs[FIRST]?.stdout.stored ?? 0, text) } });
+    takeLogs(
+      record,
+      { ...running, log: { stdout: piece(record.logs[FIRST]?.stdout.stored ?? 0, text) } },
+      T0,
+    );
 
   test.each([
     ["up to the last byte", 3, "abc", "abc"],
@@ -116,7 +120,7 @@ describe("of a stream MAX_LOG_BYTES are kept", () => {
     expect(logsComplete(take(nearly(2), "a").record, FIRST)).toBe(true);
     expect(
       logsComplete(
-        takeLogs(nearly(1), { ...running, log: { stdout: { from: 0, size: MAX_LOG_BYTES } } }).record,
+        takeLogs(nearly(1), { ...running, log: { stdout: { from: 0, size: MAX_LOG_BYTES } } }, T0).record,
         FIRST,
       ),
     ).toBe(false);
@@ -177,18 +181,18 @@ test("whatever pieces arrive, doubled, gapped, overlapping or late, a prefix is 
   fc.assert(
     fc.property(fc.array(cut, { maxLength: 12 }), (pieces) => {
       let record = started().record;
-      const rows: LogRow[] = [];
+      const segments: LogSegment[] = [];
       let stored = 0;
       for (const stdout of pieces) {
-        const taken = takeLogs(record, { ...running, log: { stdout } });
+        const taken = takeLogs(record, { ...running, log: { stdout } }, T0);
         record = taken.record;
-        rows.push(...taken.rows);
+        segments.push(...taken.segments);
         const now = record.logs[FIRST]?.stdout.stored ?? 0;
         expect(now).toBeGreaterThanOrEqual(stored);
         stored = now;
       }
       const kept =
-        rows.map((row) => textOf(row.data)).join("") +
+        segments.map((one) => ("data" in one ? textOf(one.data) : "")).join("") +
         textOf(record.logs[FIRST]?.stdout.tail ?? new Uint8Array());
       expect(kept).toBe(whole.slice(0, stored));
     }),

@@ -4,6 +4,7 @@ import { isTerminal } from "../../../src/core/run-state.ts";
 import type {
   AllocationApi,
   CloudWorkerApi,
+  LogBucket,
   LogChunk,
   LogRequest,
   Objects,
@@ -11,6 +12,7 @@ import type {
   RegistryApi,
   RunFilter,
   SignedCall,
+  SignedChunk,
 } from "../../../src/objects/rpc.ts";
 import type { EnrollRequest } from "../../../src/schema/host.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
@@ -39,6 +41,10 @@ export interface FakeWorld {
   /** Every call, as `kind name method`, in order. */
   calls: string[];
   signedCalls: SignedCall[];
+  /** Chunks of logs as they came, with all their bytes. */
+  chunks: (Omit<SignedChunk, "body"> & { bytes: Uint8Array })[];
+  /** What the bucket has. */
+  objectsInBucket: Map<string, Uint8Array>;
   enrolled: EnrollRequest[];
   /** The workers that machines of one's own may become. */
   invited: Set<string>;
@@ -63,11 +69,14 @@ export function createWorld(...pools: string[]): FakeWorld {
       worker: (id) => guarded(world, `worker ${id}`, cloudWorkerOf(world, id)),
       pool: (name) => guarded(world, `pool ${name}`, poolOf(world, name, until)),
       registry: () => guarded(world, "registry", registryOf(world)),
+      logs: () => guarded(world, "logs", bucketOf(world)),
     },
     runs: new Map(),
     pools: new Map(pools.map((name) => [name, undefined])),
     calls: [],
     signedCalls: [],
+    chunks: [],
+    objectsInBucket: new Map(),
     enrolled: [],
     invited: new Set(),
     fault: () => undefined,
@@ -183,6 +192,7 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       chain: [],
     }),
     log: (request) => readLog(run, request, until),
+    storeLog: async () => ({ kind: "unknown" }),
   };
 }
 
@@ -270,6 +280,7 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
         powerOff: false,
       };
     },
+    hostSecret: async () => null,
     read: known,
     why: async () => ({
       state: (await known()).state,
@@ -279,6 +290,21 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
     }),
     setBehavior: async (idleBehavior) => ({ ...(await known()), idleBehavior }),
     kill: known,
+  };
+}
+
+function bucketOf(world: FakeWorld): LogBucket {
+  return {
+    async put({ body, ...chunk }) {
+      const bytes = new Uint8Array(await new Response(body).arrayBuffer());
+      world.chunks.push({ ...chunk, bytes });
+      return chunk.from + bytes.length;
+    },
+    async get({ key, offset, length }) {
+      const bytes = world.objectsInBucket.get(key);
+      if (bytes === undefined) throw new Error(`there is no object ${key}`);
+      return new Blob([bytes.slice(offset, offset + length)]).stream();
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import type { CloudWorkerApi, SignedCall } from "../../../src/objects/rpc.ts";
+import type { CloudWorkerApi, Signature, SignedCall } from "../../../src/objects/rpc.ts";
 import type { AttemptReport, HostSetup, Orders, Report } from "../../../src/schema/host.ts";
 
 const SECRET_BYTES = new Uint8Array(32).fill(7);
@@ -6,19 +6,28 @@ export const HOST_SECRET = `whsec_${btoa(String.fromCharCode(...SECRET_BYTES))}`
 export const OTHER_SECRET = `whsec_${btoa(String.fromCharCode(...new Uint8Array(32).fill(8)))}`;
 
 /** Signs a call as a host does (Standard Webhooks 1.0). */
-export async function sign(
-  body: string,
-  more: { id?: string; secret?: string; atMs?: number } = {},
-): Promise<SignedCall> {
+export async function sign(body: string, more: Signing = {}): Promise<SignedCall> {
+  return { ...(await signBytes(new TextEncoder().encode(body), more)), body };
+}
+
+/** What a test may sign otherwise than a host does. */
+interface Signing {
+  id?: string;
+  secret?: string;
+  atMs?: number;
+}
+
+/** The signature of raw bytes. */
+export async function signBytes(body: Uint8Array, more: Signing = {}): Promise<Signature> {
   const id = more.id ?? crypto.randomUUID();
   const timestamp = String(Math.floor((more.atMs ?? Date.now()) / 1_000));
   const bytes = Uint8Array.from(atob((more.secret ?? HOST_SECRET).slice("whsec_".length)), (char) =>
     char.charCodeAt(0),
   );
   const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-  const mac = await crypto.subtle.sign("HMAC", key, new TextEncoder().encode(`${id}.${timestamp}.${body}`));
-  const signature = `v1,${btoa(String.fromCharCode(...new Uint8Array(mac)))}`;
-  return { id, timestamp, signature, body };
+  const prefix = new TextEncoder().encode(`${id}.${timestamp}.`);
+  const mac = await crypto.subtle.sign("HMAC", key, await new Blob([prefix, body]).arrayBuffer());
+  return { id, timestamp, signature: `v1,${btoa(String.fromCharCode(...new Uint8Array(mac)))}` };
 }
 
 /** A host made of a test: it says what the test says. */

@@ -1,0 +1,48 @@
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { CHUNK_TIMEOUT_MS } from "../core/bounds.ts";
+import type { HostEvent, HostMessage } from "../core/types.ts";
+import { errorText } from "../files.ts";
+import { say } from "../say.ts";
+import { type ControlPlane, Refusal } from "./control-plane.ts";
+
+type ShipMessage = Extract<HostMessage, { kind: "ship_log" }>;
+
+/** How much of a file is in memory while a chunk is signed and sent. */
+const READ_BYTES = 256 * 1024;
+
+/** Answers of the 4xx class that say "not now" rather than "not like this". */
+const TEMPORARY = new Set([408, 425, 429]);
+
+/**
+ * Carries one chunk of a log to the control plane and its answer back, as the event to apply. Never rejects.
+ */
+export async function shipLog(plane: ControlPlane, message: ShipMessage, file: string): Promise<HostEvent> {
+  const { id, stream, from, bytes } = message;
+  try {
+    // What is sent under a length must have it: a task can truncate the file that it writes to.
+    const { size } = await stat(file);
+    if (size < from + bytes) throw new Error(`${stream} of ${id} has become shorter than it was`);
+    const url = `${message.url}/${encodeURIComponent(id)}/${stream}?offset=${from}`;
+    const end = from + bytes - 1;
+    const open = () => createReadStream(file, { start: from, end, highWaterMark: READ_BYTES });
+    const name = `log_${id.replaceAll("/", "_")}_${stream}_${from}_${bytes}`;
+    const signal = AbortSignal.timeout(CHUNK_TIMEOUT_MS);
+    const stored = storedIn(await plane.putSigned(url, name, { bytes, open }, signal));
+    return { type: "chunk_stored", id, stream, stored };
+  } catch (error) {
+    const refusal = error instanceof Refusal ? error : undefined;
+    const { status = 0, retryAfterMs } = refusal ?? {};
+    const refused = (status >= 400 && status < 500 && !TEMPORARY.has(status)) || status === 501;
+    if (refused) say(`a chunk of ${stream} of ${id} is refused, reports go on with it: ${errorText(error)}`);
+    const failed: HostEvent = { type: "chunk_failed", id, stream, random: Math.random(), refused };
+    return retryAfterMs === undefined ? failed : { ...failed, retryAfterMs };
+  }
+}
+
+function storedIn(answer: unknown): number {
+  const stored: unknown =
+    typeof answer === "object" && answer !== null ? Reflect.get(answer, "stored") : null;
+  if (typeof stored === "number" && Number.isSafeInteger(stored) && stored >= 0) return stored;
+  throw new Error("The answer to a chunk of a log is incomplete: is this the control plane?");
+}

@@ -1,0 +1,97 @@
+import { logObjectKey } from "../core/allocation/chunks.ts";
+import { parseAttemptId } from "../core/attempt-id.ts";
+import { DroverError } from "../core/errors.ts";
+import type { LogBucket, LogObject, SignedChunk } from "./rpc.ts";
+import { hostKey, signedPrefix, verifySigned } from "./signing.ts";
+import type { Peers } from "./stubs.ts";
+
+/**
+ * Keys of hosts that have sent chunks to this isolate. A worker has one secret for life, so a key cannot
+ * become wrong; and whether its host may still add to a log, the allocation says each time.
+ */
+const KEYS = new Map<string, CryptoKey>();
+const MAX_KEYS = 1_000;
+
+/** The way of log bytes at the edge: from hosts into the bucket, and from there to readers. */
+export class LogChunks implements LogBucket {
+  readonly #bucket: R2Bucket | undefined;
+  readonly #peers: Peers;
+
+  constructor(bucket: R2Bucket | undefined, peers: Peers) {
+    this.#bucket = bucket;
+    this.#peers = peers;
+  }
+
+  /**
+   * The allocation is asked first: what does not continue the stored bytes costs no write. It is told only
+   * when the bytes are in the bucket (rule R1). If nobody lives to tell it, the host sends them again, to the
+   * same key.
+   */
+  async put(chunk: SignedChunk): Promise<number> {
+    const bucket = this.#theBucket();
+    const { worker, attempt, stream, from, length } = chunk;
+    const bytes = await this.#verified(chunk);
+    const { run = "" } = parseAttemptId(attempt) ?? {};
+    const tell = async (told: number) => {
+      const say = { worker, attempt, stream, from, length: told };
+      const answer = await this.#peers.allocation(run).storeLog(say);
+      if (answer.kind === "stored") return answer.stored;
+      const text = `${attempt} is no attempt that was placed on worker ${worker}`;
+      throw new DroverError(answer.kind === "foreign" ? "forbidden" : "unknown_attempt", text);
+    };
+    const stored = await tell(0);
+    if (length === 0 || stored !== from) return stored;
+    await bucket.put(logObjectKey(chunk), bytes);
+    return tell(length);
+  }
+
+  async get({ key, offset, length }: LogObject): Promise<ReadableStream<Uint8Array>> {
+    const object = await this.#theBucket().get(key, { range: { offset, length } });
+    if (object === null) throw new Error(`the bucket for logs has no object ${key}`);
+    return object.body;
+  }
+
+  #theBucket(): R2Bucket {
+    if (this.#bucket !== undefined) return this.#bucket;
+    const text = "this deployment has no bucket for logs; send them in reports";
+    throw new DroverError("no_log_bucket", text);
+  }
+
+  /** The bytes of a chunk, once its signature is known to be its host's. */
+  async #verified({ worker, signature, length, body }: SignedChunk): Promise<Uint8Array> {
+    const known = KEYS.get(worker);
+    const key = known ?? (await hostKey(await this.#peers.worker(worker).hostSecret()));
+    const prefix = signedPrefix(signature);
+    const signed = await readBehind(prefix, length, body);
+    await verifySigned(signature, signed, key, Date.now());
+    if (known === undefined) keep(worker, key);
+    return signed.subarray(prefix.length);
+  }
+}
+
+function keep(worker: string, key: CryptoKey): void {
+  const [oldest] = KEYS.keys();
+  if (KEYS.size >= MAX_KEYS && oldest !== undefined) KEYS.delete(oldest);
+  KEYS.set(worker, key);
+}
+
+/**
+ * Puts a body behind a prefix, in one buffer that the runtime itself fills: read part by part, a large log
+ * leaves as much on our heap as it is long, for a while. Throws `invalid_request` if it is shorter than it
+ * says.
+ */
+async function readBehind(
+  prefix: Uint8Array,
+  length: number,
+  body: ReadableStream<Uint8Array> | null,
+): Promise<Uint8Array> {
+  const signed = new Uint8Array(prefix.length + length);
+  signed.set(prefix);
+  if (length === 0) return signed;
+  const reader = body?.getReader({ mode: "byob" });
+  const { value } = (await reader?.readAtLeast(length, signed.subarray(prefix.length))) ?? {};
+  // The buffer has moved with its bytes.
+  if (value?.length === length) return new Uint8Array(value.buffer);
+  const text = `the body has ${value?.length ?? 0} bytes, and its length says ${length}`;
+  throw new DroverError("invalid_request", text);
+}

@@ -1,0 +1,72 @@
+import { createRoute } from "@hono/zod-openapi";
+import { z } from "zod";
+import { STREAMS } from "../core/attempt-id.ts";
+import { DroverError } from "../core/errors.ts";
+import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../core/limits.ts";
+import { formatSize } from "../core/size.ts";
+import { Name } from "../schema/common.ts";
+import { AttemptId } from "../schema/host.ts";
+import type { EdgeApp, EdgeContext } from "./edge.ts";
+import { refuse } from "./invalid.ts";
+import { jsonAnswer, problemAnswer } from "./params.ts";
+import { SignatureHeaders, signatureOf } from "./signature.ts";
+
+const chunk = createRoute({
+  method: "put",
+  path: "/v1/hosts/{worker}/logs/{attempt}/{stream}",
+  summary: "Log bytes that are too many for a report",
+  description:
+    "Raw bytes of one stream from `offset` on, signed like a report. They are taken only if they continue " +
+    "what is stored; the answer says how far that is, whether they were or not. An empty body only asks.",
+  request: {
+    params: z.object({
+      worker: Name.meta({ description: "the worker's id" }),
+      attempt: AttemptId.meta({ description: "the attempt's id, URL-encoded", example: "run/main/1.1" }),
+      stream: z.enum(STREAMS),
+    }),
+    query: z.strictObject({
+      offset: z
+        .string()
+        .refine((text) => /^\d{1,15}$/.test(text) && Number(text) <= MAX_LOG_BYTES, {
+          error: `must be a number of bytes from 0 to ${MAX_LOG_BYTES}`,
+        })
+        .transform(Number)
+        .meta({ type: "integer", description: "where in the stream they begin", example: "8388608" }),
+    }),
+    headers: SignatureHeaders,
+    body: {
+      content: { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } },
+    },
+  },
+  responses: {
+    200: jsonAnswer("how far the stream is stored", z.object({ stored: z.int() })),
+    default: problemAnswer,
+  },
+});
+
+/** Adds the route by which hosts bring large logs (`host-protocol.md`, Report). */
+export function hostLogRoutes(app: EdgeApp): void {
+  app.openapi(
+    chunk,
+    async (c) => {
+      const { worker, attempt, stream } = c.req.valid("param");
+      const { offset: from } = c.req.valid("query");
+      const signature = signatureOf(c);
+      const { body } = c.req.raw;
+      const put = { worker, attempt, stream, from, length: lengthOf(c), signature, body };
+      return c.json({ stored: await c.env.objects.logs().put(put) }, 200);
+    },
+    refuse(),
+  );
+}
+
+/** The length that the request announces: memory is taken for it before the first byte is read. */
+function lengthOf(c: EdgeContext): number {
+  const text = c.req.header("content-length") ?? "";
+  const length = Number(text);
+  if (/^\d{1,9}$/.test(text) && length <= MAX_LOG_CHUNK_BYTES) return length;
+  throw new DroverError(
+    "invalid_request",
+    `a chunk of a log says its length, at most ${formatSize(MAX_LOG_CHUNK_BYTES)}, by Content-Length`,
+  );
+}
