@@ -2,9 +2,11 @@
 const STATE_DIR = "/var/lib/drover";
 
 /**
- * The script that turns a fresh machine into a host: it fetches the agent, compares its digest, and becomes
- * it. It needs nothing but `sh` and Node 20. The code goes into a file, not into arguments that everybody can
- * list.
+ * The script that turns a fresh machine into a host: it fetches the agent, compares its digest, and runs it.
+ * It needs nothing but `sh` and Node 20. The code goes into a file, not into arguments that everybody can
+ * list. An agent that was killed, or has crashed, is started again and goes on with what runs
+ * (`host-protocol.md`, Survives); one that ends of its own accord is not: it is done (0), was called wrongly
+ * (2), is not wanted (3), or another one is there (4).
  */
 export function userDataScript(host: { url: string; code: string; agentSha256: string }): string {
   return `#!/bin/sh
@@ -34,6 +36,12 @@ for (let delayMs = 500; ; delayMs = Math.min(delayMs * 2, 30_000)) {
 }
 END_OF_SCRIPT
 node "$dir/fetch-agent.mjs" '${host.url}/agent/drover-agent.mjs' '${host.agentSha256}' "$dir/drover-agent.mjs"
-exec node "$dir/drover-agent.mjs" --url '${host.url}' --state "$dir" --code-file "$dir/code"
+while :; do
+  code=0
+  node "$dir/drover-agent.mjs" --url '${host.url}' --state "$dir" --code-file "$dir/code" || code=$?
+  case $code in 0|2|3|4) exit "$code" ;; esac
+  echo "the agent has ended with $code; it is started again"
+  sleep 1
+done
 `;
 }
