@@ -26,10 +26,10 @@ export interface HostAgentOptions {
   now: () => Instant;
   stateDir: string;
   /** What outlives this process. */
-  journal: Journal;
+  journal: Pick<Journal, "keep">;
   instance: string | undefined;
-  /** Ends this process. */
-  exit: (code: number, reason: string) => void;
+  /** Ends this process, and the machine with it where that is said and can be. */
+  exit: (code: number, reason: string, powerOff: boolean) => void;
 }
 
 /**
@@ -78,7 +78,7 @@ export class HostAgent {
 
   #carry(message: HostMessage, at: Instant): void {
     if (message.kind === "report") this.#send(message, at);
-    else if (message.kind === "exit") this.#options.exit(message.code, message.reason);
+    else if (message.kind === "exit") this.#options.exit(message.code, message.reason, message.powerOff);
     else this.#begin(message);
   }
 
