@@ -73,9 +73,8 @@ test("the bounds leave room for each other: looks, a short stop, Node, and the b
 
 describe("an agent that is dead at the end of its lease (rule R4)", () => {
   test("its tasks are ended before, and the next start knows how", async () => {
-    const agent = await busyAgent(
-      `trap "touch ${fileOf("asked")}" TERM; echo ready; while :; do sleep 0.05; done`,
-    );
+    const trap = `trap "touch ${fileOf("asked")}" TERM`;
+    const agent = await busyAgent(`${trap}; echo ready; while :; do sleep 0.05; done`);
     await kill(agent);
     const until = leaseUntil();
     expect(await leftOfLease(until)).toBeGreaterThan(0);
@@ -93,7 +92,7 @@ describe("an agent that is dead at the end of its lease (rule R4)", () => {
     await expect.poll(() => bench.watchdog(), { timeout: 20_000 }).toBeUndefined();
   });
 
-  test("tasks that have left session and environment are ended by their cgroup, where there is one", async () => {
+  test("tasks that hide from all but their cgroup are ended, where there is one", async () => {
     const far = `(env -i setsid sh -c 'echo $$ >${fileOf("far")}; exec sleep 300' &)`;
     const agent = await busyAgent(
       `${far}; while ! [ -s ${fileOf("far")} ]; do sleep 0.01; done; echo ready; exec sleep 300`,
@@ -156,7 +155,7 @@ describe("a lease that is extended", () => {
   });
 });
 
-test("the control plane is away for the whole lease: the agent ends its tasks in time, and lives", async () => {
+test("the control plane is away for a whole lease: the agent itself ends its tasks in time", async () => {
   const agent = await busyAgent("echo ready; exec sleep 300");
   const until = leaseUntil();
   bench.plane.override = () => ({ status: 503 });

@@ -259,7 +259,7 @@ describe("the end of the agent", () => {
   });
 
   test("powerOff ends the machine with it, and its own end does not", () => {
-    const told = idleHost().order([run()], { powerOff: true });
+    const told = idleHost().order([], { powerOff: true });
     expect(told.pass(LAST_WORDS_MS).message("exit")?.powerOff).toBe(true);
     const asked = idleHost().tell({ type: "shutdown" });
     expect(asked.pass(LAST_WORDS_MS).message("exit")?.powerOff).toBe(false);

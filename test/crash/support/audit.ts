@@ -6,7 +6,9 @@ import { effectsOf, type Job } from "./jobs.ts";
 import type { System } from "./stream.ts";
 import { instancesAlive, instancesOf } from "./strikes.ts";
 
-/** Placements of one run: a worker that refuses is tried again with a back-off, and is seldom the only one. */
+/**
+ * Placements of one run: a worker that refuses is tried again with a back-off, and is seldom the only one.
+ */
 const MAX_EPOCHS = 20;
 /** Runs that are looked at together. */
 const AT_ONCE = 12;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startDrover } from "../../edge/support/drover.ts";
+import type { Json } from "../../edge/support/edge.ts";
 import { until } from "../../local/support/scratch.ts";
 import type { Chance } from "../../sim/rng.ts";
 import type { Job } from "./jobs.ts";
@@ -41,24 +42,43 @@ export async function playBatch(
   const stream = new Stream(system, `c-${strike.at.replace(" ", "-")}`, chance);
   const strikes: Struck[] = [];
   const victims = new Set<string>();
-  while (strikes.length < count) {
-    strikes.push(await aim(system, stream, chance));
-    for (const victim of await strike.kills(system.up, chance)) victims.add(victim);
-    if (strike.endsUp) {
-      await system.up.ended;
-      system.up = await startDrover(system.home);
+  try {
+    while (strikes.length < count) {
+      const running = await aim(system, chance);
+      strikes.push({ live: stream.live.length, running });
+      for (const victim of await strike.kills(system.up, chance)) victims.add(victim);
+      if (strike.endsUp) {
+        await system.up.ended;
+        system.up = await startDrover(system.home);
+      }
     }
+    await stream.end();
+  } catch (error) {
+    const why = await whyOf(system, stream.live);
+    throw new Error(`after ${strikes.length} strikes at ${strike.at}: ${String(error)}\n${why}`);
   }
-  await stream.end();
   return { at: strike.at, strikes, victims, jobs: stream.jobs, aborted: stream.aborted };
 }
 
-/** Waits for a random moment at which commands run. */
-function aim({ up }: System, stream: Stream, chance: Chance): Promise<Struck> {
-  return until("commands run", async () => {
-    // Nothing is waited for here: a crash comes when it comes.
-    await sleep(chance.between(0, STRIKE_WITHIN_MS));
+/** Waits for a random moment at which commands run, after some other has ended since the last strike. */
+async function aim({ up, told }: System, chance: Chance): Promise<RunningAttempt[]> {
+  const before = told.ended;
+  await until("a run has ended", () => told.ended > before || undefined);
+  // Nothing is waited for here: a crash comes when it comes.
+  await sleep(chance.between(0, STRIKE_WITHIN_MS));
+  return until("commands run", () => {
     const running = runningIn(up.stateDir);
-    return running.length > 0 ? { live: stream.live.length, running } : undefined;
+    return running.length > 0 ? running : undefined;
   });
+}
+
+/** What the control plane says of runs that do not end, and of its workers. */
+async function whyOf({ up, pool }: System, runs: string[]): Promise<string> {
+  const { items } = await up.json(200, "GET", `/v1/workers?pool=${pool}&limit=100`);
+  const paths = [
+    ...runs.map((id) => `/v1/runs/${id}/why`),
+    ...items.map(({ id }: Json) => `/v1/workers/${id}/why`),
+  ];
+  const answers = paths.map(async (path) => `${path}: ${await (await up.call("GET", path)).text()}`);
+  return (await Promise.all(answers)).join("\n");
 }

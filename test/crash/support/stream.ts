@@ -37,6 +37,7 @@ export class Stream {
   readonly #chance: Chance;
   readonly #users: Promise<unknown>;
   #over = false;
+  #gaveUp = false;
 
   constructor(system: System, batch: string, chance: Chance) {
     this.#system = system;
@@ -55,6 +56,11 @@ export class Stream {
   /** No more runs are submitted; resolves when all have ended. */
   async end(): Promise<void> {
     this.#over = true;
+    try {
+      await until("every run has ended", () => this.live.length === 0 || undefined);
+    } finally {
+      this.#gaveUp = true;
+    }
     await this.#users;
   }
 
@@ -73,15 +79,17 @@ export class Stream {
       await sleep(abortAfterMs);
       if (await this.#abort(id)) this.aborted.add(id);
     }
-    await until(`${id} has ended`, async () => {
-      const done = await this.#ask("GET", `/v1/runs/${id}?wait=${HELD}&state=done`);
-      if (done?.status !== 200 || !isTerminal(JSON.parse(done.text).state)) return undefined;
-      const { up, told, problems } = this.#system;
-      // Whoever gets half an answer has been told nothing.
-      const read = await told.read(up, id).catch(() => undefined);
-      problems.push(...(read?.changes ?? []));
-      return told.statusOf(id);
-    });
+    // For as long as it takes: below many crashes that may be long. The end of the stream has a deadline.
+    while (!this.#gaveUp && this.#system.told.statusOf(id) === undefined) await this.#lookAt(id);
+  }
+
+  async #lookAt(id: string): Promise<void> {
+    const done = await this.#ask("GET", `/v1/runs/${id}?wait=${HELD}&state=done`);
+    if (done?.status !== 200 || !isTerminal(JSON.parse(done.text).state)) return;
+    const { up, told, problems } = this.#system;
+    // Whoever gets half an answer has been told nothing.
+    const read = await told.read(up, id).catch(() => undefined);
+    problems.push(...(read?.changes ?? []));
   }
 
   /** Whether the abort was acknowledged before the run had ended, or ended it. */
