@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -142,6 +142,14 @@ describe("a lease that is extended", () => {
     expect(leaseUntil()).toBeGreaterThan(until);
     expect(bench.plane.attempt(ID)?.state).toBe("running");
     expect(bench.watchdog()).toBe(guard);
+  });
+
+  test("is written where there is no room for another file: what guards it must know", async () => {
+    // As on a full disk: the draft that would take its place cannot be made.
+    await busyAgent("echo ready; exec sleep 300");
+    mkdirSync(join(bench.stateDir, "lease.json.new"));
+    const until = leaseUntil();
+    await expect.poll(() => leaseUntil() > until, { timeout: 20_000 }).toBe(true);
   });
 
   test("whoever is called to end it too late, ends nothing", async () => {
