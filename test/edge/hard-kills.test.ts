@@ -73,7 +73,7 @@ const FORKS_ON: Case = {
   what: "forks as fast as it can, below a limit of pids",
   script: BOMB,
   abortAt: BOMB_PROCESSES,
-  memory: "1GiB",
+  memory: "512MiB",
   end: { state: "aborted", exitCode: null },
   exit: { oomKilled: false },
 };
@@ -117,15 +117,19 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
   beforeAll(async () => {
     home = makeHome("hard-kills");
     up = await startDrover(home, {}, below);
-    worker = (await end("first", { argv: ["true"] })).placements[0].worker;
+    await submit("first", { argv: ["true"] });
+    worker = (await endOf("first")).placements[0].worker;
   });
   afterAll(async () => {
     await endDrover(home, up);
     rmSync(home, { recursive: true, force: true });
   });
 
-  async function end(id: string, spec: object): Promise<Json> {
-    if (Object.keys(spec).length > 0) await up.json(201, "POST", "/v1/runs", { id, ...spec });
+  async function submit(id: string, spec: object): Promise<void> {
+    await up.json(201, "POST", "/v1/runs", { id, ...spec });
+  }
+
+  function endOf(id: string): Promise<Json> {
     return until(`${id} has ended`, async () => {
       const status = await up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`);
       return status.finishedAt === null ? undefined : status;
@@ -139,7 +143,7 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
     rmSync(far, { force: true });
     const memory = one.memory ?? "256MiB";
     const argv = ["sh", "-c", one.script];
-    await up.json(201, "POST", "/v1/runs", { id, argv, env, resources: { memory }, killTimeout: "1s" });
+    await submit(id, { argv, env, resources: { memory }, killTimeout: "1s" });
     let last: ProcessInfo | undefined;
     let sessions = new Set<number>();
     let groups: string[] = [];
@@ -156,7 +160,7 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
       expect(last !== undefined).toBe(one.last !== undefined);
       await up.json(200, "POST", `/v1/runs/${id}/abort`, { reason: "enough" });
     }
-    const status = await end(id, {});
+    const status = await endOf(id);
     expect(status).toMatchObject(one.end);
     expect(status.tasks[0].attempts[0]).toMatchObject({ state: "exited", exit: one.exit });
     expect(livingOf(id)).toEqual([]);
@@ -168,8 +172,12 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
       const { details } = items.find(({ type }: Json) => type === "Terminated");
       expect(details).toMatchObject({ killed_by: by, tree_gone: "true" });
     }
-    const next = await end(`${id}-next`, { argv: ["sh", "-c", "exit 4"] });
-    expect(next).toMatchObject({ state: "complete", exitCode: 4, placements: [{ worker }] });
+    await submit(`${id}-next`, { argv: ["sh", "-c", "exit 4"] });
+    expect(await endOf(`${id}-next`)).toMatchObject({
+      state: "complete",
+      exitCode: 4,
+      placements: [{ worker }],
+    });
   });
 });
 
