@@ -29,10 +29,10 @@ export interface HostAgentOptions {
   now: () => Instant;
   stateDir: string;
   /** What outlives this process. */
-  journal: Journal;
+  journal: Pick<Journal, "keep">;
   instance: string | undefined;
-  /** Ends this process. */
-  exit: (code: number, reason: string) => void;
+  /** Ends this process, and the machine with it where that is said and can be. */
+  exit: (code: number, reason: string, powerOff: boolean) => void;
 }
 
 /**
@@ -84,7 +84,7 @@ export class HostAgent {
     if (message.kind === "report") this.#send(message, at);
     else if (message.kind === "connect") this.#connect(message, at);
     else if (message.kind === "hang_up") this.#line?.hangUp();
-    else if (message.kind === "exit") this.#options.exit(message.code, message.reason);
+    else if (message.kind === "exit") this.#options.exit(message.code, message.reason, message.powerOff);
     else this.#begin(message);
   }
 

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Millis } from "../src/core/machine.ts";
 import { type AttemptJournal, journalOf, type LeaseJournal, leaseOf } from "./core/journal.ts";
@@ -9,6 +9,9 @@ import { say } from "./say.ts";
 
 /** A lease that grew by less than this is not written again: the one in the file is only shorter. */
 const LEASE_NOTICED_MS: Millis = 1_000;
+
+/** So that a lease that is written over another one leaves nothing of it. */
+const LEASE_FILE_CHARS = 256;
 
 /** Of the file of an attempt: one that is not whole yet has another. */
 const SUFFIX = ".json";
@@ -107,7 +110,13 @@ export class Journal {
     const before = this.#lease;
     const grownMs = (lease?.until ?? 0) - (before?.until ?? Number.NEGATIVE_INFINITY);
     if (lease === undefined || (lease.ms === before?.ms && grownMs < LEASE_NOTICED_MS)) return;
-    replaceFile(this.#leaseFile, this.#stamped(lease));
+    const text = this.#stamped(lease).padEnd(LEASE_FILE_CHARS);
+    try {
+      replaceFile(this.#leaseFile, text);
+    } catch {
+      // A full disk has no room for a second file. The watchdog must not act on a lease that was extended.
+      writeFileSync(this.#leaseFile, text, { flag: "r+" });
+    }
     this.#lease = lease;
   }
 

@@ -1,8 +1,11 @@
+import { spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
+import type { Millis } from "../src/core/machine.ts";
 import { makeClock } from "./clock.ts";
 import { initialHost } from "./core/host.ts";
+import { isLeaseEnding } from "./core/lease.ts";
 import type { HostEvent } from "./core/types.ts";
 import { AttemptStore } from "./exec/dirs.ts";
 import { findAttempt } from "./exec/found.ts";
@@ -18,6 +21,7 @@ import { Refusal } from "./plane/control-plane.ts";
 import { REFUSED_EXIT_CODE } from "./plane/exchange.ts";
 import { joinControlPlane } from "./plane/join.ts";
 import { say } from "./say.ts";
+import { keepWatchdog, type WatchdogOptions } from "./watchdog.ts";
 
 declare const DROVER_VERSION: string;
 
@@ -28,28 +32,37 @@ Makes this machine a host of Drover and runs what it is ordered to run.
   --url        where the control plane is, such as https://drover.example.com
   --state      where this host keeps its secret and the data of its attempts
   --code-file  a file with the enrollment code; needed once
+  --power-off  a command that ends this machine, run when it is done for. Not for a machine of one's own
+  --end-lease  only end what an agent has left that is dead, if its lease is about to end
   --version    print the version and exit
 `;
 
 const USAGE_EXIT_CODE = 2;
 /** Another agent lives on the same state. */
 const LOCKED_EXIT_CODE = 4;
+/** The lease is not about to end, so nothing was ended. */
+const LEASED_EXIT_CODE = 5;
+/** How long the command that ends this machine is waited for. */
+const POWER_OFF_WITHIN_MS: Millis = 60_000;
 
 // Without it a busy hour leaves the agent with 90 MB that it never gives back: what it makes is small and
 // short-lived.
 setFlagsFromString("--semi-space-growth-factor=1");
 
 interface Settings {
-  url: string;
+  /** Absent: only end what runs under a lease that is about to end. */
+  url: string | undefined;
   stateDir: string;
   codeFile: string | undefined;
+  powerOff: string | undefined;
 }
 
 /** Reads the command line. A number is the exit code of a call that ends right away. */
 function readArguments(): Settings | number {
   const text = { type: "string" } as const;
   const flag = { type: "boolean" } as const;
-  const options = { url: text, state: text, "code-file": text, version: flag, help: flag };
+  const modes = { "end-lease": flag, version: flag, help: flag };
+  const options = { url: text, state: text, "code-file": text, "power-off": text, ...modes };
   try {
     const { values } = parseArgs({ options });
     if (values.version || values.help) {
@@ -57,9 +70,11 @@ function readArguments(): Settings | number {
       return 0;
     }
     const { url, state } = values;
-    if (!url || !URL.canParse(url)) throw new Error("--url must be the URL of the control plane.");
     if (!state) throw new Error("--state must name a directory.");
-    return { url, stateDir: resolve(state), codeFile: values["code-file"] };
+    const given = { stateDir: resolve(state), codeFile: values["code-file"], powerOff: values["power-off"] };
+    if (values["end-lease"]) return { ...given, url: undefined };
+    if (!url || !URL.canParse(url)) throw new Error("--url must be the URL of the control plane.");
+    return { ...given, url };
   } catch (error) {
     process.stderr.write(`drover-agent: ${errorText(error)}\n\n${USAGE}`);
     return USAGE_EXIT_CODE;
@@ -71,29 +86,75 @@ function exit(code: number, reason: string): never {
   process.exit(code);
 }
 
-async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
+/** Ends this process, and first this machine if that is said and somebody has told how. */
+function exitOrPowerOff(command: string | undefined) {
+  return (code: number, reason: string, powerOff: boolean): never => {
+    if (powerOff && command !== undefined) {
+      say(`powers off: ${reason}`);
+      spawnSync("/bin/sh", ["-c", command], { stdio: "inherit", timeout: POWER_OFF_WITHIN_MS });
+    }
+    exit(code, reason);
+  };
+}
+
+/** The files of a host, and what an earlier start has left in them. */
+interface Left {
+  store: AttemptStore;
+  journal: Journal;
+  groups: Groups;
+  ids: string[];
+}
+
+function openLeft(stateDir: string): Left {
+  const store = new AttemptStore(stateDir);
+  const journal = new Journal(stateDir, readLocalBootId(process.env));
+  const ids = [...new Set([...store.found(), ...journal.begun()])];
+  return { store, journal, groups: new Groups(stateDir), ids };
+}
+
+/** Takes on what was left, as it is. `keep`: who writes down what becomes of it. */
+async function takeOn(
+  { store, journal, groups, ids }: Left,
+  { stateDir, powerOff }: Settings,
+  keep: Journal["keep"],
+): Promise<HostAgent> {
+  const { DROVER_INSTANCE: instance } = process.env;
+  const now = makeClock();
+  const shellTells = await shellTellsSignals(join(stateDir, "shell-check"));
+  const traces = { store, journal, groups, shellTells };
+  const found = ids.flatMap((id) => findAttempt(id, traces, now()) ?? []);
+  const attempts = found.map(({ attempt }) => attempt);
+  const lease = journal.readLease();
+  const powersOff = powerOff !== undefined;
+  const state = initialHost({ attempts, lease, means: groups.means, powersOff }, now());
+  const exits = exitOrPowerOff(powerOff);
+  const agent = new HostAgent(state, { now, stateDir, journal: { keep }, instance, exit: exits });
+  const tell = (event: HostEvent) => agent.tell(event);
+  const supervisor = new Supervisor({ store, groups, now, instance, shellTells, tell });
+  for (const one of found) supervisor.adopt(one);
+  agent.supervise(supervisor);
+  return agent;
+}
+
+async function run(settings: Settings & { url: string }): Promise<void> {
+  const { url, stateDir, codeFile } = settings;
   makePrivateDir(stateDir);
   const holder = lockState(stateDir);
   if (holder !== undefined) {
     const why = `the agent with pid ${holder.pid} serves ${stateDir}.`;
     exit(LOCKED_EXIT_CODE, `${why} Stop it first, or name another --state.`);
   }
-  const { DROVER_INSTANCE: instance } = process.env;
-  const now = makeClock();
-  const store = new AttemptStore(stateDir);
-  const journal = new Journal(stateDir, readLocalBootId(process.env));
-  store.prune();
-  const ids = [...new Set([...store.found(), ...journal.begun()])];
-  journal.prune(ids);
-  const shellTells = await shellTellsSignals(join(stateDir, "shell-check"));
-  const groups = new Groups(stateDir);
-  groups.prune(ids);
-  const traces = { store, journal, groups, shellTells };
-  const found = ids.flatMap((id) => findAttempt(id, traces, now()) ?? []);
-  const attempts = found.map(({ attempt }) => attempt);
-  const lease = journal.readLease();
-  const state = initialHost({ attempts, lease, means: groups.means }, now());
-  const agent = new HostAgent(state, { now, stateDir, journal, instance, exit });
+  const watchdog = watchdogOf(settings);
+  keepWatchdog(watchdog);
+  const left = openLeft(stateDir);
+  left.store.prune();
+  left.journal.prune(left.ids);
+  left.groups.prune(left.ids);
+  const agent = await takeOn(left, settings, (before, after) => {
+    left.journal.keep(before, after);
+    // Whatever became of it: nothing may run under a lease that nobody guards.
+    if (after.leaseUntil !== before.leaseUntil) keepWatchdog(watchdog);
+  });
   const joining = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     process.on(signal, () => {
@@ -101,10 +162,6 @@ async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
       agent.tell({ type: "shutdown" });
     });
   }
-  const tell = (event: HostEvent) => agent.tell(event);
-  const supervisor = new Supervisor({ store, groups, now, instance, shellTells, tell });
-  for (const one of found) supervisor.adopt(one);
-  agent.supervise(supervisor);
   try {
     const facts = { bootId: readBootId(process.env), resources: readResources(process.env, stateDir) };
     const { plane, setup } = await joinControlPlane({ url, stateDir, codeFile, ...facts }, joining.signal);
@@ -117,9 +174,34 @@ async function run({ url, stateDir, codeFile }: Settings): Promise<void> {
   }
 }
 
+function watchdogOf({ stateDir, powerOff }: Settings): WatchdogOptions {
+  const { DROVER_INSTANCE, DROVER_BOOT_ID } = process.env;
+  const endLease = [process.execPath, resolve(process.argv[1] ?? ""), "--state", stateDir, "--end-lease"];
+  return { stateDir, powerOff, endLease, marks: { DROVER_INSTANCE, DROVER_BOOT_ID } };
+}
+
+/**
+ * What the watchdog starts near the end of the lease: ends what runs, as an agent that is told to end. If the
+ * agent is dead it takes its place, so that the next start of it finds what became of each attempt. One that
+ * is stopped, or hangs, keeps its place, and its journal: then only the processes are ended.
+ */
+async function endLease(settings: Settings): Promise<void> {
+  const holder = lockState(settings.stateDir);
+  const left = openLeft(settings.stateDir);
+  if (!isLeaseEnding(left.journal.readLease(), makeClock()())) {
+    exit(LEASED_EXIT_CODE, "the lease has been extended");
+  }
+  const keep: Journal["keep"] = (...states) => {
+    if (holder === undefined) left.journal.keep(...states);
+  };
+  const agent = await takeOn(left, { ...settings, powerOff: undefined }, keep);
+  agent.tell({ type: "shutdown" });
+}
+
 // Whoever reads what the agent says may be gone; that is no reason to end the tasks.
 process.stderr.on("error", () => undefined);
 
 const settings = readArguments();
 if (typeof settings === "number") process.exitCode = settings;
-else await run(settings);
+else if (settings.url === undefined) await endLease(settings);
+else await run({ ...settings, url: settings.url });

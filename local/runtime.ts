@@ -5,6 +5,9 @@ import { endTree } from "./end-processes.ts";
 import { ticker } from "./ticker.ts";
 import { writeGuard } from "./workerd-guard.ts";
 
+/** How often to look whether the runtime has to be started again by us. */
+const LOOK_EVERY_MS = 250;
+
 /** By this name in their environment the runtime's processes are found after a crash. */
 const MARK = "DROVER_RUNTIME";
 
@@ -67,9 +70,16 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   try {
     await miniflare.ready;
     const stopTicking = ticker(crons, fire, (text) => onLog("error", text));
+    const again = () => miniflare.setOptions(miniflareOptions);
+    const stopKeeping = keepRunning(
+      () => miniflare.ready,
+      again,
+      (text) => onLog("error", text),
+    );
     return {
       dispose: async () => {
         stopTicking();
+        stopKeeping();
         await dispose();
       },
     };
@@ -77,6 +87,34 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     await dispose();
     throw error;
   }
+}
+
+/**
+ * Miniflare starts a workerd that has ended again, once: if that one ends while it starts, it gives up, and
+ * `drover up` would stay without a control plane. So its word is asked for again and again, and where it is
+ * an error the runtime is started anew. Returns what ends that.
+ */
+function keepRunning(
+  ready: () => Promise<unknown>,
+  startAgain: () => Promise<void>,
+  onProblem: (text: string) => void,
+): () => void {
+  let asking = false;
+  let over = false;
+  const timer = setInterval(async () => {
+    if (asking) return;
+    asking = true;
+    try {
+      await ready().catch(() => (over ? undefined : startAgain()));
+    } catch (error) {
+      if (!over) onProblem(`The runtime could not be started again, and is tried again. ${String(error)}`);
+    }
+    asking = false;
+  }, LOOK_EVERY_MS).unref();
+  return () => {
+    over = true;
+    clearInterval(timer);
+  };
 }
 
 /**

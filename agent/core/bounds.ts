@@ -50,6 +50,17 @@ export const KILL_WAITS_MS: readonly Millis[] = [5_000, 20_000, 80_000, 120_000,
 export const SHORT_STOP_MS: Millis = 5_000;
 /** How long an agent that ends tries to report what became of its attempts, and to kill what does not die. */
 export const LAST_WORDS_MS: Millis = 10_000;
+/**
+ * How long before the end of the lease the watchdog ends what an agent has left that is dead, or stopped: a
+ * short stop, and then what every kill must have.
+ */
+export const WATCHDOG_LEAD_MS: Millis = SHORT_STOP_MS + LEASE_KILL_MS;
+/** The same for an agent that seems to run: it has ended all of it long before, unless it hangs. */
+export const WATCHDOG_LAST_LEAD_MS: Millis = 20_000;
+/** The least that is left of the lease when the watchdog does without Node: what is a moment's work. */
+export const WATCHDOG_BARE_LEAD_MS: Millis = 15_000;
+/** How often the watchdog looks. Within the lead there must be room for it. */
+export const WATCHDOG_LOOK_MS: Millis = 2_000;
 /** The stop of a task that the agent knows only by its id. Defaults of `api.md`, Submitting. */
 export const DEFAULT_KILL_TIMEOUT_MS: Millis = 5_000;
 /** By socket a full report goes this often, or so many times a lease if that is more often. */

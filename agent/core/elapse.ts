@@ -1,12 +1,14 @@
 import { earliest, type Instant } from "../../src/core/machine.ts";
 import { ownStop, stopAttempt } from "./attempt.ts";
 import { elapseChunks } from "./chunks.ts";
-import { leaseKillAt, leaseStopAt } from "./lease.ts";
+import { endHost } from "./ending.ts";
+import { leaseKillAt, leasePowerOffAt, leaseStopAt } from "./lease.ts";
 import type { AttemptState, HostState } from "./types.ts";
 
 /**
- * Latches what time alone has brought about: time limits, the end of the lease, graces that are over, and
- * the boot probe. What has begun stays begun, even if a later answer extends the lease.
+ * Latches what time alone has brought about: time limits, the end of the lease, graces that are over, the
+ * boot probe, and the end of a machine that can end itself. What has begun stays begun, even if a later
+ * answer extends the lease.
  */
 export function elapse(state: HostState, now: Instant): HostState {
   let { attempts, boot } = state;
@@ -18,7 +20,10 @@ export function elapse(state: HostState, now: Instant): HostState {
     const { nextAt: _, ...rest } = boot;
     boot = { ...rest, running: true };
   }
-  return attempts === state.attempts && boot === state.boot ? state : { ...state, attempts, boot };
+  const next = attempts === state.attempts && boot === state.boot ? state : { ...state, attempts, boot };
+  const powerOffAt = leasePowerOffAt(next);
+  if (powerOffAt === undefined || powerOffAt > now) return next;
+  return endHost(next, { code: 0, reason: "its lease is over", powerOff: true }, now);
 }
 
 function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): AttemptState {
@@ -51,7 +56,7 @@ function momentsOf(state: HostState, attempt: AttemptState) {
 
 /** When `elapse` will change something next. */
 export function elapsesAt(state: HostState): Instant | undefined {
-  let at = state.boot.nextAt;
+  let at = earliest(state.boot.nextAt, leasePowerOffAt(state));
   for (const attempt of Object.values(state.attempts)) {
     const { timeout, leaseStop, kill } = momentsOf(state, attempt);
     at = earliest(at, timeout, leaseStop, kill);

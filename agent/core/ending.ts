@@ -10,12 +10,13 @@ export interface EndPlan {
   reason: string;
   graceMs?: Millis;
   silent?: boolean;
+  powerOff?: boolean;
 }
 
 /** Begins to end: every attempt is stopped, none is started. The first reason stays. */
 export function endHost(state: HostState, plan: EndPlan, now: Instant): HostState {
   if (state.ending !== undefined) return state;
-  const { code, reason, graceMs = Infinity, silent = false } = plan;
+  const { code, reason, graceMs = Infinity, silent = false, powerOff = false } = plan;
   let by = now;
   const attempts = Object.fromEntries(
     Object.entries(state.attempts).map(([id, attempt]) => {
@@ -25,7 +26,7 @@ export function endHost(state: HostState, plan: EndPlan, now: Instant): HostStat
       return [id, stopped];
     }),
   );
-  const ending: Ending = { code, reason, silent, by: by + LAST_WORDS_MS };
+  const ending: Ending = { code, reason, silent, powerOff, by: by + LAST_WORDS_MS };
   return withNews({ ...state, attempts, ending }, now);
 }
 
@@ -41,5 +42,8 @@ export function dueExit({ ending, setup, attempts, exchange }: HostState, now: I
   if (!(told && left.length === 0) && now < ending.by) return [];
   const leaving = left.length === 0 ? "" : `; could not end ${left.map(({ id }) => id).join(", ")}`;
   const code = left.length === 0 ? ending.code : Math.max(1, ending.code);
-  return [{ to: "process", kind: "exit", repeatedBy: "self", code, reason: ending.reason + leaving }];
+  const { powerOff } = ending;
+  return [
+    { to: "process", kind: "exit", repeatedBy: "self", code, reason: ending.reason + leaving, powerOff },
+  ];
 }

@@ -22,14 +22,15 @@ export type { HostEvent, HostMessage, HostState } from "./types.ts";
  * is, joined or not: what runs goes on, within its time limit and the lease that was granted.
  */
 export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 0): HostState {
-  const { attempts, lease, means = { kill: "processes", limits: [] } } = found;
+  const { attempts, lease, means = { kill: "processes", limits: [] }, powersOff = false } = found;
   return {
     means,
     attempts: Object.fromEntries(attempts.map((one) => [one.id, adopt(one, now)])),
     ordersSeen: 0,
     reportWithinMs: Number.MAX_SAFE_INTEGER,
-    ...(attempts.length === 0 ? {} : { leaseUntil: adoptLease(lease, now) }),
+    ...(attempts.length === 0 && lease === undefined ? {} : { leaseUntil: adoptLease(lease, now) }),
     leaseMs: lease?.ms ?? 0,
+    powersOff,
     boot: { acked: false, running: false },
     exchange: newExchange(),
     line: newLine(),

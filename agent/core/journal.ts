@@ -52,6 +52,8 @@ export interface FoundHost {
   lease?: LeaseJournal | undefined;
   /** Absent: nothing is known to be had. */
   means?: Means | undefined;
+  /** See `HostState`. */
+  powersOff?: boolean;
 }
 
 /** What must be on disk of this attempt before anything that follows from it is done or told (rule R1). */

@@ -1,5 +1,6 @@
 import type { Instant } from "../../src/core/machine.ts";
-import { LEASE_KILL_MS } from "./bounds.ts";
+import { LEASE_KILL_MS, WATCHDOG_LEAD_MS } from "./bounds.ts";
+import type { LeaseJournal } from "./journal.ts";
 import type { AttemptState, HostState } from "./types.ts";
 
 /**
@@ -19,6 +20,22 @@ export function leaseStopAt(state: HostState, attempt: AttemptState): Instant | 
  */
 export function leaseKillAt(state: HostState): Instant | undefined {
   return state.leaseUntil === undefined ? undefined : state.leaseUntil - LEASE_KILL_MS;
+}
+
+/**
+ * When a machine that can end itself does: at the end of the lease, which nobody has extended, and so nobody
+ * will come for what it costs (invariant 8).
+ */
+export function leasePowerOffAt({ powersOff, leaseUntil, ending }: HostState): Instant | undefined {
+  return powersOff && ending === undefined ? leaseUntil : undefined;
+}
+
+/**
+ * Whether whoever guards the lease in the agent's place may end what runs: one that was extended meanwhile,
+ * or is of another boot, is none of its business. Without a lease nothing may run.
+ */
+export function isLeaseEnding(lease: LeaseJournal | undefined, now: Instant): boolean {
+  return lease === undefined || lease.until - now <= WATCHDOG_LEAD_MS;
 }
 
 /** Whether an attempt may be started now: under a lease, and not only to be stopped again for its end. */

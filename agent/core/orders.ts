@@ -18,8 +18,10 @@ export function applyOrders(before: HostState, { orders, seq }: Answered, now: I
     const attempts = attemptsOrdered(state, orders, newer, now);
     state = { ...state, attempts, ordersSeen: orders.revision, reportWithinMs: orders.reportWithinMs };
     state = withLease(state, orders, seq);
-    if (orders.powerOff)
-      state = endHost(state, { code: 0, reason: "the control plane is done with this machine" }, now);
+    if (orders.powerOff) {
+      const reason = "the control plane is done with this machine";
+      state = endHost(state, { code: 0, reason, powerOff: true }, now);
+    }
   }
   return reportAnswered(state, before, seq, now);
 }

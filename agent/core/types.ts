@@ -132,6 +132,8 @@ export interface Ending {
   by: Instant;
   /** Nothing is reported any more: another start of the agent speaks for this host. */
   silent: boolean;
+  /** The machine is done for, not only this process. */
+  powerOff: boolean;
 }
 
 /** All that the agent knows. Plain data; instants are milliseconds since the boot of the machine. */
@@ -145,6 +147,8 @@ export interface HostState {
   leaseUntil?: Instant;
   /** The longest lease that is ever granted; zero before the first join. */
   leaseMs: Millis;
+  /** The machine can end itself, and shall at the end of its lease (invariant 8). */
+  powersOff: boolean;
   boot: BootState;
   exchange: ExchangeState;
   line: LineState;
@@ -257,6 +261,6 @@ export type HostMessage = Envelope &
     | { kind: "punch"; id: string; stream: StreamName; from: number; end: number }
     /** Run the boot probe. `probed`. */
     | { kind: "probe"; command: string }
-    /** End this process. */
-    | { kind: "exit"; code: number; reason: string }
+    /** End this process, and the machine with it where it can end itself. */
+    | { kind: "exit"; code: number; reason: string; powerOff: boolean }
   );

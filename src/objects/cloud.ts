@@ -24,7 +24,12 @@ export async function createInstance(env: Env, intent: CreateWorker): Promise<Cr
     name: worker,
     instanceType: type.providerType ?? intent.instanceType,
     image: intent.image,
-    userData: userDataScript({ url: env.DROVER_URL.replace(/\/$/, ""), code, agentSha256: AGENT.sha256 }),
+    userData: userDataScript({
+      url: env.DROVER_URL.replace(/\/$/, ""),
+      code,
+      agentSha256: AGENT.sha256,
+      powerOff: intent.provider.powerOff,
+    }),
     tags: { [WORKER_TAG]: worker, [POOL_TAG]: pool },
     resources: resourcesOfType(type),
   });

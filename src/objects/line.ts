@@ -85,7 +85,7 @@ export class HostLine {
     }
   }
 
-  /** Whoever is refused is noted with the worker, as by webhook. Closed first: it is looked for again then. */
+  /** Whoever is refused is noted with the worker. Closed first: the note makes us look here again. */
   #refuse(socket: HostSocket, { code, message }: DroverError): void {
     close(socket, STATUS_OF_CODE[code], message);
     this.#actor.apply({ type: "refused_host", kind: code, reason: message });

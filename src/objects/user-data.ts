@@ -1,12 +1,24 @@
+import type { ProviderConfig } from "../schema/pool.ts";
+
 /** Where the agent keeps what it must not forget, unless the cloud says otherwise. */
 const STATE_DIR = "/var/lib/drover";
 
+/** `powerOff`: ends such a machine from within, and what it costs. */
+export interface HostFacts extends Pick<ProviderConfig, "powerOff"> {
+  url: string;
+  code: string;
+  agentSha256: string;
+}
+
 /**
- * The script that turns a fresh machine into a host: it fetches the agent, compares its digest, and becomes
- * it. It needs nothing but `sh` and Node 20. The code goes into a file, not into arguments that everybody can
- * list.
+ * The script that turns a fresh machine into a host: it fetches the agent, compares its digest, and runs it.
+ * It needs nothing but `sh` and Node 20. The code goes into a file, not into arguments that everybody can
+ * list. An agent that was killed, or has crashed, is started again and goes on with what runs
+ * (`host-protocol.md`, Survives); one that ends of its own accord is not: it is done (0), was called wrongly
+ * (2), or is not wanted (3).
  */
-export function userDataScript(host: { url: string; code: string; agentSha256: string }): string {
+export function userDataScript(host: HostFacts): string {
+  const powerOff = host.powerOff === undefined ? "" : ` --power-off ${quoted(host.powerOff)}`;
   return `#!/bin/sh
 set -eu
 umask 077
@@ -34,6 +46,18 @@ for (let delayMs = 500; ; delayMs = Math.min(delayMs * 2, 30_000)) {
 }
 END_OF_SCRIPT
 node "$dir/fetch-agent.mjs" '${host.url}/agent/drover-agent.mjs' '${host.agentSha256}' "$dir/drover-agent.mjs"
-exec node "$dir/drover-agent.mjs" --url '${host.url}' --state "$dir" --code-file "$dir/code"
+while :; do
+  code=0
+  node "$dir/drover-agent.mjs" --url '${host.url}' --state "$dir" \\
+    --code-file "$dir/code"${powerOff} || code=$?
+  case $code in 0|2|3) exit "$code" ;; esac
+  echo "the agent has ended with $code; it is started again"
+  sleep 1
+done
 `;
+}
+
+/** Text as one word of a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -19,6 +19,12 @@ export const ProviderConfig = z.strictObject({
   kind: z.literal("http"),
   url: z.string().regex(HTTP_URL, "must be an http or https URL"),
   secret: z.string().min(1).max(1_024),
+  powerOff: z
+    .string()
+    .min(1)
+    .max(1_024)
+    .optional()
+    .meta({ description: "a command that ends such a machine from within, and its bill with it" }),
 });
 export type ProviderConfig = z.output<typeof ProviderConfig>;
 

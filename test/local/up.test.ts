@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { portProblem } from "../../local/ports.ts";
+import { listProcesses } from "../../local/processes.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 import { creation } from "./support/cloud.ts";
 import { scratchDir, until } from "./support/scratch.ts";
@@ -195,4 +196,23 @@ describe("drover up", () => {
     expect(await running.ended).toBe(130);
     await until("nothing is left", () => leftOf(stateDir).length === 0);
   });
+});
+
+it("workerd that is killed, and killed again each time that it starts, comes back", async () => {
+  const stateDir = join(scratchDir(), "state");
+  const running = startUp(stateDir);
+  const context = await whenUp(running, stateDir);
+  const killed = new Set<number>();
+  while (killed.size < 4) {
+    const children = listProcesses().filter(({ parent, zombie }) => parent === running.pid && !zombie);
+    for (const { pid } of children) {
+      if (!killed.has(pid)) process.kill(pid, "SIGKILL");
+      killed.add(pid);
+    }
+    await sleep(1);
+  }
+  await until("it answers", () => ask(context, "GET", "/env").catch(() => undefined));
+  running.interrupt();
+  expect(await running.ended).toBe(0);
+  expect(leftOf(stateDir)).toEqual([]);
 });

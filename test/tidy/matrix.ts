@@ -40,6 +40,8 @@ export const MATRIX: Zone[] = [
   // `drover up` is the one verb that is more than a client.
   { of: "cli/", values: [...LEAVES, "src/schema/", "client/", "local/up-command.ts"], types: [] },
   { of: "local/", values: [...LEAVES, "src/schema/", "src/providers/provider.ts"], types: [] },
+  // It measures the built package from outside, as a user would.
+  { of: "bench/", values: LEAVES, types: ["src/schema/"] },
   { of: "scripts/", values: [], types: [] },
   { of: "bin/", values: ["dist/"], types: [] },
   { of: "demo/", values: [], types: [] },

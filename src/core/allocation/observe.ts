@@ -70,7 +70,7 @@ function foldAttempt(
   const others = task.attempts.filter((one) => one.id !== report.id);
   const attempts = [...others, attempt].slice(-MAX_TASK_ATTEMPTS);
   const tasks = record.tasks.map((one): TaskRecord => (one === task ? { ...task, attempts } : one));
-  return attemptEvents({ ...record, tasks }, name, before, attempt, now);
+  return attemptEvents({ ...record, tasks }, name, before, attempt, report, now);
 }
 
 /**
@@ -99,6 +99,7 @@ function attemptEvents(
   task: string,
   before: AttemptRecord | undefined,
   after: AttemptRecord,
+  { kill }: AttemptReport,
   now: Instant,
 ): AllocationRecord {
   let next = record;
@@ -122,12 +123,15 @@ function attemptEvents(
   const { code, signal, oomKilled, message } = after.exit;
   const said = [code === null ? "" : `exit code ${code}`, signal === null ? "" : `signal ${signal}`, message];
   const details = { exit_code: String(code ?? ""), signal: signal ?? "", oom_killed: String(oomKilled) };
+  // The proof that a kill was one, and by which means: what the ordinary end does not need.
+  const proof: Record<string, string> =
+    kill === undefined ? {} : { killed_by: kill.by, tree_gone: String(kill.treeGone) };
   return addEvent(
     next,
     "Terminated",
     after.finishedAt ?? now,
     said.filter((part) => part !== "").join(", "),
-    { task, details },
+    { task, details: { ...details, ...proof } },
   );
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { KILL_WAITS_MS, LAST_WORDS_MS, LEASE_KILL_MS } from "../../../agent/core/bounds.ts";
 import type { AttemptJournal, FoundAttempt, LeaseJournal } from "../../../agent/core/journal.ts";
+import { isLeaseEnding } from "../../../agent/core/lease.ts";
 import { busyHost, Driven, EXIT, ID, idleHost, LEASE_MS, run, SETUP, stop } from "./drive.ts";
 
 const gone = { type: "tree_gone", id: ID, killed: false } as const;
@@ -255,6 +256,31 @@ describe("the end of the agent", () => {
       code: 3,
       reason: "a later start has joined",
     });
+  });
+
+  test("powerOff ends the machine with it, and its own end does not", () => {
+    const told = idleHost().order([], { powerOff: true });
+    expect(told.pass(LAST_WORDS_MS).message("exit")?.powerOff).toBe(true);
+    const asked = idleHost().tell({ type: "shutdown" });
+    expect(asked.pass(LAST_WORDS_MS).message("exit")?.powerOff).toBe(false);
+  });
+
+  test("a machine that can end itself does at the end of its lease, joined or not (invariant 8)", () => {
+    const lease = { until: 500_000, ms: LEASE_MS };
+    const host = new Driven({ attempts: [], lease, powersOff: true });
+    expect(host.pass(lease.until - 1 - host.now).owed()).toEqual([]);
+    expect(host.pass(1).message("exit")).toMatchObject({ code: 0, powerOff: true });
+    const stays = new Driven({ attempts: [], lease });
+    expect(stays.pass(lease.until).owed()).toEqual([]);
+  });
+
+  test.each([
+    ["of a lease that is about to end", 35_000, true],
+    ["of one with more left than that takes", 35_001, false],
+    ["of none", undefined, true],
+  ])("whoever guards the lease may end what is left %s", (_, leftMs, may) => {
+    const lease = leftMs === undefined ? undefined : { until: 100_000 + leftMs, ms: LEASE_MS };
+    expect(isLeaseEnding(lease, 100_000)).toBe(may);
   });
 
   test("powerOff stops what the orders still want", () => {

@@ -33,11 +33,13 @@ export interface Bench {
   stateDir: string;
   plane: FakePlane;
   /** Starts an agent; it may be the second one on the same state. */
-  start(env?: Record<string, string>): RunningAgent;
+  start(env?: Record<string, string>, more?: string[]): RunningAgent;
   /** Calls the agent with these arguments alone. */
   startWith(args: string[]): RunningAgent;
-  /** Pids of all living processes of this bench but the agents themselves. */
+  /** Pids of all living processes of this bench but the agents themselves and the watchdog of their lease. */
   processes(): number[];
+  /** The pid of the watchdog, if one lives. */
+  watchdog(): number | undefined;
   close(): Promise<void>;
 }
 
@@ -62,14 +64,15 @@ export async function openBench(): Promise<Bench> {
     dir,
     stateDir,
     plane,
-    start: (env) => startWith(usual, env),
+    start: (env, more = []) => startWith([...usual, ...more], env),
     startWith,
-    processes: () => marked(marker, agents),
+    processes: () => marked(marker, agents).filter((pid) => !isWatchdog(pid)),
+    watchdog: () => marked(marker, agents).find((pid) => isWatchdog(pid) && !isSleep(pid)),
     async close() {
       await plane.close();
       for (const { child } of agents) child.kill("SIGKILL");
       await Promise.all(agents.map(({ ended }) => ended));
-      for (const pid of marked(marker, agents)) process.kill(pid, "SIGKILL");
+      for (const pid of marked(marker, agents)) killIfThere(pid);
       const groups = join(stateDir, "groups");
       for (const name of existsSync(groups) ? readdirSync(groups) : []) {
         const group = JSON.parse(readFileSync(join(groups, name), "utf8"));
@@ -78,6 +81,15 @@ export async function openBench(): Promise<Bench> {
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+}
+
+/** A sleep of the watchdog ends by itself. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It was faster.
+  }
 }
 
 /** The kernel lets a cgroup go a moment after its last process. */
@@ -118,12 +130,34 @@ function marked(marker: string, agents: RunningAgent[]): number[] {
     .filter((pid) => Number.isInteger(pid) && !own.has(pid) && isMarked(pid, marker));
 }
 
-function isMarked(pid: number, marker: string): boolean {
+/** The shell that guards the lease, or what it sleeps by. */
+function isWatchdog(pid: number): boolean {
+  return [pid, parentOf(pid)].some((one) => argumentsOf(one).includes("drover-watchdog"));
+}
+
+function isSleep(pid: number): boolean {
+  return argumentsOf(pid)[0] === "sleep";
+}
+
+function argumentsOf(pid: number): string[] {
+  return readProcFile(pid, "cmdline").split("\0");
+}
+
+function parentOf(pid: number): number {
+  const stat = readProcFile(pid, "stat");
+  return Number(stat.slice(stat.lastIndexOf(")")).split(" ")[2]);
+}
+
+function readProcFile(pid: number, name: string): string {
   try {
-    return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(marker);
+    return readFileSync(`/proc/${pid}/${name}`, "utf8");
   } catch {
-    return false;
+    return "";
   }
+}
+
+function isMarked(pid: number, marker: string): boolean {
+  return readProcFile(pid, "environ").split("\0").includes(marker);
 }
 
 /** A task that runs `argv`. */

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { environmentOf, listProcesses, readProcess } from "../../../local/processes.ts";
+import { environmentOf, listProcesses } from "../../../local/processes.ts";
 import { killIfThere, launchDrover, type RunningDrover } from "../../edge/support/drover.ts";
 import { until } from "../../local/support/scratch.ts";
 import type { Chance } from "../../sim/rng.ts";
@@ -9,39 +9,43 @@ import type { Chance } from "../../sim/rng.ts";
 /** `drover up` takes about so long to start. */
 const STARTS_WITHIN_MS = 1_500;
 
-/** What SIGKILL meets, and whether that ends `drover up`. */
-export const STRIKES = [
-  { at: "the Node process of up", kills: strikeNode, endsUp: true },
-  { at: "workerd", kills: strikeWorkerd, endsUp: false },
-  { at: "the process group of up", kills: strikeGroup, endsUp: true },
-  { at: "up, and up again while it starts", kills: strikeTwice, endsUp: true },
-  { at: "the agent of a machine", kills: strikeAgent, endsUp: false },
-  { at: "all of a machine", kills: strikeMachine, endsUp: false },
-] as const;
-
-/** The instances that a strike ends. If only the control plane is killed they go on (`loopback.md`). */
-type Victims = string[];
-
-async function strikeNode({ pid }: RunningDrover): Promise<Victims> {
-  process.kill(pid, "SIGKILL");
-  return [];
+/** What SIGKILL meets. */
+export interface Strike {
+  at: string;
+  /** Whether it ends `drover up`, which is then started again. */
+  endsUp: boolean;
+  /** Resolves with the instances whose knowledge it may have taken with it. */
+  kills(up: RunningDrover, chance: Chance): Promise<Victims>;
 }
 
-async function strikeGroup({ pid }: RunningDrover): Promise<Victims> {
-  process.kill(-pid, "SIGKILL");
+/** Instances of which runs may end `unknown`. Agents and control planes come back and go on: none then. */
+type Victims = string[];
+
+export const STRIKES: Strike[] = [
+  { at: "agent", kills: strikeAgent, endsUp: false },
+  { at: "workerd", kills: strikeWorkerd, endsUp: false },
+  { at: "control plane", kills: strikeUp, endsUp: true },
+  { at: "both", kills: strikeBoth, endsUp: true },
+  { at: "machine", kills: strikeMachine, endsUp: false },
+];
+
+/** All of `drover up`; or its Node process alone; or again while it starts. */
+async function strikeUp(up: RunningDrover, chance: Chance): Promise<Victims> {
+  if (chance.chance(0.25)) killIfThere(up.pid);
+  else if (chance.chance(0.3)) await strikeTwice(up, chance);
+  else killIfThere(-up.pid);
   return [];
 }
 
 /** Somebody starts it again at once, and that is killed before it is up, or just then. */
-async function strikeTwice({ pid, ended, stateDir }: RunningDrover, chance: Chance): Promise<Victims> {
-  process.kill(pid, "SIGKILL");
+async function strikeTwice({ pid, ended, stateDir }: RunningDrover, chance: Chance): Promise<void> {
+  killIfThere(-pid);
   await ended;
   const again = launchDrover(dirname(stateDir));
   // Nothing is waited for here: a crash comes when it comes.
   await sleep(chance.between(0, STARTS_WITHIN_MS));
-  process.kill(-again.pid, "SIGKILL");
+  killIfThere(-again.pid);
   await again.ended;
-  return [];
 }
 
 /** Of the two processes that carry its mark the other is the watcher, which is a child of workerd. */
@@ -55,15 +59,85 @@ async function strikeWorkerd({ pid, stateDir }: RunningDrover): Promise<Victims>
 }
 
 async function strikeAgent({ stateDir }: RunningDrover, chance: Chance): Promise<Victims> {
-  const { id, root } = await someInstance(stateDir, chance);
-  killIfThere(root.pid);
-  return [id];
+  const agents = await until("an agent runs", () => nonEmpty(agentsOf(stateDir)));
+  killIfThere(chance.pick(agents) ?? 0);
+  return [];
+}
+
+async function strikeBoth({ pid, stateDir }: RunningDrover): Promise<Victims> {
+  const agents = agentsOf(stateDir);
+  for (const one of [-pid, ...agents]) killIfThere(one);
+  return [];
 }
 
 async function strikeMachine({ stateDir }: RunningDrover, chance: Chance): Promise<Victims> {
-  const { id } = await someInstance(stateDir, chance);
-  for (const pid of processesOf(stateDir, id)) killIfThere(pid);
+  const busy = await until("a machine is busy", () => nonEmpty(machinesOf(runningIn(stateDir))));
+  const id = chance.pick(busy) ?? "";
+  for (const { pid } of processesOf(stateDir, id)) killIfThere(pid);
   return [id];
+}
+
+function nonEmpty<T>(items: T[]): T[] | undefined {
+  return items.length > 0 ? items : undefined;
+}
+
+/** One process of an instance that is alive. */
+interface Member {
+  pid: number;
+  parent: number;
+  instance: string;
+  environment: string[];
+}
+
+/** Processes of the instances of a state directory that are alive, or of one of them. */
+function processesOf(stateDir: string, id?: string): Member[] {
+  const mark = `DROVER_INSTANCE=${join(stateDir, "instances")}/`;
+  return listProcesses().flatMap(({ pid, parent, zombie }) => {
+    const environment = zombie ? [] : environmentOf(pid);
+    const instance = environment.find((entry) => entry.startsWith(mark))?.slice(mark.length);
+    if (instance === undefined || (id !== undefined && instance !== id)) return [];
+    return [{ pid, parent, instance, environment }];
+  });
+}
+
+/** The agents that are alive: the processes that the first one of a machine has started as such. */
+function agentsOf(stateDir: string): number[] {
+  const roots = new Set(instancesOf(stateDir).flatMap(({ root }) => root?.pid ?? []));
+  return processesOf(stateDir)
+    .filter(({ pid, parent }) => roots.has(parent) && isAgent(pid))
+    .map(({ pid }) => pid);
+}
+
+function isAgent(pid: number): boolean {
+  try {
+    return (
+      readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")[1]?.endsWith("/drover-agent.mjs") ?? false
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** An attempt whose command is alive, and on which instance. */
+export interface RunningAttempt {
+  run: string;
+  instance: string;
+}
+
+const MARK_OF_A_RUN = "DROVER_RUN_ID=";
+
+/** The commands that are alive at this moment, as the kernel knows them. */
+export function runningIn(stateDir: string): RunningAttempt[] {
+  const running = new Map<string, RunningAttempt>();
+  for (const { instance, environment } of processesOf(stateDir)) {
+    const run = environment.find((entry) => entry.startsWith(MARK_OF_A_RUN))?.slice(MARK_OF_A_RUN.length);
+    if (run !== undefined) running.set(run, { run, instance });
+  }
+  return [...running.values()];
+}
+
+function machinesOf(running: RunningAttempt[]): string[] {
+  return [...new Set(running.map(({ instance }) => instance))];
 }
 
 interface Entry {
@@ -72,25 +146,13 @@ interface Entry {
   root?: { pid: number; startTicks: number };
 }
 
-function someInstance(stateDir: string, chance: Chance) {
-  return until("a machine runs", () => {
-    const running = instancesOf(stateDir).flatMap(({ id, root }) =>
-      root !== undefined && readProcess(root.pid)?.startTicks === root.startTicks ? [{ id, root }] : [],
-    );
-    return chance.pick(running);
-  });
-}
-
-/** Processes of one machine that are alive. */
-function processesOf(stateDir: string, id: string): number[] {
-  const mark = `DROVER_INSTANCE=${join(stateDir, "instances", id)}`;
-  return listProcesses()
-    .filter(({ pid, zombie }) => !zombie && environmentOf(pid).includes(mark))
-    .map(({ pid }) => pid);
-}
-
 /** What the cloud has written down: nothing before its first machine. It writes the whole file or nothing. */
 export function instancesOf(stateDir: string): Entry[] {
   const ledger = join(stateDir, "instances.json");
   return existsSync(ledger) ? JSON.parse(readFileSync(ledger, "utf8")).instances : [];
+}
+
+/** Instances of which processes are alive. */
+export function instancesAlive(stateDir: string): string[] {
+  return [...new Set(processesOf(stateDir).map(({ instance }) => instance))];
 }

@@ -56,12 +56,17 @@ export interface RunningDrover {
   stop(): Promise<number | string | null>;
 }
 
-/** Starts it, and waits for nothing. `env` is what the shell of the person has besides. */
+/**
+ * Starts it, and waits for nothing. `env` is what the shell of the person has besides; `below` is a command
+ * that becomes what its arguments name, in surroundings of its own.
+ */
 export function launchDrover(
   home: string,
   env: Record<string, string> = {},
+  below: string[] = [],
 ): Pick<RunningDrover, "pid" | "ended" | "said"> {
-  const child = spawn(process.execPath, [COMMAND, "up"], {
+  const [file = "", ...args] = [...below, process.execPath, COMMAND, "up"];
+  const child = spawn(file, args, {
     cwd: home,
     env: { ...process.env, ...env },
     detached: true,
@@ -79,8 +84,12 @@ export function launchDrover(
 }
 
 /** Starts it and waits until it is up. */
-export async function startDrover(home: string, env: Record<string, string> = {}): Promise<RunningDrover> {
-  const { pid, ended, said } = launchDrover(home, env);
+export async function startDrover(
+  home: string,
+  env: Record<string, string> = {},
+  below: string[] = [],
+): Promise<RunningDrover> {
+  const { pid, ended, said } = launchDrover(home, env, below);
   const failed = ended.then((code) => {
     throw new Error(`\`drover up\` ended with ${code}: ${said()}`);
   });

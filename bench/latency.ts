@@ -1,0 +1,40 @@
+import { type Drover, endOf } from "./drover.ts";
+import { percentile, type Row } from "./table.ts";
+
+/** Says when it runs, by the clock of this machine, in nanoseconds since 1970. */
+const CLOCK = ["date", "+%s%N"];
+
+/** Milliseconds since 1970, with fractions: the same clock as that of `date`. */
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+/**
+ * One command after the other on a warm host: how long until the submission is acknowledged, which says that
+ * it is stored; until the command runs; and until its end is told to whoever waits. The command is `date`:
+ * its own start, about a millisecond, is part of the second.
+ */
+export async function measureLatency(drover: Drover, runs: number): Promise<Row[]> {
+  const acknowledged: number[] = [];
+  const started: number[] = [];
+  const ended: number[] = [];
+  for (let n = 0; n < runs; n += 1) {
+    const submittedAt = now();
+    const { id } = await drover.call<{ id: string }>("POST", "/v1/runs", { argv: CLOCK });
+    acknowledged.push(now() - submittedAt);
+    await endOf(drover, id);
+    ended.push(now() - submittedAt);
+    const ranAt = Number(await drover.call<number>("GET", `/v1/runs/${id}/logs/main/stdout`)) / 1e6;
+    started.push(ranAt - submittedAt);
+  }
+  return [
+    row("submit → acknowledged", acknowledged, "p50 ≤ 10 ms"),
+    row("submit → process started", started, "p50 ≤ 25 ms, p95 ≤ 60 ms"),
+    row("submit → end told", ended, ""),
+  ];
+}
+
+function row(what: string, times: number[], budget: string): Row {
+  const ms = (share: number) => `${percentile(times, share).toFixed(1)} ms`;
+  return { what, n: times.length, p50: ms(0.5), p95: ms(0.95), max: ms(1), budget };
+}

@@ -1,0 +1,32 @@
+// `npm run bench`: what a user waits for, and what one machine gets done (`architecture.md` §9). Nothing is
+// asserted: what is printed goes into docs/design/budgets.md with the machine that it was measured on.
+// -- --runs 300 --users 16 --trivial 500 are the defaults.
+import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
+import { parseArgs } from "node:util";
+import { endOf, startDrover } from "./drover.ts";
+import { measureLatency } from "./latency.ts";
+import { tableOf } from "./table.ts";
+import { measureThroughput } from "./throughput.ts";
+
+const text = (value: string) => ({ type: "string", default: value }) as const;
+const { values } = parseArgs({ options: { runs: text("300"), users: text("16"), trivial: text("500") } });
+
+const load = loadavg().map((one) => one.toFixed(2));
+const drover = await startDrover();
+try {
+  // The first one waits for a machine to boot, the next few for what is compiled on first use.
+  for (let n = 0; n < 5; n += 1) {
+    const { id } = await drover.call<{ id: string }>("POST", "/v1/runs", { argv: ["true"] });
+    await endOf(drover, id);
+  }
+  const rows = await measureLatency(drover, Number(values.runs));
+  rows.push(...(await measureThroughput(drover, Number(values.users), Number(values.trivial))));
+  console.log(tableOf(rows));
+  const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GiB`;
+  const machine = `${availableParallelism()} × ${cpus()[0]?.model ?? "unknown processor"}, ${memory}`;
+  console.log(
+    `\n${machine}; Node ${process.versions.node}; load before ${load.join(" ")}; state in ${drover.dir}`,
+  );
+} finally {
+  await drover.stop();
+}

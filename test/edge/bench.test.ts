@@ -1,0 +1,26 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { percentile } from "../../bench/table.ts";
+
+const MAIN = join(import.meta.dirname, "../../bench/main.ts");
+
+test("the benchmark runs, and prints what it has measured (architecture.md §9)", async () => {
+  const args = [MAIN, "--runs", "3", "--users", "2", "--trivial", "4"];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  for (const what of ["acknowledged", "process started", "end told"]) {
+    expect(stdout).toMatch(new RegExp(`\\| submit → ${what} \\| 3 \\| [\\d.]+ ms \\| [\\d.]+ ms \\|`));
+  }
+  expect(stdout).toMatch(/\| throughput, 2 at once \| 4 \| [\d.]+ runs\/s \|/);
+  expect(stdout).toMatch(/load before/);
+});
+
+test.each([
+  [0.5, 2],
+  [0.75, 3],
+  [0.95, 4],
+  [1, 4],
+])("the share %d of four numbers is at %d (nearest rank)", (share, expected) => {
+  expect(percentile([4, 1, 3, 2], share)).toBe(expected);
+});

@@ -1,0 +1,10 @@
+import { expect, test } from "vitest";
+import { userDataScript } from "../../src/objects/user-data.ts";
+
+const FACTS = { url: "https://drover.test", code: "drvc_w1.1.x", agentSha256: "ab" };
+
+test("a machine that can end itself is told how, as one word; any other is not (invariant 8)", () => {
+  const script = userDataScript({ ...FACTS, powerOff: "echo 'done for' && poweroff" });
+  expect(script).toContain(`--power-off 'echo '\\''done for'\\'' && poweroff' || code=$?`);
+  expect(userDataScript(FACTS)).not.toContain("--power-off");
+});
