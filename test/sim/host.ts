@@ -70,6 +70,8 @@ export class Host {
   #socket: SimSocket | undefined;
   #agentLife = 0;
   #agentRuns = true;
+  /** Its agent has been started once: before that there is none to be started again. */
+  #booted = false;
   #wakeAt = Number.POSITIVE_INFINITY;
   cutOffUntil = 0;
   dead = false;
@@ -90,6 +92,7 @@ export class Host {
 
   /** Starts the agent: it enrolls, or joins again, and then lives by its machine. */
   async startAgent(): Promise<void> {
+    this.#booted = true;
     const life = this.#agentLife;
     while (!this.dead && life === this.#agentLife) {
       try {
@@ -106,7 +109,7 @@ export class Host {
 
   /** The agent is killed, and started again. What it had started lives on. */
   restartAgent(): void {
-    if (this.dead) return;
+    if (this.dead || !this.#booted) return;
     this.#world.tell(this.worker, "its agent is killed and started again");
     this.#agentLife += 1;
     this.#agentRuns = true;

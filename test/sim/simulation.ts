@@ -247,6 +247,8 @@ class Simulation {
     const call = <Reply>(what: string, serve: () => Promise<Reply>) =>
       this.#world.call(`host of ${worker}`, worker, what, serve);
     const own = worker === OWN;
+    // Where a host is, a socket may not get through: then it works by webhook alone.
+    const sockets = this.#world.chance.chance(0.5);
     const bootId = () => `boot ${own ? this.#ownBoots : 1} of ${worker}`;
     const resources = { vcpus: OWN_VCPUS, memoryBytes: 2 ** 34, diskBytes: 2 ** 34, gpus: 0 };
     let joins = 0;
@@ -254,13 +256,13 @@ class Simulation {
       enroll: () =>
         call("enroll", () =>
           node.serve((actor) =>
-            setupOf(actor.apply({ type: "enroll", secret: worker, bootId: bootId(), resources })),
+            setupOf(actor.apply({ type: "enroll", secret: worker, bootId: bootId(), resources }), sockets),
           ),
         ),
       join: () => {
         joins += 1;
         const event = { type: "join" as const, id: `join ${joins}`, bootId: bootId() };
-        return call("join", () => node.serve((actor) => setupOf(actor.apply(event))));
+        return call("join", () => node.serve((actor) => setupOf(actor.apply(event), sockets)));
       },
       report: (report, waitMs) => call(`report ${report.seq}`, () => this.#serveReport(node, report, waitMs)),
       connect: (host) => call("connect", () => this.#connect(node, worker, host)),
@@ -296,7 +298,7 @@ class Simulation {
   }
 }
 
-function setupOf(state: WorkerState): HostSetup {
+function setupOf(state: WorkerState, sockets: boolean): HostSetup {
   const { record } = state;
   if (record === null) throw new NoReply("no such worker");
   if (record.phase === "shutdown" || record.phase === "gone") throw new NoReply("it is over");
@@ -305,7 +307,7 @@ function setupOf(state: WorkerState): HostSetup {
     worker,
     incarnation: record.incarnation,
     reportUrl: worker,
-    socketUrl: worker,
+    ...(sockets ? { socketUrl: worker } : {}),
     probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
     leaseMs: settings.leaseMs,
     agent: { version: "sim", sha256: "" },
