@@ -1,6 +1,6 @@
 import type { RunState } from "../../schema/run.ts";
 import type { RunUpsert } from "../messages.ts";
-import { resourcesOf } from "../spec.ts";
+import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
 import type { AllocationRecord } from "./state.ts";
 
 /** Characters of the command line that lists show. */
@@ -30,9 +30,9 @@ export function upsertOf(record: AllocationRecord, epoch: number): RunUpsert {
     state: stateOf(record),
     priority: spec.priority,
     labels: spec.labels,
-    command: spec.argv.join(" ").slice(0, COMMAND_CHARS),
+    command: commandOf(spec).slice(0, COMMAND_CHARS),
     resources: resourcesOf(spec),
-    hostPaths: spec.dir?.startsWith("/") ?? false,
+    hostPaths: tasksOf(spec).some(({ dir }) => dir?.startsWith("/") ?? false),
     exitCode: record.ended ? (outcome?.exitCode ?? null) : null,
     startedAt: startedAt(record),
     finishedAt: record.ended ? (outcome?.at ?? null) : null,
