@@ -98,6 +98,7 @@ export const FAILURE_CODES = [
   "directory_not_found",
   "arguments_too_long",
   "start_failed",
+  "task_failed",
   "queue_timeout",
   "machine_lost",
   "status_lost",
@@ -112,6 +113,7 @@ export function failureClass(code: FailureCode): "task" | "infrastructure" {
     case "not_executable":
     case "directory_not_found":
     case "arguments_too_long":
+    case "task_failed":
       return "task";
     default:
       return "infrastructure";

@@ -28,6 +28,10 @@ export const MAX_RUN_EVENTS = 1_000;
 export const MAX_TASK_EVENTS = 10;
 /** Attempts kept with a task, and placements with a run (`architecture.md` §4). */
 export const MAX_TASK_ATTEMPTS = 50;
+/** How often in a row a task is started anew of which nobody saw how it ended. */
+export const MAX_LOSSES_IN_A_ROW = 5;
+/** Times that a run was placed anew which are remembered (`nomad.md` §7.3). */
+export const MAX_RESCHEDULES_KEPT = 50;
 /** Events kept with a worker. */
 export const MAX_WORKER_EVENTS = 100;
 /** Characters of any text that comes from outside and is kept: an error, a reason, the output of a probe. */

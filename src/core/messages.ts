@@ -34,6 +34,8 @@ export interface RunUpsert {
   startedAt: Instant | null;
   finishedAt: Instant | null;
   wants: "place" | "nothing";
+  /** Workers on which it has failed: it is placed there only if nothing else is ready for it. */
+  avoid?: string[];
   /** The epoch that the allocation knows to be open; 0 if none. */
   epoch: number;
   /**
@@ -100,6 +102,8 @@ export type ObservedAnswer =
       revision: number;
       attempts: AttemptOrder[];
       logs: Record<string, Partial<Record<StreamName, number>>>;
+      /** A delay runs: ask again after a while, even if the host says nothing new. */
+      askAgain?: boolean;
     }
   | NoSuch;
 

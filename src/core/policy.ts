@@ -113,8 +113,8 @@ export function restartFault(policy: RestartPolicy): PolicyFault | null {
 }
 
 /**
- * The reschedule policy of a run (`nomad.md` §7.3). `attempts` alone means that many, not endlessly. The short
- * form is not rescheduled unless it says so (`api.md`, Submitting).
+ * The reschedule policy of a run (`nomad.md` §7.3). `attempts` alone means that many, not endlessly. The
+ * short form is not rescheduled unless it says so (`api.md`, Submitting).
  */
 export function reschedulePolicy(
   type: RunType,

@@ -59,7 +59,9 @@ export function groupOf(spec: RunSpec): Group {
   };
 }
 
-/** Meta and variables of a task stand above those of its group; anything else replaces it (`nomad.md` §4.10). */
+/**
+ * Meta and variables of a task stand above those of its group; anything else replaces it (`nomad.md` §4.10).
+ */
 function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
   const dir = task.dir ?? spec.dir;
   return {

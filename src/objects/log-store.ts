@@ -1,5 +1,5 @@
 import { logsComplete, NO_LOGS } from "../core/allocation/logs.ts";
-import { isOver } from "../core/allocation/observe.ts";
+import { isOver } from "../core/allocation/tasks.ts";
 import type { AllocationRecord, LogRow } from "../core/allocation/state.ts";
 import { DroverError } from "../core/errors.ts";
 import { MAX_LOG_BYTES } from "../core/limits.ts";

@@ -73,6 +73,10 @@ export const StartError = z.object({
     "start_failed",
   ]),
   text: Text,
+  recoverable: z
+    .boolean()
+    .optional()
+    .meta({ description: "another try may help; if absent it cannot (`nomad.md` §1.5)" }),
 });
 export type StartError = z.infer<typeof StartError>;
 

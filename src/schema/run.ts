@@ -87,9 +87,13 @@ export const RunStatus = z
       z.object({
         name: z.string(),
         state: z.enum(["pending", "running", "dead"]),
-        phase: z.enum(["waiting", "preparing", "running", "stopping", "dead"]),
+        phase: z.enum(["waiting", "preparing", "running", "stopping", "backoff", "dead"]),
         failed: z.boolean(),
         restarts: z.int(),
+        lastRestart: InstantText.nullable().optional(),
+        nextStart: InstantText.nullable()
+          .optional()
+          .meta({ description: "in `backoff`: when it is started again" }),
         startedAt: InstantText.nullable(),
         finishedAt: InstantText.nullable(),
         attempts: z.array(Attempt),

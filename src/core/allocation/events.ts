@@ -4,8 +4,8 @@ import type { Instant } from "../machine.ts";
 import type { AllocationRecord } from "./state.ts";
 
 /**
- * The types of events that have a cause here; names and meanings of `nomad.md` §1.4, `Placed` and `Lost` are
- * ours.
+ * The types of events that have a cause here; names and meanings of `nomad.md` §1.4, `Placed`,
+ * `Placement Ended`, `Lost`, `Rescheduling`, `Updated`, `Late Report` and `Log Truncated` are ours.
  */
 export type RunEventType =
   | "Received"
@@ -16,6 +16,17 @@ export type RunEventType =
   | "Terminated"
   | "Killing"
   | "Killed"
+  | "Restarting"
+  | "Not Restarting"
+  | "Restart Signaled"
+  | "Signaling"
+  | "Sibling Task Failed"
+  | "Leader Task Dead"
+  | "Main Tasks Dead"
+  | "Waiting for shutdown delay"
+  | "Failed Restoring Task"
+  | "Rescheduling"
+  | "Updated"
   | "Lost"
   | "Late Report"
   | "Log Truncated";

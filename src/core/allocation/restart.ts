@@ -11,8 +11,8 @@ export interface RestartWindow {
 
 /**
  * Why a restart is decided on. `killed`: by us, on purpose. `triggered`: somebody asked for a restart.
- * `start_error`: no process was started. `exit`: it has ended; `successful` if with 0 and by no signal. `lost`:
- * it has ended, and nobody knows how.
+ * `start_error`: no process was started. `exit`: it has ended; `successful` if with 0 and by no signal.
+ * `lost`: it has ended, and nobody knows how.
  */
 export type Cause =
   | { kind: "killed" }
@@ -72,7 +72,8 @@ export function decideRestart(input: RestartInput, now: Instant): RestartDecisio
   if (cause.kind === "killed") return decide("killed", null); // row 1
   if (cause.kind === "triggered") return decide("restarting", null); // row 2
   const succeeded = cause.kind === "exit" && cause.successful && !onSuccess;
-  if (policy.attempts === 0) return decide(succeeded ? "terminated" : "not_restarting", "not_allowed"); // 3, 4
+  if (policy.attempts === 0 && succeeded) return decide("terminated", "not_allowed"); // row 3
+  if (policy.attempts === 0) return decide("not_restarting", "not_allowed"); // row 4
   const window = step(input.window, policy, now); // row 5
   if (cause.kind === "start_error" && !cause.recoverable)
     return decide("not_restarting", "unrecoverable", window); // row 7
@@ -112,10 +113,14 @@ export function reasonText(reason: RestartReason, policy: RestartPolicy): string
     case "within_policy":
       return "within its policy";
     case "delaying":
-      return `more than ${policy.attempts} restarts in ${formatDuration(policy.intervalMs)}; it waits for the end of that`;
+      return `${tooMany(policy)}; it waits for the end of that`;
     case "exceeded":
-      return `more than ${policy.attempts} restarts in ${formatDuration(policy.intervalMs)}`;
+      return tooMany(policy);
     case "unnecessary":
       return "it has done its work";
   }
+}
+
+function tooMany({ attempts, intervalMs }: RestartPolicy): string {
+  return `more than ${attempts} restarts in ${formatDuration(intervalMs)}`;
 }

@@ -2,6 +2,10 @@ import type { AttemptReport, StartError, StreamName } from "../../schema/host.ts
 import type { Exit, RunEvent, RunSpec, RunState } from "../../schema/run.ts";
 import type { FailureCode } from "../errors.ts";
 import type { Instant } from "../machine.ts";
+import type { Reaction, Stage } from "./lifecycle.ts";
+import { orderMarks } from "./marks.ts";
+import type { RescheduleEvent } from "./reschedule.ts";
+import type { RestartWindow } from "./restart.ts";
 
 /** One start of one task, as the run remembers it. */
 export interface AttemptRecord {
@@ -16,9 +20,32 @@ export interface AttemptRecord {
   killError: string | null;
 }
 
+/** One task. Fields that are absent were never needed: a record of a single start has none of them. */
 export interface TaskRecord {
   name: string;
+  /** The latest 50. */
   attempts: AttemptRecord[];
+  /** The number of the attempt that shall run in the open epoch, or was the last to; 1 if absent. */
+  n?: number;
+  /** That attempt is not ordered before this. */
+  startAt?: Instant;
+  /** In which restarts are counted; begins with the placement if absent (`nomad.md` §3.3). */
+  window?: RestartWindow;
+  restarts?: number;
+  lastRestart?: Instant;
+  /** Attempts in a row of which nobody knows how they ended. */
+  losses?: number;
+  /** The attempt number that is stopped because somebody wants the task to be started again. */
+  restartOf?: number;
+  /** Since when it is its turn to be stopped. Its shutdown delay counts from here. */
+  stopFrom?: Instant;
+  /** The task is over in the open epoch. `killed`: by us, on purpose. */
+  dead?: { at: Instant; how: "terminated" | "failed" | "lost" | "killed" };
+}
+
+/** Why the group of the open epoch is being stopped from inside, and since when (`nomad.md` §1.7). */
+export interface GroupKill extends Reaction {
+  at: Instant;
 }
 
 /** One stream of one attempt: `stored` bytes are ours, the last of them in `tail`, the others in rows. */
@@ -61,6 +88,8 @@ export interface Outcome {
   exitCode: number | null;
   signal: string | null;
   failure: { code: FailureCode; text: string } | null;
+  /** Its tasks have failed, and it is to be placed anew as soon as its logs are there. */
+  again?: boolean;
 }
 
 /** Everything about a run that must survive. Stored as one value. */
@@ -76,13 +105,26 @@ export interface AllocationRecord {
   /** The latest 50; the last one is open if its `to` is null. */
   placements: PlacementRecord[];
   endedEpoch: number;
-  /** Of the order to the worker, within a placement. */
+  /** Of the order to the worker, within a placement; time adds to it (`orders.ts`, `revisionAt`). */
   revision: number;
   wish: Wish | null;
   outcome: Outcome | null;
   /** The outcome is final, and no epoch is open. */
   ended: boolean;
   tasks: TaskRecord[];
+  /** Of the spec; 1 if absent. Only changes of the spec move it. */
+  specIndex?: number;
+  /** How far the group of the open epoch is; `prestart` if absent. */
+  stage?: Stage;
+  kill?: GroupKill;
+  /** The latest times that it was placed anew (`nomad.md` §7.3). */
+  reschedules?: RescheduleEvent[];
+  /** It wants no place before this. */
+  placeAt?: Instant;
+  /** When anything of it was first started. */
+  startedAt?: Instant;
+  /** The latest version in which something changed that the pool is to know; `version` if absent. */
+  poolVersion?: number;
   events: RunEvent[];
   eventsDropped: number;
   logs: Record<string, Record<StreamName, StreamRecord>>;
@@ -98,6 +140,8 @@ export interface AllocationMemo {
   placement: PlacementRecord | null;
   /** `epoch.revision` of the order that the worker has confirmed. */
   workerHas: string;
+  /** Up to when the instants have been acted on at which the order changes by time alone. */
+  woken: Instant;
   /** Why the pool refused: the run is emptied. */
   refusal: { code: string; text: string; retryAfterMs?: number } | null;
 }
@@ -114,6 +158,7 @@ export const EMPTY_MEMO: AllocationMemo = {
   accepted: false,
   placement: null,
   workerHas: "",
+  woken: 0,
   refusal: null,
 };
 
@@ -126,7 +171,8 @@ export function loadedAllocation(record: AllocationRecord | null, settled: boole
   const last = record?.placements.at(-1);
   const known = record !== null && (record.ended || last !== undefined);
   if (!settled || !known) return { record, memo: EMPTY_MEMO, spill: [] };
-  const workerHas = last?.to === null ? `${last.epoch}.${record.revision}` : "";
+  const workerHas =
+    last?.to === null ? `${last.epoch}.${record.revision + orderMarks(record, last.epoch).length}` : "";
   const memo = { ...EMPTY_MEMO, accepted: true, poolHas: record.version, workerHas };
   return { record, memo, spill: [] };
 }

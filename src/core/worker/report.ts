@@ -121,6 +121,7 @@ function reportedBy(state: Living, report: Report): Record<string, Reported> {
 /**
  * What allocations must be told: whatever their placements' hosts say that they have not answered yet. That
  * everything is over is said again after a while: the allocation may have given up waiting for the last byte.
+ * So is anything that it wants to hear again: a delay of its own is over by then.
  */
 export function observationsDue(state: Living, now: Instant): Observed[] {
   const owed: Observed[] = [];
@@ -128,7 +129,7 @@ export function observationsDue(state: Living, now: Instant): Observed[] {
     const row = state.placements.get(key);
     const heard = state.memo.heard[key];
     const over = attempts.every(({ state: how }) => how === "exited" || how === "gone");
-    const again = over && heard !== undefined && now >= heard.at + LAST_BYTE_MS;
+    const again = heard !== undefined && (over || heard.again) && now >= heard.at + LAST_BYTE_MS;
     if (row?.state === "ended" || (heard?.said === said && !again)) continue;
     owed.push({ run, epoch, worker: state.record.intent.worker, held: row !== undefined, attempts });
   }
@@ -144,9 +145,10 @@ export function foldObserved(
 ): WorkerState {
   const key = placementKey(sent.run, sent.epoch);
   const row = state.placements.get(key);
+  const again = answer.kind === "order" && answer.askAgain === true;
   const memo = {
     ...state.memo,
-    heard: { ...state.memo.heard, [key]: { said: whatIsSaid(sent.attempts), at: now } },
+    heard: { ...state.memo.heard, [key]: { said: whatIsSaid(sent.attempts), at: now, again } },
   };
   if (row?.state === "ended") return { ...state, memo };
   if (answer.kind === "no_such" || answer.attempts.length === 0) {

@@ -80,7 +80,7 @@ export interface WorkerMemo {
   lastReportAt: Instant | null;
   reported: Record<string, Reported>;
   /** By placement: what of `reported` its allocation has answered, and when. */
-  heard: Record<string, { said: string; at: Instant }>;
+  heard: Record<string, { said: string; at: Instant; again: boolean }>;
   logs: Record<string, Partial<Record<StreamName, number>>>;
   /** Placements accepted since we were loaded, and not told to the host in any answer yet. */
   untold: ReadonlySet<string>;
