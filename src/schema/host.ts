@@ -141,6 +141,13 @@ export type AttemptOrder =
   | { id: string; want: "run"; task?: TaskSpec; timeoutMs?: number }
   | { id: string; want: "stop"; signal: SignalName; timeoutMs: number; reason: string };
 
+/** A signal for the main process of an attempt, once: `n` tells it from others like it. */
+export interface SignalOrder {
+  id: string;
+  signal: SignalName;
+  n: number;
+}
+
 /** What a host shall hold (`host-protocol.md`, Orders). What is omitted shall be stopped and forgotten. */
 export interface Orders {
   incarnation: number;
@@ -151,6 +158,7 @@ export interface Orders {
   leaseMs: number;
   reportWithinMs: number;
   attempts: AttemptOrder[];
+  signals?: SignalOrder[];
   /** Bytes stored so far, by attempt and stream: the host may drop what lies before. */
   logs: Record<string, Partial<Record<StreamName, number>>>;
   powerOff: boolean;

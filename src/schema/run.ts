@@ -142,6 +142,17 @@ export type RunList = z.infer<typeof RunList>;
 
 export const AbortRequest = z.strictObject({ reason: z.string().max(1_024).optional() });
 
+/** Which tasks are started again: one, all that run, or all. */
+export const RestartRequest = z
+  .strictObject({ task: z.string().max(63).optional(), all: z.boolean().optional() })
+  .refine(({ task, all }) => task === undefined || all !== true, {
+    path: ["all"],
+    error: "cannot stand beside `task`: say one of them",
+  });
+
+/** A new spec, whole, and the index of the one that it replaces. */
+export const UpdateRequest = z.strictObject({ specIndex: z.int().min(1), spec: RunSpec });
+
 /** Why something waits, and when Drover acts next (invariant 5). */
 export const Why = z
   .object({

@@ -64,13 +64,18 @@ function settleTask(
   // A kill before the start: the task is dead without more ado (`nomad.md` §1.2).
   if (attempt === undefined && !mayBeOrdered(record, task, views, now))
     return withTask(record, task, { dead: { at: now, how: "killed" } });
-  if (known.stopFrom !== undefined || now < turnOf(record, group, task) || !hasTurn(task, views))
-    return record;
+  if (known.stopFrom !== undefined || now < turnOf(record, group, task)) return record;
+  if (!isRemoved(record, task) && !hasTurn(task, views)) return record;
   return beginStop(record, group, task, now);
 }
 
-function turnOf(record: AllocationRecord, group: Group, { hook }: GroupTask): Instant {
-  return hook === "poststop" ? 0 : turnsFrom(record, group);
+function turnOf(record: AllocationRecord, group: Group, task: GroupTask): Instant {
+  const alone = task.hook === "poststop" || isRemoved(record, task);
+  return alone ? 0 : turnsFrom(record, group);
+}
+
+function isRemoved(record: AllocationRecord, task: GroupTask): boolean {
+  return recordOf(record, task).removed !== undefined;
 }
 
 /** When the tasks of a group get their turns: after the group's shutdown delay, once (`nomad.md` §4.6). */

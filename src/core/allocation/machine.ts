@@ -13,6 +13,8 @@ import { rescheduled } from "./reschedule.ts";
 import { finish, latestEnd, queueDeadline, settle, wish } from "./settle.ts";
 import { type AllocationRecord, type AllocationState, EMPTY_MEMO, openPlacement } from "./state.ts";
 import { upsertOf } from "./summary.ts";
+import { foldUpdate } from "./update.ts";
+import { foldRestart, foldSignal, type RestartWish, refusalOfWish, type SignalWish } from "./user.ts";
 
 export type AllocationEvent =
   | { type: "tick" }
@@ -20,6 +22,9 @@ export type AllocationEvent =
   | { type: "poke" }
   | { type: "submitted"; id: string; spec: RunSpec; hash: string }
   | { type: "abort"; reason: string; by: string }
+  | { type: "restart"; wish: RestartWish }
+  | { type: "signal"; wish: SignalWish }
+  | { type: "update"; spec: RunSpec; specIndex: number; by: string }
   | { type: "place"; place: Place }
   | { type: "observed"; observed: Observed }
   | { type: "ended"; ended: Ended }
@@ -107,6 +112,18 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
           failure: null,
         }),
       };
+    case "restart":
+    case "signal": {
+      const epoch = openPlacement(state)?.epoch;
+      if (epoch === undefined || refusalOfWish({ ...state, record }, event.wish) !== null) return state;
+      const next =
+        event.type === "restart"
+          ? foldRestart(record, epoch, event.wish, now)
+          : foldSignal(record, epoch, event.wish, now);
+      return { ...state, record: next };
+    }
+    case "update":
+      return { ...state, record: foldUpdate(record, event.spec, event.specIndex, event.by, now) };
     case "place":
       // An earlier submission under this id was refused, and yet the pool has it: that is not this run.
       if (event.place.submittedAt !== record.submittedAt) return state;

@@ -1,4 +1,4 @@
-import type { AttemptOrder } from "../../schema/host.ts";
+import type { AttemptOrder, SignalOrder } from "../../schema/host.ts";
 import { durationMs } from "../duration.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed, ObservedAnswer, Order } from "../messages.ts";
@@ -18,6 +18,7 @@ import {
   recordOf,
   viewsOf,
 } from "./tasks.ts";
+import { signalsDue } from "./user.ts";
 
 /** When the run's time is over: counted from its first placement, preparation and restarts included. */
 export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
@@ -86,7 +87,19 @@ export function orderOf(state: AllocationState, now: Instant): Order | null {
   const { epoch } = placement;
   const attempts = wantedAttempts(state, epoch, now);
   const revision = revisionAt(record, epoch, now);
-  return { run: record.id, epoch, revision, resources: resourcesOf(record.spec), attempts };
+  return {
+    run: record.id,
+    epoch,
+    revision,
+    resources: resourcesOf(record.spec),
+    attempts,
+    ...withSignals(record),
+  };
+}
+
+function withSignals(record: AllocationRecord): { signals?: SignalOrder[] } {
+  const signals = signalsDue(record);
+  return signals.length === 0 ? {} : { signals };
 }
 
 /**
@@ -123,7 +136,9 @@ export function withRevision(before: AllocationState, after: AllocationState, no
 /** What an order says, but for what is left of the time limit, which is another number at each moment. */
 function wordsOf(state: AllocationState, epoch: number, now: Instant): string {
   const attempts = wantedAttempts(state, epoch, now);
-  return JSON.stringify(attempts.map((one) => (one.want === "run" ? { ...one, timeoutMs: 0 } : one)));
+  const words = attempts.map((one) => (one.want === "run" ? { ...one, timeoutMs: 0 } : one));
+  // That a signal leaves with its attempt is no news, a new one is.
+  return JSON.stringify([words, state.record?.signaled ?? 0]);
 }
 
 /**
@@ -152,5 +167,6 @@ export function answerObserved(state: AllocationState, observed: Observed, now: 
   const logs = Object.fromEntries(attempts.map(({ id }) => [id, storedOffsets(record, id)]));
   const revision = here ? revisionAt(record, epoch, now) : record.revision;
   const waits = here && record.tasks.some(({ startAt, dead }) => dead === undefined && (startAt ?? 0) > now);
-  return { kind: "order", revision, attempts, logs, ...(waits ? { askAgain: true } : {}) };
+  const signals = here ? withSignals(record) : {};
+  return { kind: "order", revision, attempts, ...signals, logs, ...(waits ? { askAgain: true } : {}) };
 }

@@ -73,8 +73,9 @@ export function outcomeOf(
   const [first] = views;
   const only = group.lone && first !== undefined ? attemptBy(first) : undefined;
   if (only !== undefined) return outcomeOfAttempt(record, only, now);
-  const mains = views.filter(({ task }) => task.hook === "main");
-  const shown = views.find(({ task }) => task.leader) ?? (mains.length === 1 ? mains[0] : undefined);
+  const present = views.filter(({ task }) => recordOf(record, task).removed === undefined);
+  const mains = present.filter(({ task }) => task.hook === "main");
+  const shown = present.find(({ task }) => task.leader) ?? (mains.length === 1 ? mains[0] : undefined);
   const culprit = firstFailed(views);
   if (culprit === undefined) {
     const attempt = shown === undefined ? undefined : attemptBy(shown);

@@ -1,7 +1,8 @@
 import type { AttemptReport, StartError, StreamName } from "../../schema/host.ts";
-import type { Exit, RunEvent, RunSpec, RunState } from "../../schema/run.ts";
+import type { Exit, RunEvent, RunSpec, RunState, SignalName } from "../../schema/run.ts";
 import type { FailureCode } from "../errors.ts";
 import type { Instant } from "../machine.ts";
+import type { GroupTask } from "../spec.ts";
 import type { Reaction, Stage } from "./lifecycle.ts";
 import { orderMarks } from "./marks.ts";
 import type { RescheduleEvent } from "./reschedule.ts";
@@ -37,10 +38,19 @@ export interface TaskRecord {
   losses?: number;
   /** The attempt number that is stopped because somebody wants the task to be started again. */
   restartOf?: number;
+  /** The task as it was before an update left it out: it is stopped, and not started any more. */
+  removed?: GroupTask;
   /** Since when it is its turn to be stopped. Its shutdown delay counts from here. */
   stopFrom?: Instant;
   /** The task is over in the open epoch. `killed`: by us, on purpose. */
   dead?: { at: Instant; how: "terminated" | "failed" | "lost" | "killed" };
+}
+
+/** A signal that an attempt is to get, once: `n` tells it from others like it. */
+export interface SentSignal {
+  id: string;
+  signal: SignalName;
+  n: number;
 }
 
 /** Why the group of the open epoch is being stopped from inside, and since when (`nomad.md` §1.7). */
@@ -114,6 +124,9 @@ export interface AllocationRecord {
   tasks: TaskRecord[];
   /** Of the spec; 1 if absent. Only changes of the spec move it. */
   specIndex?: number;
+  /** The latest signals; `signaled` counts all there ever were. */
+  signals?: SentSignal[];
+  signaled?: number;
   /** How far the group of the open epoch is; `prestart` if absent. */
   stage?: Stage;
   kill?: GroupKill;
@@ -152,6 +165,9 @@ export interface AllocationState {
   /** Log rows of the latest event (see `LogRow`). */
   spill: LogRow[];
 }
+
+/** A run that there is. */
+export type Existing = AllocationState & { record: AllocationRecord };
 
 export const EMPTY_MEMO: AllocationMemo = {
   poolHas: 0,

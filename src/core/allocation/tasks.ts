@@ -13,9 +13,11 @@ export function isOver(attempt: AttemptRecord): boolean {
   return attempt.state === "exited" || attempt.state === "gone";
 }
 
-/** The group of a run, as its spec says it now. */
+/** The group of a run, as its spec says it now, and what an update has left out of it. */
 export function groupOfRun(record: AllocationRecord): Group {
-  return groupOf(record.spec);
+  const group = groupOf(record.spec);
+  const removed = record.tasks.flatMap((task) => task.removed ?? []);
+  return removed.length === 0 ? group : { ...group, lone: false, tasks: [...group.tasks, ...removed] };
 }
 
 /** What is stored of a task. */
@@ -65,7 +67,9 @@ export function stageOf(record: AllocationRecord, views: TaskView[]): Stage {
 }
 
 /** Whether a task is to be stopped, or not to be started any more: a poststop task only when time is over. */
-export function isStopping({ wish, kill }: AllocationRecord, task: GroupTask): boolean {
+export function isStopping(record: AllocationRecord, task: GroupTask): boolean {
+  const { wish, kill } = record;
+  if (recordOf(record, task).removed !== undefined) return true;
   if (task.hook === "poststop") return wish?.state === "timedout";
   return wish !== null || kill !== undefined;
 }

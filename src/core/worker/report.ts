@@ -169,6 +169,7 @@ export function foldObserved(
       revision: answer.revision,
       attempts: answer.attempts,
       resources: row.order?.resources ?? NOTHING,
+      ...(answer.signals === undefined ? {} : { signals: answer.signals }),
     };
     state.placements.set(key, { ...row, revision: ordersRevision(state) + 1, order }, now);
   }
@@ -193,6 +194,7 @@ export function ordersFor(state: Living, answers: number, now: Instant): Orders 
     if (state.placements.get(key) === undefined)
       attempts.push(...held.map(({ id }) => ({ id, want: "run" as const })));
   }
+  const signals = rows.flatMap((row) => row.order?.signals ?? []);
   const over = record.phase === "shutdown" || record.phase === "gone";
   const known = attempts.flatMap(({ id }) => (memo.logs[id] === undefined ? [] : [[id, memo.logs[id]]]));
   return {
@@ -202,6 +204,7 @@ export function ordersFor(state: Living, answers: number, now: Instant): Orders 
     leaseMs: over ? 0 : Math.max(0, record.leaseUntil - now),
     reportWithinMs: record.intent.settings.probeIntervalMs,
     attempts,
+    ...(signals.length === 0 ? {} : { signals }),
     logs: Object.fromEntries(known),
     powerOff: over,
   };

@@ -56,6 +56,7 @@ const action = fc.oneof(
   fc.record({
     kind: fc.constantFrom("abort" as const, "reload" as const, "poke" as const, "doubled" as const),
   }),
+  fc.record({ kind: fc.constantFrom("restart" as const, "signal" as const), which, all: fc.boolean() }),
 );
 type Action = typeof action extends fc.Arbitrary<infer A> ? A : never;
 
@@ -73,6 +74,16 @@ function act(story: GroupStory, one: Action): void {
       return;
     case "stubborn":
       if (living !== undefined) story.stubborn.add(living);
+      return;
+    case "restart":
+      story.apply({
+        type: "restart",
+        wish: one.all ? { all: true, by: "ann" } : { task: living, by: "ann" },
+      });
+      story.obey();
+      return;
+    case "signal":
+      story.apply({ type: "signal", wish: { task: living, signal: "SIGHUP", by: "ann" } }).obey();
       return;
     case "later":
       story.later(one.ms);
@@ -115,7 +126,7 @@ function looksRight(story: GroupStory, tasks: NonNullable<RunSpecInput["tasks"]>
   const hooks = new Set(living.map(hookOf));
   if (hooks.has("poststop")) expect([...hooks], "poststop runs alone").toEqual(["poststop"]);
   const prepared = tasks.filter((one) => one.lifecycle?.hook === "prestart" && !one.lifecycle.sidecar);
-  if (hooks.has("main")) {
+  if (hooks.has("main") && run.record.stage !== "restarting") {
     const ended = prepared.every((one) => run.record.tasks.find(({ name }) => name === one.name)?.dead);
     expect(ended, "main runs after what prepares it").toBe(true);
   }
