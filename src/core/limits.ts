@@ -18,6 +18,8 @@ export const MAX_REPORT_WAIT_MS = 20_000;
  * Log bytes of one stream that are kept inside the allocation's one value; more goes into rows of their own.
  */
 export const MAX_INLINE_LOG_BYTES = 64 * 1024;
+/** The same, of all streams of all attempts of a run: the value must stay well below what storage takes. */
+export const MAX_RUN_INLINE_LOG_BYTES = 512 * 1024;
 /** Log bytes that are kept of one stream of one attempt. What comes after is dropped, and the run says so. */
 export const MAX_LOG_BYTES = 64 * 1024 * 1024;
 /** Log bytes in one answer of an allocation to a reader. */

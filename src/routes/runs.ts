@@ -77,8 +77,8 @@ const update = createRoute({
   path: "/v1/runs/{id}",
   summary: "Change the spec of a run in place",
   description:
-    "`spec` is the new spec, whole; `specIndex` must be the run's. Policies, time limits, labels, priority, " +
-    "env and meta of later attempts can change; a task that is left out is stopped.",
+    "`spec` is the new spec, whole; `specIndex` must be the run's. Policies, time limits, labels, " +
+    "priority, env and meta of later attempts can change; a task that is left out is stopped.",
   security: withToken,
   request: { params: RunParams, query: z.strictObject({}), body: jsonBody(UpdateRequest) },
   responses: oneRun,

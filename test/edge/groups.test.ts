@@ -65,7 +65,7 @@ async function says(id: string, name: string, words: string): Promise<void> {
   });
 }
 
-test("prestart, main with its sidecar, poststop: one after the other, and the sidecar is stopped", async () => {
+test("prestart, main with its sidecar, poststop: one after the other", async () => {
   await submit(
     "whole",
     sh("db", "echo up; sleep 600", presidecar),
@@ -185,4 +185,24 @@ test("a command that is started again keeps its attempts apart, each with its ou
     expect(await log.text()).toBe("tried\n");
   }
   expect((await read("again")).tasks[0].events.map((event: Json) => event.type)).toContain("Not Restarting");
+});
+
+test("a person starts a task again, and changes its spec (nomad.md §4.6, §5.2)", async () => {
+  const spec = { id: "again-by-hand", argv: ["sh", "-c", "echo on; sleep 600"], restart: { attempts: 0 } };
+  await up.json(201, "POST", "/v1/runs", spec);
+  await says("again-by-hand", "main", "on");
+  await up.json(200, "POST", "/v1/runs/again-by-hand/restart", {});
+  await until("its second attempt runs", async () => {
+    const { tasks } = await read("again-by-hand");
+    return tasks[0].attempts.length === 2 && tasks[0].phase === "running" ? true : undefined;
+  });
+  const changed = { ...spec, restart: { attempts: 1, delay: "50ms" }, labels: { who: "ann" } };
+  const update = (specIndex: number) =>
+    up.call("PATCH", "/v1/runs/again-by-hand", { spec: changed, specIndex });
+  expect(await (await update(1)).json()).toMatchObject({ specIndex: 2, labels: { who: "ann" } });
+  expect(await (await update(1)).json()).toMatchObject({ status: 409, code: "stale_index" });
+  await up.json(200, "POST", "/v1/runs/again-by-hand/abort", {});
+  const run = await endOf("again-by-hand");
+  expect(run).toMatchObject({ state: "aborted", tasks: [{ restarts: 1 }] });
+  await up.json(409, "POST", "/v1/runs/again-by-hand/restart", {});
 });

@@ -24,7 +24,7 @@ export const POOL: PoolConfig = PoolConfigSchema.parse({
   timeouts: { boot: "3m", probe: "4m", idle: "30s", shutdown: "10s", lease: "5m" },
 });
 
-/** The jobs of one simulation: short and long, some with limits, some that are aborted, some of several tasks. */
+/** The jobs of one simulation: short and long, some with limits, some aborted, some of several tasks. */
 export function jobs(count: number, chance: Chance): Job[] {
   return Array.from({ length: count }, (_, i) => {
     const submitAtMs = chance.between(0, 120_000);

@@ -11,6 +11,8 @@ export type Stage = "restarting" | "prestart" | "main" | "poststart" | "running"
 export interface TaskView {
   task: GroupTask;
   state: "pending" | "running" | "dead";
+  /** Whether it has run at all since the group began. What ends within a moment is seldom seen to run. */
+  started: boolean;
   /** Only of a dead task: whether it has failed, and since when it is dead. */
   failed: boolean;
   deadAt: Instant;
@@ -43,11 +45,11 @@ function nextStage(stage: Stage, views: TaskView[]): Stage {
       return views.every((view) => isPoststop(view) || view.state === "pending") ? "prestart" : stage;
     case "prestart": {
       const prepared = all("prestart", false, ({ state, failed }) => state === "dead" && !failed);
-      const served = all("prestart", true, ({ state }) => state === "running");
+      const served = all("prestart", true, ({ started }) => started);
       return prepared && served ? "main" : stage;
     }
     case "main":
-      return all("main", false, ({ state }) => state !== "pending") ? "poststart" : stage;
+      return all("main", false, ({ state, started }) => started || state === "dead") ? "poststart" : stage;
     case "poststart":
       return all("poststart", false, ({ state }) => state === "dead") ? "running" : stage;
     case "running":

@@ -13,6 +13,7 @@ import {
   openPlacement,
   type TaskRecord,
 } from "./state.ts";
+import { spillTails } from "./tails.ts";
 
 /** How far an attempt is. It never goes back: a late report of an earlier state changes nothing. */
 const PROGRESS: Record<AttemptReport["state"], number> = {
@@ -43,7 +44,9 @@ export function foldObserved(state: AllocationState, message: Observed, now: Ins
     next = taken.record;
     spill.push(...taken.rows);
   }
-  return { ...state, record: next, memo: { ...state.memo, placement: null }, spill };
+  const kept = spillTails(next);
+  spill.push(...kept.rows);
+  return { ...state, record: kept.record, memo: { ...state.memo, placement: null }, spill };
 }
 
 /** An attempt with a higher number than the present one was never ordered: the host cannot know it. */

@@ -28,6 +28,8 @@ export interface TaskRecord {
   attempts: AttemptRecord[];
   /** The number of the attempt that shall run in the open epoch, or was the last to; 1 if absent. */
   n?: number;
+  /** The first attempt number since all tasks were last started again; 1 if absent. */
+  round?: number;
   /** That attempt is not ordered before this. */
   startAt?: Instant;
   /** In which restarts are counted; begins with the placement if absent (`nomad.md` §3.3). */

@@ -1,3 +1,4 @@
+import { parseAttemptId } from "../attempt-id.ts";
 import type { Instant } from "../machine.ts";
 import { type Group, type GroupTask, groupOf } from "../spec.ts";
 import { gateIsOpen, reachedStage, type Stage, type TaskView } from "./lifecycle.ts";
@@ -50,19 +51,29 @@ export function attemptOf(
 export function viewsOf(record: AllocationRecord, group: Group, epoch: number): TaskView[] {
   return group.tasks.map((task): TaskView => {
     const known = recordOf(record, task);
+    const started = hasStarted(known, epoch);
     if (known.dead !== undefined) {
       const { at, how } = known.dead;
-      return { task, state: "dead", failed: how === "failed" || how === "lost", deadAt: at };
+      return { task, state: "dead", started, failed: how === "failed" || how === "lost", deadAt: at };
     }
     const attempt = attemptOf(record, known, epoch);
     const runs = attempt !== undefined && attempt.startedAt !== null && !isOver(attempt);
-    return { task, state: runs ? "running" : "pending", failed: false, deadAt: 0 };
+    return { task, state: runs ? "running" : "pending", started, failed: false, deadAt: 0 };
+  });
+}
+
+/** Whether any attempt of the present round has run: a restart of all begins another one. */
+function hasStarted({ attempts, round = 1 }: TaskRecord, epoch: number): boolean {
+  return attempts.some((one) => {
+    const n = parseAttemptId(one.id)?.n ?? 0;
+    return one.epoch === epoch && n >= round && one.startedAt !== null;
   });
 }
 
 /** The stage of the group: in a fresh epoch the one that is reached with nothing started. */
 export function stageOf(record: AllocationRecord, views: TaskView[]): Stage {
-  const fresh = () => views.map((view): TaskView => ({ ...view, state: "pending", failed: false }));
+  const fresh = () =>
+    views.map((view): TaskView => ({ ...view, state: "pending", started: false, failed: false }));
   return record.stage ?? reachedStage("prestart", fresh());
 }
 

@@ -33,13 +33,10 @@ export function refusalOfUpdate(
   specIndex: number,
 ): DroverError | null {
   if (record.ended || record.wish !== null || record.outcome !== null)
-    return new DroverError(
-      "terminal",
-      "the run has ended, or is being stopped: its spec cannot change any more",
-    );
+    return new DroverError("terminal", "the run has ended, or is being stopped: its spec is final");
   const current = record.specIndex ?? 1;
   if (specIndex !== current) {
-    const text = `the spec has index ${current} by now, not ${specIndex}; read the run, and change what it says`;
+    const text = `the spec has index ${current} by now, not ${specIndex}; read the run again`;
     return new DroverError("stale_index", text);
   }
   const fields = fixedFields(record.spec, spec);

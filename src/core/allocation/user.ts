@@ -93,15 +93,17 @@ function again(record: AllocationRecord, views: TaskView[], now: Instant): Alloc
   let next: AllocationRecord = record;
   for (const { task, state } of views) {
     const { dead, n = 1, startAt, restarts = 0 } = recordOf(record, task);
-    if (task.hook === "poststop" || state === "running") continue;
+    if (task.hook === "poststop") continue;
     if (dead === undefined) {
-      if (startAt !== undefined) next = withTask(next, task, { startAt: undefined });
+      if (state === "running") next = withTask(next, task, { round: n + 1 });
+      else if (startAt !== undefined) next = withTask(next, task, { round: n, startAt: undefined });
       continue;
     }
     next = withTask(next, task, {
       dead: undefined,
       losses: undefined,
       n: n + 1,
+      round: n + 1,
       startAt: undefined,
       restarts: restarts + 1,
       lastRestart: now,

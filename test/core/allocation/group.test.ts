@@ -49,6 +49,13 @@ describe("tasks start when their gate opens", () => {
     expect(story.later(1_250).living).toEqual(["main", "s"]);
   });
 
+  test("a sidecar that is never seen to run, because it ends at once, has run all the same", () => {
+    const again = { ...presidecar, restart: { attempts: 9, delay: "1s" } };
+    const story = new GroupStory(group(task("m"), task("s", again)), undefined, "w1", true);
+    expect(story.living).toEqual(["s"]);
+    expect(story.ends("s", { code: 1 }).living).toEqual(["m"]);
+  });
+
   test("two main tasks run at once, and the run ends with the last", () => {
     const story = new GroupStory(group(task("a"), task("b")));
     expect(story.living).toEqual(["a", "b"]);

@@ -31,8 +31,11 @@ function views(text: string): TaskView[] {
   });
   return groupOf(spec).tasks.map((task, i): TaskView => {
     const said = all[i]?.[1] ?? "P";
-    const state = ({ D: "dead", F: "dead", R: "running", P: "pending" } as const)[said[0] as "D"];
-    return { task, state, failed: said[0] === "F", deadAt: Number(said[1] ?? 1) };
+    const state: TaskView["state"] = ({ D: "dead", F: "dead", R: "running", P: "pending" } as const)[
+      said[0] as "D"
+    ];
+    const started = state !== "pending";
+    return { task, state, started, failed: said[0] === "F", deadAt: Number(said[1] ?? 1) };
   });
 }
 

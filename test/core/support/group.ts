@@ -24,8 +24,11 @@ export class GroupStory {
 
   readonly worker: string;
   readonly #watch: Watch;
+  readonly #quiet: boolean;
 
-  constructor(spec: RunSpecInput, watch: Watch = () => undefined, worker = "w1") {
+  /** `quiet`: the host does not say that something runs, only how it has ended. */
+  constructor(spec: RunSpecInput, watch: Watch = () => undefined, worker = "w1", quiet = false) {
+    this.#quiet = quiet;
     this.#watch = watch;
     this.worker = worker;
     const sent = JSON.parse(JSON.stringify(spec));
@@ -127,7 +130,9 @@ export class GroupStory {
   }
 
   #observed(epoch: number) {
-    const attempts = [...this.#host.values()].filter(({ id }) => parseAttemptId(id)?.epoch === epoch);
+    const attempts = [...this.#host.values()].filter(
+      ({ id, state }) => parseAttemptId(id)?.epoch === epoch && !(this.#quiet && state === "running"),
+    );
     return {
       run: RUN,
       epoch,

@@ -184,6 +184,17 @@ const GROUPS: BadRequest[] = [
   ),
 ];
 
+const RESTARTS: BadRequest[] = [
+  post("a restart of one and all", { task: "a", all: true }, "/all", "say one of them"),
+  post("a restart with more", { tasks: ["a"] }, "/tasks", "is not known; there is task, all"),
+].map((bad) => ({ ...bad, path: "/v1/runs/a/restart" }));
+
+const UPDATES: BadRequest[] = [
+  post("an update without an index", { spec: { argv } }, "/specIndex", "is required"),
+  post("an update without a spec", { specIndex: 1 }, "/spec", "is required"),
+  post("an update to a bad spec", { specIndex: 1, spec: { argv: [] } }, "/spec/argv", "must name a command"),
+].map((bad) => ({ ...bad, method: "PATCH", path: "/v1/runs/a" }));
+
 const BATCHES: BadRequest[] = [
   post("an empty batch", { runs: [] }, "/runs", "at least 1 entry"),
   post("a batch of 1,001", { runs: Array(1_001).fill({ argv }) }, "/runs", "at most 1000 entries"),
@@ -300,6 +311,8 @@ const POOLS: BadRequest[] = [
 export const BAD_FIELDS: BadRequest[] = [
   ...SPECS,
   ...GROUPS,
+  ...RESTARTS,
+  ...UPDATES,
   ...BATCHES,
   ...QUERIES,
   ...QUERY_BODIES,
