@@ -21,6 +21,8 @@ const HOOKS: Record<string, object> = {
   stop: { lifecycle: { hook: "poststop" } },
 };
 
+const STATES: Record<string, TaskView["state"]> = { D: "dead", F: "dead", R: "running", P: "pending" };
+
 /** `pre:D main:P` → views. D dead and well, F dead and failed, R running, P pending; F2 failed at 2. */
 function views(text: string): TaskView[] {
   const parts = text.split(" ").map((part) => part.split(":") as [string, string]); // as written below
@@ -31,9 +33,7 @@ function views(text: string): TaskView[] {
   });
   return groupOf(spec).tasks.map((task, i): TaskView => {
     const said = all[i]?.[1] ?? "P";
-    const state: TaskView["state"] = ({ D: "dead", F: "dead", R: "running", P: "pending" } as const)[
-      said[0] as "D"
-    ];
+    const state = STATES[said.charAt(0)] ?? "pending";
     const started = state !== "pending";
     return { task, state, started, failed: said[0] === "F", deadAt: Number(said[1] ?? 1) };
   });
