@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { whyOf } from "../../../src/core/allocation/why.ts";
 import {
   GroupStory,
   group,
@@ -286,6 +287,13 @@ describe("restarts", () => {
       "Restarting",
       "Not Restarting",
     ]);
+  });
+
+  test("a run that waits for one says so, and when it goes on (invariant 5)", () => {
+    const story = new GroupStory(group(task("m", again))).ends("m", { code: 1 });
+    const why = whyOf(story.run, null, "w1");
+    expect(why).toMatchObject({ state: "running", reason: { code: "backoff" } });
+    expect(why.next.at).toBe(story.status.tasks[0]?.nextStart);
   });
 
   test("no earlier than the delay, no later than a quarter more, over evictions too", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { mayReschedule, nextDelay } from "../../../src/core/allocation/reschedule.ts";
+import { whyOf } from "../../../src/core/allocation/why.ts";
 import type { ReschedulePolicy } from "../../../src/core/policy.ts";
 import type { RunSpecInput } from "../../../src/schema/run.ts";
 import {
@@ -106,6 +107,13 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md, Su
     expect(run.record).toMatchObject({
       ended: true,
       outcome: { state: "unknown", failure: { code: "machine_lost" } },
+    });
+  });
+
+  test("and can say so (invariant 5)", () => {
+    expect(whyOf(lost, null, null)).toMatchObject({
+      reason: { code: "rescheduling" },
+      next: { at: new Date(T0 + 31_000).toISOString() },
     });
   });
 
