@@ -8,6 +8,7 @@ import { addEnroll } from "./verbs/enroll.ts";
 import { addLogs } from "./verbs/logs.ts";
 import { addPools } from "./verbs/pools.ts";
 import { addPs } from "./verbs/ps.ts";
+import { addRestart } from "./verbs/restart.ts";
 import { addRun } from "./verbs/run.ts";
 import { addStatus } from "./verbs/status.ts";
 import { addTending } from "./verbs/tend.ts";
@@ -44,6 +45,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addStatus(program, io);
   addLogs(program, io);
   addAbort(program, io, exitWith);
+  addRestart(program, io);
   addWhy(program, io);
   addWorkers(program, io);
   addTending(program, io, exitWith);

@@ -34,7 +34,7 @@ export function verdictOf(run: RunStatus, interruptedAs?: number): Verdict {
     case "failed":
     case "unknown":
       return {
-        exitCode: EXIT_OF_FAILURE[run.failure?.code ?? ""] ?? EXIT.drover,
+        exitCode: EXIT_OF_FAILURE[run.failure?.code ?? ""] ?? exitOfTask(run) ?? EXIT.drover,
         message: `${failed(run)}\n  See \`drover status ${run.id}\`.`,
       };
     case "pending":
@@ -44,6 +44,8 @@ export function verdictOf(run: RunStatus, interruptedAs?: number): Verdict {
 }
 
 function completed(run: RunStatus): Verdict {
+  // Several main tasks without a leader have no exit code of their own; all have ended well.
+  if (run.exitCode === null && run.tasks.length > 1) return { exitCode: 0 };
   if (run.exitCode === null) {
     return { exitCode: EXIT.drover, message: `Run ${run.id} ended without an exit code.` };
   }
@@ -55,6 +57,11 @@ function completed(run: RunStatus): Verdict {
     };
   }
   return { exitCode: run.exitCode, message: `The command was ended by ${run.signal}.` };
+}
+
+/** A group that a task has failed ends with what its leader, or its one main task, said. */
+function exitOfTask({ exitCode, failure }: RunStatus): number | undefined {
+  return failure?.code === "task_failed" && exitCode !== null && exitCode !== 0 ? exitCode : undefined;
 }
 
 function wasOutOfMemory(run: RunStatus): boolean {

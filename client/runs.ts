@@ -94,6 +94,25 @@ export function singleRunsOf(target: Target) {
       });
     },
 
+    /**
+     * Starts tasks again: one, all that run, or with `all` those that have ended, too. Not tried again after
+     * a lost answer: the second time it would start them once more.
+     */
+    async restart(
+      run: string,
+      options: CallOptions & { task?: string; all?: boolean } = {},
+    ): Promise<RunStatus> {
+      const { task, all, ...rest } = options;
+      const body = { ...(task === undefined ? {} : { task }), ...(all === undefined ? {} : { all }) };
+      return await callValue(target, {
+        ...rest,
+        method: "POST",
+        path: path(run, "/restart"),
+        body,
+        repeatable: false,
+      });
+    },
+
     /** Events with a number above `after`; with `waitMs` held until there is one. */
     async events(run: string, options: CallOptions & { after?: number } = {}): Promise<EventList> {
       const { after, ...rest } = options;

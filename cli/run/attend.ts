@@ -4,6 +4,7 @@ import type { Interrupts } from "../interrupts.ts";
 import type { Io } from "../io.ts";
 import { watchProgress } from "../progress.ts";
 import { OutputClosed, type Sink } from "../sink.ts";
+import { printable } from "../text.ts";
 
 /** What became of a run that was attended. */
 export interface Attended {
@@ -16,6 +17,10 @@ export interface Attendance {
   io: Io;
   client: Client;
   run: string;
+  /** Whose output is copied. */
+  task: string;
+  /** What happens to the tasks is told on stderr, too. */
+  story: boolean;
   /** Resolves when the run has been accepted. */
   accepted: Promise<unknown>;
   /** Where the command's output goes. */
@@ -24,6 +29,9 @@ export interface Attendance {
   /** Ends all that is going on here, and leaves the run alone. */
   leave: AbortSignal;
 }
+
+/** How long one question for further events is held. */
+const EVENTS_WAIT_MS = 30_000;
 
 /** For how long a run that goes on may be out of sight before this command gives up. */
 const OUT_OF_SIGHT_MS = 120_000;
@@ -37,7 +45,7 @@ export const PATIENCE = { unreachableMs: OUT_OF_SIGHT_MS, busyMs: OUT_OF_SIGHT_M
  * would be ended by SIGPIPE. Its output and its end are still waited for then, and `abortedAs` says so.
  */
 export async function attend(attendance: Attendance): Promise<Attended> {
-  const { io, client, run, accepted, sinks, interrupts, leave } = attendance;
+  const { io, client, run, task, accepted, sinks, interrupts, leave } = attendance;
   const progress = watchProgress(io, client, run);
   let abortedAs: number | undefined;
 
@@ -58,7 +66,7 @@ export async function attend(attendance: Attendance): Promise<Attended> {
   );
   const copy = async (stream: "stdout" | "stderr") => {
     try {
-      const wish = { task: "main", stream, follow: true, signal: leave, unreachableMs: OUT_OF_SIGHT_MS };
+      const wish = { task, stream, follow: true, signal: leave, unreachableMs: OUT_OF_SIGHT_MS };
       for await (const bytes of client.runs.logs(run, wish)) {
         await progress.stop();
         await sinks[stream].write(bytes);
@@ -72,7 +80,8 @@ export async function attend(attendance: Attendance): Promise<Attended> {
   const toTheEnd = async () => {
     await accepted;
     const ended = client.runs.wait(run, { signal: leave, patience: PATIENCE });
-    const [status] = await Promise.all([ended, copy("stdout"), copy("stderr")]);
+    const story = attendance.story ? tellStory(attendance, () => progress.stop()) : undefined;
+    const [status] = await Promise.all([ended, copy("stdout"), copy("stderr"), story]);
     return { status, abortedAs };
   };
   try {
@@ -80,5 +89,24 @@ export async function attend(attendance: Attendance): Promise<Attended> {
     return await Promise.race([toTheEnd(), interrupted.then(() => new Promise<never>(() => {}))]);
   } finally {
     await progress.stop();
+  }
+}
+
+/** Tells on stderr what happens to the tasks of a run, as it happens, until the run has ended. */
+async function tellStory({ io, client, run, leave }: Attendance, before: () => Promise<void>): Promise<void> {
+  let after = 0;
+  for (let ended = false; !ended; ) {
+    const page = await client.runs.events(run, {
+      after,
+      waitMs: EVENTS_WAIT_MS,
+      signal: leave,
+      patience: PATIENCE,
+    });
+    for (const { seq, task, type, message } of page.items) {
+      await before();
+      await io.stderr.write(`${printable(`${task ?? run}: ${type}: ${message}`)}\n`);
+      after = seq;
+    }
+    ended = page.ended;
   }
 }

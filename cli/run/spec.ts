@@ -47,6 +47,31 @@ export function specOf(argv: string[], flags: SpecFlags, context: Context, cwd: 
   };
 }
 
+/**
+ * The submission that a file holds, with what the flags say in the place of what the file says. Whether it is
+ * one, the server finds out, and names each field that is wrong.
+ */
+export function specOfFile(content: object, flags: SpecFlags, context: Context, cwd: string): NamedSpec {
+  const inside: Partial<NamedSpec> = content;
+  const { id, argv: _argv, dir, ...said } = specOf([], flags, context, cwd);
+  const given = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
+  const where = flags.dir ?? inside.dir ?? dir;
+  return {
+    ...inside,
+    ...given,
+    id: flags.id ?? inside.id ?? id,
+    ...(where === undefined ? {} : { dir: where }),
+  };
+}
+
+/** The task whose output stands for that of the run: the leader, or the first main task. */
+export function shownTask({ tasks }: NamedSpec): string {
+  if (!Array.isArray(tasks)) return "main";
+  const shown =
+    tasks.find((task) => task.leader === true) ?? tasks.find((task) => task.lifecycle?.hook === undefined);
+  return shown?.name ?? "main";
+}
+
 /** An id that sorts by time, as the server's own do. */
 function newRunId(): string {
   return `r${Date.now().toString(36).padStart(9, "0")}${randomBytes(5).toString("hex")}`;

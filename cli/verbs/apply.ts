@@ -1,10 +1,9 @@
-import { readFile } from "node:fs/promises";
-import { text } from "node:stream/consumers";
 import type { Command } from "commander";
 import type { PoolConfigInput } from "../../src/schema/pool.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../io.ts";
+import { readJsonObject } from "../json-file.ts";
 import { printable } from "../text.ts";
 
 interface ApplyFlags {
@@ -33,30 +32,11 @@ export function addApply(program: Command, io: Io): void {
     .option("--name <pool>", "the name of the pool (default: `name` in the file)")
     .addHelpText("after", HELP)
     .action(async ({ file, name }: ApplyFlags) => {
-      const pool = named(parsed(file, await contentOf(file)), file, name);
+      const pool = named(await readJsonObject(file, "the configuration of a pool"), file, name);
       const { client } = connect(io);
       const view = await client.pools.put(pool.name, pool.config);
       await io.stdout.write(`Pool ${printable(view.name)} is as the file says\n`);
     });
-}
-
-async function contentOf(file: string): Promise<string> {
-  try {
-    return await (file === "-" ? text(process.stdin) : readFile(file, "utf8"));
-  } catch (error) {
-    throw new CliError(`Cannot read ${file}: ${error instanceof Error ? error.message : error}`);
-  }
-}
-
-function parsed(file: string, content: string): object {
-  let value: unknown;
-  try {
-    value = JSON.parse(content);
-  } catch (error) {
-    throw new CliError(`${file} is no JSON: ${error instanceof Error ? error.message : error}`);
-  }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  throw new CliError(`${file} must hold one JSON object: the configuration of a pool.`);
 }
 
 function named(content: object, file: string, flag?: string): { name: string; config: PoolConfigInput } {

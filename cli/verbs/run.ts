@@ -7,15 +7,17 @@ import { type Context, connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { type Interrupts, listenForInterrupts } from "../interrupts.ts";
 import type { Io } from "../io.ts";
+import { readJsonObject } from "../json-file.ts";
 import { sayLimits } from "../log-limits.ts";
 import { duration, environment, pair, path, positiveDuration, size, wholeNumber } from "../options.ts";
 import { attend, PATIENCE } from "../run/attend.ts";
-import { flagOfPointer, type NamedSpec, type SpecFlags, specOf } from "../run/spec.ts";
+import { flagOfPointer, type NamedSpec, type SpecFlags, shownTask, specOf, specOfFile } from "../run/spec.ts";
 import { printable } from "../text.ts";
 import { verdictOf } from "../verdict.ts";
 
 interface RunFlags extends SpecFlags {
   detach?: boolean;
+  file?: string;
   json?: boolean;
 }
 
@@ -35,6 +37,7 @@ Examples:
   drover run -- make test
   drover run --cpus 4 --memory 2GiB --timeout 30m -- npm test
   drover run --env CI=1 --env GITHUB_TOKEN -- ./release.sh
+  drover run -f group.json
   id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
 
 /** `drover run`: runs a command on a machine of Drover's as if it ran here. */
@@ -43,8 +46,9 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .command("run")
     .summary("run a command and show its output")
     .description("Runs a command on a machine that Drover finds or boots for it, as if it ran here.")
-    .usage("[options] -- <command> [argument...]")
+    .usage("[options] -- <command> [argument...] | -f <file>")
     .argument("[argv...]", "the command and its arguments")
+    .option("-f, --file <path>", "run what a JSON file says, a group of tasks perhaps; - is standard input")
     .option("-d, --detach", "print the run's id and leave it alone")
     .option("--dir <path>", "the directory to run in (default with a local Drover: this one)", path)
     .option("--pool <name>", "the pool of machines to run on (default: default)")
@@ -72,11 +76,17 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
 }
 
 async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
-  if (argv.length === 0) {
+  if (flags.file !== undefined && argv.length > 0) {
+    throw new CliError("Both a file and a command.", ["What is to be run is said by one of them."]);
+  }
+  if (flags.file === undefined && argv.length === 0) {
     throw new CliError("No command given.", ["Write it after two dashes: drover run -- make test"]);
   }
   const { client, context } = connect(io);
-  const spec = specOf(argv, flags, context, io.cwd);
+  const spec =
+    flags.file === undefined
+      ? specOf(argv, flags, context, io.cwd)
+      : specOfFile(await readJsonObject(flags.file, "a run"), flags, context, io.cwd);
   if (flags.detach) {
     const status = await submit(client, spec);
     await io.stdout.write(flags.json ? `${JSON.stringify(status, null, 2)}\n` : `${status.id}\n`);
@@ -110,8 +120,9 @@ async function toTheEnd(
   const accepted = submitPatiently(client, spec, ending.leave).then(() => {
     isAccepted = true;
   });
+  const shown = { task: shownTask(spec), story: spec.tasks !== undefined };
   const sinks = { stdout: flags.json ? io.stderr : io.stdout, stderr: io.stderr };
-  const { status, abortedAs } = await attend({ io, client, run, accepted, sinks, ...ending }).catch(
+  const { status, abortedAs } = await attend({ io, client, run, ...shown, accepted, sinks, ...ending }).catch(
     (error) => {
       throw isAccepted ? outOfSight(error, run) : error;
     },

@@ -28,6 +28,12 @@ export const STATUS_OF_CODE = {
   method_not_allowed: 405,
   /** A run with this id exists already, with another submission. */
   run_exists: 409,
+  /** No task that this is for is running. */
+  not_running: 409,
+  /** The run has ended, or is being stopped. */
+  terminal: 409,
+  /** The spec has changed since it was read: read it again. */
+  stale_index: 409,
   /** The enrollment code has been used with another secret. */
   code_used: 409,
   /** An older start of the host's agent than the latest: stop everything and exit. */
@@ -108,6 +114,7 @@ export const FAILURE_CODES = [
   "directory_not_found",
   "arguments_too_long",
   "start_failed",
+  "task_failed",
   "queue_timeout",
   "machine_lost",
   "status_lost",
@@ -122,6 +129,7 @@ export function failureClass(code: FailureCode): "task" | "infrastructure" {
     case "not_executable":
     case "directory_not_found":
     case "arguments_too_long":
+    case "task_failed":
       return "task";
     default:
       return "infrastructure";

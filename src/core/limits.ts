@@ -18,6 +18,8 @@ export const MAX_REPORT_WAIT_MS = 20_000;
  * Log bytes of one stream that are kept inside the allocation's one value; more goes into rows of their own.
  */
 export const MAX_INLINE_LOG_BYTES = 64 * 1024;
+/** The same, of all streams of all attempts of a run: the value must stay well below what storage takes. */
+export const MAX_RUN_INLINE_LOG_BYTES = 512 * 1024;
 /** Log bytes that are kept of one stream of one attempt. What comes after is dropped, and the run says so. */
 export const MAX_LOG_BYTES = 1024 * 1024 * 1024;
 /** Log bytes that a host sends in one call outside of its reports: one object of the store. */
@@ -30,6 +32,10 @@ export const MAX_RUN_EVENTS = 1_000;
 export const MAX_TASK_EVENTS = 10;
 /** Attempts kept with a task, and placements with a run (`architecture.md` §4). */
 export const MAX_TASK_ATTEMPTS = 50;
+/** How often in a row a task is started anew of which nobody saw how it ended. */
+export const MAX_LOSSES_IN_A_ROW = 5;
+/** Times that a run was placed anew which are remembered (`nomad.md` §7.3). */
+export const MAX_RESCHEDULES_KEPT = 50;
 /** Events kept with a worker. */
 export const MAX_WORKER_EVENTS = 100;
 /** Characters of any text that comes from outside and is kept: an error, a reason, the output of a probe. */

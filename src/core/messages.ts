@@ -1,5 +1,5 @@
 import type { Resources } from "../schema/common.ts";
-import type { AttemptOrder, AttemptReport, StreamName } from "../schema/host.ts";
+import type { AttemptOrder, AttemptReport, SignalOrder, StreamName } from "../schema/host.ts";
 import type { InstanceType, PoolConfig, ProviderConfig } from "../schema/pool.ts";
 import type { Instance } from "../schema/provider.ts";
 import type { RunState } from "../schema/run.ts";
@@ -34,6 +34,8 @@ export interface RunUpsert {
   startedAt: Instant | null;
   finishedAt: Instant | null;
   wants: "place" | "nothing";
+  /** Workers on which it has failed: it is placed there only if nothing else is ready for it. */
+  avoid?: string[];
   /** The epoch that the allocation knows to be open; 0 if none. */
   epoch: number;
   /**
@@ -70,6 +72,7 @@ export interface Order {
   revision: number;
   resources: Resources;
   attempts: AttemptOrder[];
+  signals?: SignalOrder[];
 }
 
 /** How a placement ended (rule R2). */
@@ -99,7 +102,10 @@ export type ObservedAnswer =
       kind: "order";
       revision: number;
       attempts: AttemptOrder[];
+      signals?: SignalOrder[];
       logs: Record<string, Partial<Record<StreamName, number>>>;
+      /** A delay runs: ask again after a while, even if the host says nothing new. */
+      askAgain?: boolean;
     }
   | NoSuch;
 

@@ -1,29 +1,127 @@
 import type { Resources } from "../schema/common.ts";
 import type { InstanceType } from "../schema/pool.ts";
 import type { RunSpec, TaskSpec } from "../schema/run.ts";
+import type { TaskInput } from "../schema/task.ts";
 import { durationMs } from "./duration.ts";
+import type { Millis } from "./machine.ts";
+import { type ReschedulePolicy, type RestartPolicy, reschedulePolicy, restartPolicy } from "./policy.ts";
 import { sizeBytes } from "./size.ts";
 
-/** What a spec needs of a machine, in whole numbers. */
-export function resourcesOf(spec: RunSpec): Resources {
-  const { vcpus, memory, disk, gpus } = spec.resources;
+/** The part of a run's life in which a task runs (`nomad.md` §7.1). */
+export type Hook = "prestart" | "main" | "poststart" | "poststop";
+
+/** A task with everything that decides about it: every default and every inherited field is filled in. */
+export interface GroupTask {
+  /** What the host needs. */
+  spec: TaskSpec;
+  name: string;
+  hook: Hook;
+  sidecar: boolean;
+  leader: boolean;
+  restart: RestartPolicy;
+  shutdownDelayMs: Millis;
+}
+
+/** A run as the rules see it: the short form is a group with one task, called `main`. */
+export interface Group {
+  tasks: GroupTask[];
+  /** One main task and nothing else, in either form: what it exits with is the run's (`api.md`, States). */
+  lone: boolean;
+  /** It came as one command, which is not started again unless it says so. */
+  short: boolean;
+  shutdownDelayMs: Millis;
+  reschedule: ReschedulePolicy;
+}
+
+/** Reads a spec, in either form. Specs that were stored before there were groups read as they always did. */
+export function groupOf(spec: RunSpec): Group {
+  const type = spec.type ?? "batch";
+  const short = spec.tasks === undefined;
+  const inputs: TaskInput[] = spec.tasks ?? [{ name: "main", argv: spec.argv ?? [] }];
+  const tasks = inputs.map((input): GroupTask => {
+    const { name, lifecycle, leader = false, restart, shutdownDelay } = input;
+    return {
+      spec: taskSpec(spec, input),
+      name,
+      hook: lifecycle?.hook ?? "main",
+      sidecar: lifecycle?.sidecar ?? false,
+      leader,
+      restart: restartPolicy(type, short, spec.restart, restart),
+      shutdownDelayMs: durationMs(shutdownDelay ?? "0s"),
+    };
+  });
+  return {
+    tasks,
+    lone: tasks.length === 1,
+    short,
+    shutdownDelayMs: durationMs(spec.shutdownDelay ?? "0s"),
+    reschedule: reschedulePolicy(type, short, spec.reschedule),
+  };
+}
+
+/**
+ * Meta and variables of a task stand above those of its group; anything else replaces it (`nomad.md` §4.10).
+ */
+function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
+  const dir = task.dir ?? spec.dir;
+  return {
+    name: task.name,
+    argv: task.argv,
+    env: { ...spec.env, ...task.env },
+    meta: { ...spec.meta, ...task.meta },
+    ...(dir === undefined ? {} : { dir }),
+    resources: wholeNumbers({ ...spec.resources, ...task.resources }),
+    killTimeoutMs: durationMs(task.killTimeout ?? spec.killTimeout),
+    killSignal: task.killSignal ?? spec.killSignal,
+  };
+}
+
+function wholeNumbers({ vcpus, memory, disk, gpus }: RunSpec["resources"]): Resources {
   return { vcpus, memoryBytes: sizeBytes(memory), diskBytes: sizeBytes(disk), gpus };
+}
+
+const NOTHING: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
+
+/**
+ * What a run needs of its machine, in whole numbers: the most that any moment of it needs. Prestart tasks
+ * that end leave room for main tasks, and poststop tasks run alone (`nomad.md` §7.1).
+ */
+export function resourcesOf(spec: RunSpec): Resources {
+  const { tasks } = groupOf(spec);
+  const needs = (hook: Hook, sidecar: boolean) =>
+    tasks
+      .filter((task) => task.hook === hook && task.sidecar === sidecar)
+      .reduce((sum, task) => together(sum, task.spec.resources, (a, b) => a + b), NOTHING);
+  const add = (...parts: Resources[]) =>
+    parts.reduce((sum, part) => together(sum, part, (a, b) => a + b), NOTHING);
+  const beside = needs("prestart", true);
+  const first = add(beside, needs("prestart", false));
+  const most = add(beside, needs("main", false), needs("poststart", true), needs("poststart", false));
+  return [first, most, needs("poststop", false)].reduce((peak, part) => together(peak, part, Math.max));
+}
+
+function together(a: Resources, b: Resources, join: (a: number, b: number) => number): Resources {
+  return {
+    vcpus: join(a.vcpus, b.vcpus),
+    memoryBytes: join(a.memoryBytes, b.memoryBytes),
+    diskBytes: join(a.diskBytes, b.diskBytes),
+    gpus: join(a.gpus, b.gpus),
+  };
 }
 
 /** What an instance of a type has, in whole numbers. */
 export function resourcesOfType(type: InstanceType): Resources {
-  const { vcpus, memory, disk, gpus } = type;
-  return { vcpus, memoryBytes: sizeBytes(memory), diskBytes: sizeBytes(disk), gpus };
+  return wholeNumbers(type);
 }
 
-/**
- * The tasks of a run. The long form will bring more than one; nothing but this function knows the short form.
- */
+/** The tasks of a run as its host needs them. */
 export function tasksOf(spec: RunSpec): TaskSpec[] {
-  const { argv, env, meta, dir, killSignal } = spec;
-  const killTimeoutMs = durationMs(spec.killTimeout);
-  const where = dir === undefined ? {} : { dir };
-  return [
-    { name: "main", argv, env, meta, ...where, resources: resourcesOf(spec), killTimeoutMs, killSignal },
-  ];
+  return groupOf(spec).tasks.map((task) => task.spec);
+}
+
+/** The command of a run for people: that of its leader, or of its first main task. */
+export function commandOf(spec: RunSpec): string {
+  const { tasks } = groupOf(spec);
+  const shown = tasks.find((task) => task.leader) ?? tasks.find((task) => task.hook === "main");
+  return (shown?.spec.argv ?? []).join(" ");
 }

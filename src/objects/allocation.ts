@@ -9,26 +9,28 @@ import { answerObserved } from "../core/allocation/orders.ts";
 import {
   type AllocationRecord,
   type AllocationState,
+  type Existing,
   loadedAllocation,
   openPlacement,
 } from "../core/allocation/state.ts";
 import { statusOf } from "../core/allocation/status.ts";
 import { stateOf, upsertOf } from "../core/allocation/summary.ts";
+import { refusalOfUpdate } from "../core/allocation/update.ts";
+import { type RestartWish, refusalOfWish } from "../core/allocation/user.ts";
 import { whyOf } from "../core/allocation/why.ts";
 import { DroverError, type ErrorCode } from "../core/errors.ts";
 import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type { Ended, EndedAnswer, Observed, ObservedAnswer, Place, PlaceAnswer } from "../core/messages.ts";
-import type { RunEvent, RunState, RunStatus, Why } from "../schema/run.ts";
+import type { RunState, RunStatus, Why } from "../schema/run.ts";
+import { sendOfAllocation } from "./allocation-messages.ts";
 import type { Env } from "./env.ts";
-import { LogStore, readLog } from "./log-store.ts";
+import { hasNews, LogStore, readLog } from "./log-store.ts";
 import type { AllocationPeer } from "./peers.ts";
-import type { AllocationApi, LogChunk, LogRequest, SubmitRequest } from "./rpc.ts";
+import type { AllocationApi, LogChunk, LogRequest, SubmitRequest, UpdateRequest } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { peersOf } from "./stubs.ts";
 import { until } from "./waiting.ts";
-
-type Existing = AllocationState & { record: AllocationRecord };
 
 /**
  * The object that is a run. What it decides is in `core/allocation`; here are its storage, its alarm and its
@@ -45,7 +47,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
       load: (settled) => loadedAllocation(this.#store.read(), settled),
       save: (state) => this.#save(state),
       saved: () => this.#store.sweep(),
-      send: (message) => this.#send(message),
+      send: (message) => sendOfAllocation(this.env, message),
     },
   );
   readonly #actor = this.#shell.actor;
@@ -62,20 +64,6 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     }
     this.#store.remove();
     this.#shell.emptied();
-  }
-
-  async #send(message: AllocationMessage): Promise<AllocationEvent> {
-    const peers = peersOf(this.env);
-    switch (message.kind) {
-      case "upsert": {
-        const answer = await peers.pool(message.to).upsertRun(message.body);
-        return { type: "pool_answered", version: message.body.version, answer };
-      }
-      case "order": {
-        const answer = await peers.worker(message.to).order(message.body);
-        return { type: "order_answered", order: message.body, answer };
-      }
-    }
   }
 
   override async alarm(): Promise<void> {
@@ -101,10 +89,8 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
       throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
     }
     const { refusal } = this.#actor.state.memo;
-    if (refusal !== null) {
-      // The pool refuses with a code of the list.
-      throw new DroverError(refusal.code as ErrorCode, refusal.text, refusal);
-    }
+    // The pool refuses with a code of the list.
+    if (refusal !== null) throw new DroverError(refusal.code as ErrorCode, refusal.text, refusal);
     return { created, status: statusOf(this.#existing()) };
   }
 
@@ -133,10 +119,24 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     return statusOf(this.#existing());
   }
 
-  async events(
-    after: number,
-    waitMs: number,
-  ): Promise<{ items: RunEvent[]; dropped: number; ended: boolean }> {
+  async restart(wish: RestartWish): Promise<RunStatus> {
+    return this.#asked((state) => refusalOfWish(state, wish), { type: "restart", wish });
+  }
+
+  async update({ spec, specIndex, by }: UpdateRequest): Promise<RunStatus> {
+    const refused = ({ record }: Existing) => refusalOfUpdate(record, spec, specIndex);
+    return this.#asked(refused, { type: "update", spec, specIndex, by });
+  }
+
+  #asked(refusalOf: (state: Existing) => DroverError | null, event: AllocationEvent): RunStatus {
+    this.#shell.enter();
+    const refusal = refusalOf(this.#existing());
+    if (refusal !== null) throw refusal;
+    this.#actor.apply(event);
+    return statusOf(this.#existing());
+  }
+
+  async events(after: number, waitMs: number): ReturnType<AllocationApi["events"]> {
     this.#shell.enter();
     const newer = () => this.#existing().record.events.filter((event) => event.seq > after);
     await until(this.#actor, () => newer().length > 0 || this.#existing().record.ended, waitMs);
@@ -187,12 +187,4 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     const { record } = this.#shell.enter({ type: "ended", ended });
     return record === null ? { kind: "no_such" } : { kind: "noted" };
   }
-}
-
-/**
- * A request that begins beyond what is stored waits for more; one that counts from the end has its answer
- * now.
- */
-function hasNews(chunk: LogChunk, request: LogRequest): boolean {
-  return chunk.data.length > 0 || chunk.object !== undefined || chunk.ended || request.from < 0;
 }

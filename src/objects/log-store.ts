@@ -1,7 +1,7 @@
 import { logObjectKey, offsetText } from "../core/allocation/chunks.ts";
 import { logsComplete, NO_LOGS } from "../core/allocation/logs.ts";
-import { isOver } from "../core/allocation/observe.ts";
 import type { AllocationRecord, LogSegment, StreamRecord } from "../core/allocation/state.ts";
+import { isOver } from "../core/allocation/tasks.ts";
 import { DroverError } from "../core/errors.ts";
 import { MAX_LOG_BYTES } from "../core/limits.ts";
 import type { StreamName } from "../schema/host.ts";
@@ -134,4 +134,12 @@ export function readLog(store: LogStore, record: AllocationRecord, request: LogR
     ended,
     dropped: Math.max(0, size - MAX_LOG_BYTES),
   };
+}
+
+/**
+ * A request that begins beyond what is stored waits for more; one that counts from the end has its answer
+ * now.
+ */
+export function hasNews(chunk: LogChunk, request: LogRequest): boolean {
+  return chunk.data.length > 0 || chunk.object !== undefined || chunk.ended || request.from < 0;
 }

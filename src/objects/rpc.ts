@@ -19,6 +19,13 @@ export interface SubmitRequest {
   hash: string;
 }
 
+/** A new spec for a run whose spec has `specIndex`. */
+export interface UpdateRequest {
+  spec: RunSpec;
+  specIndex: number;
+  by: string;
+}
+
 /** A stretch of one stream of one attempt. */
 export interface LogChunk {
   data: Uint8Array;
@@ -63,6 +70,10 @@ export interface AllocationApi {
   /** Answers when the run is in one of `states`, or can never be again, or `waitMs` are over. */
   wait(states: RunState[], waitMs: number): Promise<RunStatus>;
   abort(request: { reason: string; by: string; waitMs: number }): Promise<RunStatus>;
+  /** Starts tasks again that run; `all`: those that have ended, too. Codes: `not_running`, `terminal`. */
+  restart(request: { task?: string; all?: boolean; by: string }): Promise<RunStatus>;
+  /** Codes: `stale_index`, `terminal`, and `invalid_request` for what cannot change in place. */
+  update(request: UpdateRequest): Promise<RunStatus>;
   /** Events with a number above `after`; holds the answer for up to `waitMs` while there is none. */
   events(after: number, waitMs: number): Promise<{ items: RunEvent[]; dropped: number; ended: boolean }>;
   why(): Promise<Why>;

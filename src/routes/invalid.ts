@@ -64,8 +64,9 @@ export function fieldErrors(
 
 /**
  * Of several forms that a value may have, the one that its author probably meant: the one with the fewest
- * fields at the top that are missing, unknown or of a wrong type; of equals the last. None, if all say the
- * same by one message.
+ * fields at the top that are missing, unknown or of a wrong type; of equals the last. One that is unknown
+ * counts double: it belongs to another form, where one that is missing was perhaps forgotten. None, if all
+ * say the same by one message.
  */
 function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
   let best: { issues: readonly Issue[]; misfits: number } | undefined;
@@ -80,7 +81,7 @@ function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[
 function misfitsOf(issues: readonly Issue[]): number {
   let misfits = 0;
   for (const issue of issues) {
-    if (issue.code === "unrecognized_keys" && issue.path.length === 0) misfits += issue.keys.length;
+    if (issue.code === "unrecognized_keys" && issue.path.length === 0) misfits += 2 * issue.keys.length;
     else if (issue.path.length === 1) misfits += 1;
   }
   return misfits;

@@ -1,7 +1,7 @@
 import { DroverError } from "../core/errors.ts";
 import { isTerminal, RUN_STATES } from "../core/run-state.ts";
 import type { Objects, RunFilter } from "../objects/rpc.ts";
-import type { RunList, RunState, RunStatus, RunSummary } from "../schema/run.ts";
+import type { RunList, RunSpecInput, RunState, RunStatus, RunSummary } from "../schema/run.ts";
 import { askPools } from "./ask-pools.ts";
 import type { Position } from "./cursor.ts";
 import { inParallel } from "./parallel.ts";
@@ -160,10 +160,17 @@ function unknownRuns(ids: string[]): DroverError {
   return new DroverError("unknown_run", text, { extra: { runs: ids } });
 }
 
+/** The command that stands for a run: its own, or that of its leader, or of its first main task. */
+function argvOf(spec: RunStatus["spec"]): unknown[] {
+  const { argv, tasks = [] } = spec as RunSpecInput; // what was stored is what the schema has let through
+  const shown = tasks.find(({ leader }) => leader) ?? tasks.find(({ lifecycle }) => !lifecycle?.hook);
+  return argv ?? shown?.argv ?? [];
+}
+
 /** A run as lists show it, from the run as its allocation shows it. */
 function summaryOf(status: RunStatus): RunSummary {
   const { id, state, version, pool, labels, exitCode, submittedAt, startedAt, finishedAt, spec } = status;
-  const argv = Array.isArray(spec.argv) ? spec.argv : [];
+  const argv = argvOf(spec);
   return {
     id,
     state,

@@ -1,10 +1,18 @@
 import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
-import { AbortRequest, RunStatus, Why } from "../schema/run.ts";
+import {
+  AbortRequest,
+  LATER_RUN_FIELDS,
+  RestartRequest,
+  RunStatus,
+  UpdateRequest,
+  Why,
+} from "../schema/run.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import {
   jsonAnswer,
+  jsonBody,
   problemAnswer,
   RunParams,
   repeatable,
@@ -48,6 +56,34 @@ const abort = createRoute({
   responses: oneRun,
 });
 
+const restart = createRoute({
+  method: "post",
+  path: "/v1/runs/{id}/restart",
+  summary: "Start tasks of a run again",
+  description:
+    "One task, or all that run; with `all` those that have ended, too, in the order of their lifecycle. " +
+    "It is not counted by the restart policy. What runs is stopped first.",
+  security: withToken,
+  request: {
+    params: RunParams,
+    query: z.strictObject({}),
+    body: { content: { "application/json": { schema: RestartRequest } } },
+  },
+  responses: oneRun,
+});
+
+const update = createRoute({
+  method: "patch",
+  path: "/v1/runs/{id}",
+  summary: "Change the spec of a run in place",
+  description:
+    "`spec` is the new spec, whole; `specIndex` must be the run's. Policies, time limits, labels, " +
+    "priority, env and meta of later attempts can change; a task that is left out is stopped.",
+  security: withToken,
+  request: { params: RunParams, query: z.strictObject({}), body: jsonBody(UpdateRequest) },
+  responses: oneRun,
+});
+
 const why = createRoute({
   method: "get",
   path: "/v1/runs/{id}/why",
@@ -78,6 +114,23 @@ export function runRoutes(app: EdgeApp): void {
       return c.json(await run.abort({ reason: reason ?? "", by: c.var.actor, waitMs: ms }), 200);
     },
     refuse(),
+  );
+  app.openapi(
+    restart,
+    async (c) => {
+      const run = c.env.objects.allocation(c.req.valid("param").id);
+      return c.json(await run.restart({ ...c.req.valid("json"), by: c.var.actor }), 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    update,
+    async (c) => {
+      const { spec, specIndex } = c.req.valid("json");
+      const run = c.env.objects.allocation(c.req.valid("param").id);
+      return c.json(await run.update({ spec, specIndex, by: c.var.actor }), 200);
+    },
+    refuse(LATER_RUN_FIELDS),
   );
   app.openapi(
     why,

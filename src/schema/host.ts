@@ -82,6 +82,10 @@ export const StartError = z.object({
     "start_failed",
   ]),
   text: Text,
+  recoverable: z
+    .boolean()
+    .optional()
+    .meta({ description: "another try may help; if absent it cannot (`nomad.md` §1.5)" }),
 });
 export type StartError = z.infer<typeof StartError>;
 
@@ -147,6 +151,13 @@ export type AttemptOrder =
   | { id: string; want: "run"; task?: TaskSpec; timeoutMs?: number }
   | { id: string; want: "stop"; signal: SignalName; timeoutMs: number; reason: string };
 
+/** A signal for the main process of an attempt, once: `n` tells it from others like it. */
+export interface SignalOrder {
+  id: string;
+  signal: SignalName;
+  n: number;
+}
+
 /** What a host shall hold (`host-protocol.md`, Orders). What is omitted shall be stopped and forgotten. */
 export interface Orders {
   incarnation: number;
@@ -157,6 +168,7 @@ export interface Orders {
   leaseMs: number;
   reportWithinMs: number;
   attempts: AttemptOrder[];
+  signals?: SignalOrder[];
   /** Bytes stored so far, by attempt and stream: the host may drop what lies before. */
   logs: Record<string, Partial<Record<StreamName, number>>>;
   powerOff: boolean;

@@ -1,125 +1,12 @@
 import { z } from "zod";
 import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../core/limits.ts";
 import { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
-import {
-  Duration,
-  InstantText,
-  Json,
-  Name,
-  PositiveDuration,
-  ProcessText,
-  type Resources,
-  Size,
-} from "./common.ts";
+import { Duration, InstantText, Json, Name } from "./common.ts";
+import { RunSpec } from "./run-spec.ts";
 
 export { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
-
-/** The signals that a task can be stopped with. */
-export const SIGNALS = [
-  "SIGHUP",
-  "SIGINT",
-  "SIGQUIT",
-  "SIGKILL",
-  "SIGUSR1",
-  "SIGUSR2",
-  "SIGALRM",
-  "SIGTERM",
-] as const;
-export type SignalName = (typeof SIGNALS)[number];
-
-const TextMap = z
-  .record(z.string().min(1).max(128), z.string().max(1_024))
-  .refine((map) => Object.keys(map).length <= 64, { error: "must have at most 64 entries" });
-
-/** What a run needs of its machine (`api.md`, Submitting). */
-export const ResourcesWanted = z.strictObject({
-  vcpus: z.int().min(0).max(1_024).default(1),
-  memory: Size.default("256MiB"),
-  disk: Size.default("0"),
-  gpus: z.int().min(0).max(64).default(0),
-});
-
-/**
- * Directories are relative to the task's own, or absolute where the pool allows it; they cannot climb out.
- */
-const Directory = ProcessText.min(1)
-  .max(4_096)
-  .refine((dir) => dir.startsWith("/") || !climbsOut(dir), {
-    error: "must not lead out of the task's directory",
-  });
-
-function climbsOut(dir: string): boolean {
-  let depth = 0;
-  for (const part of dir.split("/")) {
-    if (part === "..") depth -= 1;
-    else if (part !== "" && part !== ".") depth += 1;
-    if (depth < 0) return true;
-  }
-  return false;
-}
-
-/** The short form of a run: one command. Every field that `api.md` has beyond these is not supported yet. */
-export const RunSpec = z
-  .strictObject({
-    id: Name.optional(),
-    argv: z
-      .array(ProcessText, { error: 'must be a list of strings, such as ["make", "test"]' })
-      .min(1, "must name a command")
-      .refine((argv) => argv[0] !== "", {
-        error: "must begin with the name of a command, not with an empty string",
-      }),
-    pool: Name.default("default"),
-    priority: z.int().min(1).max(100).default(50),
-    labels: TextMap.default({}),
-    meta: TextMap.default({}),
-    env: z
-      .record(
-        z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be letters, digits and underscores"),
-        ProcessText,
-      )
-      .default({}),
-    dir: Directory.optional(),
-    resources: ResourcesWanted.default({ vcpus: 1, memory: "256MiB", disk: "0", gpus: 0 }),
-    timeout: PositiveDuration.optional(),
-    queueTimeout: PositiveDuration.optional(),
-    killTimeout: Duration.default("5s"),
-    killSignal: z.enum(SIGNALS).default("SIGTERM"),
-    trace: z
-      .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
-      .partial()
-      .optional(),
-  })
-  .meta({ id: "RunSpec", example: { argv: ["make", "-j4"], labels: { team: "x" }, timeout: "30m" } });
-/** A submission as it is stored: every default filled in. */
-export type RunSpec = z.output<typeof RunSpec>;
-/** A submission as a client writes it. */
-export type RunSpecInput = z.input<typeof RunSpec>;
-
-/** Fields of the agreed API that a later version will take: named so that the refusal can say so. */
-export const LATER_RUN_FIELDS = [
-  "type",
-  "snapshot",
-  "stdin",
-  "restart",
-  "reschedule",
-  "outputs",
-  "tasks",
-  "shutdownDelay",
-  "sticky",
-  "compat",
-] as const;
-
-/** One process of a run as the host needs it. The short form has one, called `main`. */
-export interface TaskSpec {
-  name: string;
-  argv: string[];
-  env: Record<string, string>;
-  meta: Record<string, string>;
-  dir?: string;
-  resources: Resources;
-  killTimeoutMs: number;
-  killSignal: SignalName;
-}
+export { LATER_RUN_FIELDS, RunSpec, type RunSpecInput } from "./run-spec.ts";
+export { SIGNALS, type SignalName, type TaskSpec } from "./task.ts";
 
 /** One submission, or up to a thousand. */
 export const Submission = z.union(
@@ -200,9 +87,13 @@ export const RunStatus = z
       z.object({
         name: z.string(),
         state: z.enum(["pending", "running", "dead"]),
-        phase: z.enum(["waiting", "preparing", "running", "stopping", "dead"]),
+        phase: z.enum(["waiting", "preparing", "running", "stopping", "backoff", "dead"]),
         failed: z.boolean(),
         restarts: z.int(),
+        lastRestart: InstantText.nullable().optional(),
+        nextStart: InstantText.nullable()
+          .optional()
+          .meta({ description: "in `backoff`: when it is started again" }),
         startedAt: InstantText.nullable(),
         finishedAt: InstantText.nullable(),
         attempts: z.array(Attempt),
@@ -250,6 +141,17 @@ export const RunList = z
 export type RunList = z.infer<typeof RunList>;
 
 export const AbortRequest = z.strictObject({ reason: z.string().max(1_024).optional() });
+
+/** Which tasks are started again: one, all that run, or all. */
+export const RestartRequest = z
+  .strictObject({ task: z.string().max(63).optional(), all: z.boolean().optional() })
+  .refine(({ task, all }) => task === undefined || all !== true, {
+    path: ["all"],
+    error: "cannot stand beside `task`: say one of them",
+  });
+
+/** A new spec, whole, and the index of the one that it replaces. */
+export const UpdateRequest = z.strictObject({ specIndex: z.int().min(1), spec: RunSpec });
 
 /** Why something waits, and when Drover acts next (invariant 5). */
 export const Why = z

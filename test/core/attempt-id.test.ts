@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { attemptId } from "../../src/core/allocation/orders.ts";
+import { attemptId } from "../../src/core/allocation/tasks.ts";
 import { parseAttemptId } from "../../src/core/attempt-id.ts";
 
 describe("an attempt's id is <run>/<task>/<epoch>.<n> (decisions.md, new attempt id)", () => {

@@ -42,7 +42,13 @@ describe("an error says whether the same request can succeed later (architecture
 });
 
 describe("the command or the machinery is to blame, never both (scoot.md §2.10)", () => {
-  const task = ["command_not_found", "not_executable", "directory_not_found", "arguments_too_long"];
+  const task = [
+    "command_not_found",
+    "not_executable",
+    "directory_not_found",
+    "arguments_too_long",
+    "task_failed",
+  ];
 
   test.each(FAILURE_CODES)("%s", (code) => {
     expect(failureClass(code)).toBe(task.includes(code) ? "task" : "infrastructure");

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { resourcesOf, resourcesOfType, tasksOf } from "../../src/core/spec.ts";
+import { commandOf, groupOf, resourcesOf, resourcesOfType, tasksOf } from "../../src/core/spec.ts";
 import { InstanceType } from "../../src/schema/pool.ts";
+import { RunSpec } from "../../src/schema/run.ts";
 import { specOf } from "./support/allocation.ts";
 
 test("the short form is one task called main (api.md, Submitting)", () => {
@@ -32,4 +33,67 @@ test("what a run needs, and a machine has, is in whole numbers", () => {
   const whole = { vcpus: 2, memoryBytes: 1_610_612_736, diskBytes: 7, gpus: 1 };
   expect(resourcesOf(specOf({ resources }))).toEqual(whole);
   expect(resourcesOfType(InstanceType.parse(resources))).toEqual(whole);
+});
+
+const argv = ["true"];
+
+test("what a task of the long form does not say, it takes from its group (api.md, Submitting)", () => {
+  const spec = RunSpec.parse({
+    env: { A: "group", B: "group" },
+    meta: { m: "group" },
+    dir: "src",
+    killSignal: "SIGINT",
+    resources: { vcpus: 2, memory: "1MiB" },
+    tasks: [
+      { name: "a", argv, env: { B: "own" }, meta: { m: "own" }, resources: { vcpus: 3 }, killTimeout: "9s" },
+      { name: "b", argv, killSignal: "SIGHUP", dir: "other" },
+    ],
+  });
+  const memoryBytes = 2 ** 20;
+  expect(tasksOf(spec)).toMatchObject([
+    { name: "a", env: { A: "group", B: "own" }, meta: { m: "own" }, dir: "src", killSignal: "SIGINT" },
+    { name: "b", env: { A: "group", B: "group" }, meta: { m: "group" }, dir: "other", killSignal: "SIGHUP" },
+  ]);
+  expect(tasksOf(spec).map((task) => task.killTimeoutMs)).toEqual([9_000, 5_000]);
+  expect(tasksOf(spec).map((task) => task.resources)).toMatchObject([
+    { vcpus: 3, memoryBytes },
+    { vcpus: 2, memoryBytes },
+  ]);
+});
+
+test("a group needs what its fullest moment needs (nomad.md §7.1)", () => {
+  const task = (name: string, vcpus: number, hook?: string, sidecar = false) => ({
+    name,
+    argv,
+    resources: { vcpus, memory: 0 },
+    ...(hook === undefined ? {} : { lifecycle: { hook, sidecar } }),
+  });
+  const needs = (...tasks: object[]) => resourcesOf(RunSpec.parse({ tasks })).vcpus;
+  expect(needs(task("m", 1), task("n", 2))).toBe(3);
+  expect(needs(task("m", 1), task("pre", 5, "prestart"))).toBe(5);
+  expect(needs(task("m", 1), task("pre", 5, "prestart"), task("side", 2, "prestart", true))).toBe(7);
+  expect(needs(task("m", 4), task("side", 2, "prestart", true), task("up", 3, "poststart"))).toBe(9);
+  expect(needs(task("m", 1), task("stop", 6, "poststop"))).toBe(6);
+});
+
+test("a spec that was stored before there were groups reads as it did", () => {
+  const { type: _type, ...stored } = { type: undefined, ...specOf() };
+  expect(groupOf(stored)).toMatchObject({
+    lone: true,
+    short: true,
+    shutdownDelayMs: 0,
+    reschedule: { attempts: 0, unlimited: false },
+    tasks: [
+      { name: "main", hook: "main", sidecar: false, leader: false, restart: { attempts: 0, mode: "fail" } },
+    ],
+  });
+});
+
+test("lists show the command of the leader, or of the first main task", () => {
+  const pre = { name: "p", argv: ["pre"], lifecycle: { hook: "prestart" as const } };
+  const tasks = [pre, { name: "a", argv: ["one", "1"] }, { name: "b", argv: ["two"] }];
+  expect(commandOf(RunSpec.parse({ tasks }))).toBe("one 1");
+  expect(
+    commandOf(RunSpec.parse({ tasks: tasks.map((one) => ({ ...one, leader: one.name === "b" })) })),
+  ).toBe("two");
 });

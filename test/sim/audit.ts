@@ -6,6 +6,7 @@ import {
   type RunRow,
   type WorkerRow,
 } from "../../src/core/pool/state.ts";
+import type { Group } from "../../src/core/spec.ts";
 
 import type { Cloud } from "./cloud.ts";
 import type { Host, Process } from "./host.ts";
@@ -23,6 +24,8 @@ export class Audit implements ObjectsAudit {
   readonly #world: World;
   readonly hosts = new Map<string, Host>();
   readonly acknowledged = new Set<string>();
+  /** What was submitted, by run. */
+  readonly groups = new Map<string, Group>();
   submitted = 0;
   objects: Objects | undefined;
   cloud: Cloud | undefined;
@@ -65,7 +68,7 @@ export class Audit implements ObjectsAudit {
     const alive = this.#processes().find((process) => process.run === name && process.alive);
     if (alive !== undefined)
       world.violated(`2: ${name} ends while ${alive.id} lives on ${alive.worker}`, name, alive.worker);
-    if (outcome?.state !== "complete") return;
+    if (outcome?.state !== "complete" || (outcome.exitCode === null && outcome.signal === null)) return;
     const theirs = this.#processes().filter(
       (process) => process.run === name && process.epoch === record.endedEpoch,
     );
@@ -79,12 +82,34 @@ export class Audit implements ObjectsAudit {
       );
   }
 
-  /** A process has been started: no other of its run may live anywhere (invariant 2). */
+  /** A process has been started: no other of its task, or of another placement, may live (invariant 2). */
   started(process: Process): void {
-    const other = this.#processes().find((one) => one !== process && one.alive && one.run === process.run);
-    if (other === undefined) return;
-    const text = `2: ${process.id} starts on ${process.worker} while ${other.id} lives on ${other.worker}`;
-    this.#world.violated(text, process.run, process.worker, other.worker);
+    const others = this.#processes().filter((one) => one !== process && one.run === process.run);
+    const other = others.find(
+      ({ alive, task, epoch }) => alive && (task === process.task || epoch !== process.epoch),
+    );
+    if (other !== undefined) {
+      const text = `2: ${process.id} starts on ${process.worker} while ${other.id} lives on ${other.worker}`;
+      this.#world.violated(text, process.run, process.worker, other.worker);
+    }
+    this.#mayStart(process, others);
+  }
+
+  /** Prestart tasks that end have ended well before a main task starts, and poststop tasks run alone. */
+  #mayStart(process: Process, others: Process[]): void {
+    const group = this.groups.get(process.run)?.tasks ?? [];
+    const hook = group.find(({ name }) => name === process.task)?.hook;
+    const here = others.filter(({ epoch }) => epoch === process.epoch);
+    const hookOf = ({ task }: Process) => group.find(({ name }) => name === task)?.hook;
+    const early = here.find((one) => one.alive && hook === "poststop" && hookOf(one) !== "poststop");
+    if (early !== undefined)
+      this.#world.violated(`7.1: ${process.id} starts while ${early.id} lives`, process.run, process.worker);
+    if (hook !== "main" && hook !== "poststart") return;
+    const first = group.filter((one) => one.hook === "prestart" && !one.sidecar);
+    for (const { name } of first) {
+      if (here.some(({ task, exit }) => task === name && exit?.code === 0)) continue;
+      this.#world.violated(`7.1: ${process.id} starts before ${name} has ended well`, process.run);
+    }
   }
 
   /** A machine is about to be destroyed: nothing may live on it (invariant 4). */

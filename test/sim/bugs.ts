@@ -18,6 +18,18 @@ export const BUGS: Record<string, Machines> = {
       apply: (state, event, now) => REAL_MACHINES.pool.apply(state, asIfEnded(state, event), now),
     },
   },
+  /** The allocation changes what it orders, and keeps the number (rule R1). */
+  "orders that keep their number": {
+    ...REAL_MACHINES,
+    allocation: {
+      ...REAL_MACHINES.allocation,
+      apply(before, event, now) {
+        const state = REAL_MACHINES.allocation.apply(before, event, now);
+        if (state.record === null || before.record?.endedEpoch !== state.record.endedEpoch) return state;
+        return { ...state, record: { ...state.record, revision: before.record.revision } };
+      },
+    },
+  },
   /** The worker forgets at once which placements have ended or were refused (rule R2). */
   "no remembered refusal": {
     ...REAL_MACHINES,

@@ -30,6 +30,8 @@ export interface Behavior {
   durationMs: number;
   exitCode: number;
   ignoresTerm: boolean;
+  /** There is no such command: no process is ever started. */
+  missing?: boolean;
 }
 
 /** One process tree on one machine. */
@@ -314,6 +316,10 @@ export class Host {
     this.#everStarted.add(id);
     // What `commandOf` of the workload has written there.
     const behavior = JSON.parse(task.argv[1] ?? "{}") as Behavior;
+    if (behavior.missing) {
+      const startError = { code: "command_not_found" as const, text: "there is no such command" };
+      return { type: "launch_failed", id, startError };
+    }
     const process: Process = {
       ...parts,
       id,

@@ -1,5 +1,6 @@
 import { DroverError } from "../../src/core/errors.ts";
 import { ACKNOWLEDGE_MS } from "../../src/core/limits.ts";
+import { groupOf } from "../../src/core/spec.ts";
 import type { WorkerState } from "../../src/core/worker/state.ts";
 import { exchange } from "../../src/objects/exchange.ts";
 import { type Timer, until } from "../../src/objects/waiting.ts";
@@ -115,6 +116,7 @@ class Simulation {
     );
     this.#audit.submitted = this.#options.runs;
     for (const job of jobs(this.#options.runs, chance)) {
+      this.#audit.groups.set(job.id, groupOf(job.spec));
       time.after(job.submitAtMs, () => void this.#submit(job));
       if (job.abortAtMs !== null) time.after(job.abortAtMs, () => void this.#abort(job));
     }

@@ -1,7 +1,7 @@
 import type { ImportOf, SourceFile } from "./source.ts";
 
 /** Modules of core that import nothing but each other: the vocabulary that everybody may use. */
-const LEAVES = ["attempt-id", "duration", "errors", "limits", "machine", "run-state", "size"].map(
+const LEAVES = ["attempt-id", "duration", "errors", "limits", "machine", "policy", "run-state", "size"].map(
   (name) => `src/core/${name}.ts`,
 );
 

@@ -82,5 +82,6 @@ function placementOf(state: AllocationState, { attempt }: StoredChunk): Placemen
 }
 
 function isOurs({ run, task, n }: AttemptParts, record: NonNullable<AllocationState["record"]>): boolean {
-  return run === record.id && n === 1 && record.tasks.some(({ name }) => name === task);
+  const known = record.tasks.find(({ name }) => name === task);
+  return run === record.id && known !== undefined && n <= (known.n ?? 1);
 }

@@ -4,8 +4,9 @@ import type { Instant } from "../machine.ts";
 import type { AllocationRecord } from "./state.ts";
 
 /**
- * The types of events that have a cause here; names and meanings of `nomad.md` §1.4. `Placed`, `Lost`
- * and `Kill Failed` are ours.
+ * The types of events that have a cause here; names and meanings of `nomad.md` §1.4, `Placed`,
+ * `Placement Ended`, `Lost`, `Kill Failed`, `Rescheduling`, `Updated`, `Late Report`, `Log Limit` and
+ * `Log Truncated` are ours.
  */
 export type RunEventType =
   | "Received"
@@ -17,6 +18,17 @@ export type RunEventType =
   | "Killing"
   | "Killed"
   | "Kill Failed"
+  | "Restarting"
+  | "Not Restarting"
+  | "Restart Signaled"
+  | "Signaling"
+  | "Sibling Task Failed"
+  | "Leader Task Dead"
+  | "Main Tasks Dead"
+  | "Waiting for shutdown delay"
+  | "Failed Restoring Task"
+  | "Rescheduling"
+  | "Updated"
   | "Lost"
   | "Late Report"
   | "Log Limit"

@@ -1,24 +1,21 @@
 import type { RunSpec } from "../../schema/run.ts";
-import { durationMs } from "../duration.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
 import type { Ended, Observed, Order, OrderAnswer, Place, PoolAnswer, RunUpsert } from "../messages.ts";
 import { tasksOf } from "../spec.ts";
 import { foldChunk, type StoredChunk } from "./chunks.ts";
 import { addEvent } from "./events.ts";
-import { lastByteBy, logsComplete } from "./logs.ts";
-import { foldObserved, isOver } from "./observe.ts";
-import { deadlineOf, orderOf } from "./orders.ts";
-import { givenUpKills, outcomeOf, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfWish } from "./outcome.ts";
-import { closePlacement, newPlacement, storePlacement } from "./placement.ts";
-import {
-  type AllocationRecord,
-  type AllocationState,
-  type AttemptRecord,
-  EMPTY_MEMO,
-  openPlacement,
-  type Wish,
-} from "./state.ts";
+import { lastByteBy } from "./logs.ts";
+import { groupWakesAt, orderMarks } from "./marks.ts";
+import { foldObserved } from "./observe.ts";
+import { deadlineOf, isRestart, orderOf, revisionAt, withRevision } from "./orders.ts";
+import { givenUpKills, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfWish } from "./outcome.ts";
+import { closePlacement, freshEpoch, newPlacement, storePlacement } from "./placement.ts";
+import { rescheduled } from "./reschedule.ts";
+import { finish, latestEnd, queueDeadline, settle, wish } from "./settle.ts";
+import { type AllocationRecord, type AllocationState, EMPTY_MEMO, openPlacement } from "./state.ts";
 import { upsertOf } from "./summary.ts";
+import { foldUpdate } from "./update.ts";
+import { foldRestart, foldSignal, type RestartWish, refusalOfWish, type SignalWish } from "./user.ts";
 
 export type AllocationEvent =
   | { type: "tick" }
@@ -26,6 +23,9 @@ export type AllocationEvent =
   | { type: "poke" }
   | { type: "submitted"; id: string; spec: RunSpec; hash: string }
   | { type: "abort"; reason: string; by: string }
+  | { type: "restart"; wish: RestartWish }
+  | { type: "signal"; wish: SignalWish }
+  | { type: "update"; spec: RunSpec; specIndex: number; by: string }
   | { type: "place"; place: Place }
   | { type: "observed"; observed: Observed }
   | { type: "chunk"; chunk: StoredChunk }
@@ -39,15 +39,15 @@ export type AllocationMessage = Envelope &
 /** What an allocation decides (`architecture.md` §2 to §5). */
 export const allocationMachine: Machine<AllocationState, AllocationEvent, AllocationMessage> = {
   apply(before, event, now) {
-    const folded = fold({ ...before, spill: [] }, event, now);
-    return numbered(before, settle(folded, now));
+    const settled = settle(fold({ ...before, spill: [] }, event, now), now);
+    return remembered(numbered(before, withRevision(before, settled, now)), event, now);
   },
 
   due(state, now) {
     const { record, memo } = state;
     if (record === null) return [];
     const owed: AllocationMessage[] = [];
-    if (memo.poolHas !== record.version) {
+    if (memo.poolHas < poolVersion(record)) {
       owed.push({
         to: record.spec.pool,
         kind: "upsert",
@@ -58,7 +58,8 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
     const order = record.ended ? null : orderOf(state, now);
     const worker = openPlacement(state)?.worker;
     if (order !== null && worker !== undefined && memo.workerHas !== orderKey(order)) {
-      owed.push({ to: worker, kind: "order", repeatedBy: "self", body: order });
+      const repeatedBy = isRestart(record, order.epoch) ? "peer" : "self";
+      owed.push({ to: worker, kind: "order", repeatedBy, body: order });
     }
     return owed;
   },
@@ -67,10 +68,31 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
     const { record } = state;
     if (record === null || record.ended) return undefined;
     if (record.outcome !== null) return lastByteBy(record, record.outcome.at);
-    if (record.wish !== null) return undefined;
-    return earliest(queueDeadline(state), deadlineOf(record, openPlacement(state)?.from ?? null));
+    const placement = openPlacement(state);
+    const tasks = placement === null ? undefined : groupWakesAt(record, placement.epoch, state.memo.woken);
+    if (record.wish !== null) return tasks;
+    return earliest(tasks, record.placeAt, queueDeadline(state), deadlineOf(record, placement?.from ?? null));
   },
 };
+
+/**
+ * What follows for the memo. The worker repeats `observed` until it has its answer, which is the order as it
+ * is now: so the order need not be sent as well. And the marks up to now have been seen to.
+ */
+function remembered(state: AllocationState, event: AllocationEvent, now: Instant): AllocationState {
+  const { record, memo } = state;
+  const placement = openPlacement(state);
+  if (record === null || record.ended || placement === null) return state;
+  const passed = orderMarks(record, placement.epoch).some((at) => at > memo.woken && at <= now);
+  const woken = passed ? now : memo.woken;
+  const asked = event.type === "observed" && event.observed.held ? event.observed : null;
+  const answers = asked?.epoch === placement.epoch && asked.worker === placement.worker;
+  const workerHas = answers
+    ? `${placement.epoch}.${revisionAt(record, placement.epoch, now)}`
+    : memo.workerHas;
+  if (woken === memo.woken && workerHas === memo.workerHas) return state;
+  return { ...state, memo: { ...memo, woken, workerHas } };
+}
 
 function fold(state: AllocationState, event: AllocationEvent, now: Instant): AllocationState {
   const { record } = state;
@@ -92,6 +114,18 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
           failure: null,
         }),
       };
+    case "restart":
+    case "signal": {
+      const epoch = openPlacement(state)?.epoch;
+      if (epoch === undefined || refusalOfWish({ ...state, record }, event.wish) !== null) return state;
+      const next =
+        event.type === "restart"
+          ? foldRestart(record, epoch, event.wish, now)
+          : foldSignal(record, epoch, event.wish, now);
+      return { ...state, record: next };
+    }
+    case "update":
+      return { ...state, record: foldUpdate(record, event.spec, event.specIndex, event.by, now) };
     case "place":
       // An earlier submission under this id was refused, and yet the pool has it: that is not this run.
       if (event.place.submittedAt !== record.submittedAt) return state;
@@ -132,15 +166,6 @@ function submit(event: { id: string; spec: RunSpec; hash: string }, now: Instant
   return { record: addEvent(record, "Received", now, "the run was submitted"), memo: EMPTY_MEMO, spill: [] };
 }
 
-/** Stores a wish, once: the first one decides, and an exit that is stored already outranks it. */
-function wish(record: AllocationRecord, wanted: Wish): AllocationRecord {
-  if (record.wish !== null || record.outcome !== null) return record;
-  const killing = addEvent({ ...record, wish: wanted }, "Killing", wanted.at, wanted.reason, {
-    details: { by: wanted.by },
-  });
-  return { ...killing, revision: record.revision + 1 };
-}
-
 function placed(state: AllocationState, worker: string, epoch: number, now: Instant): AllocationState {
   const { record, memo } = state;
   if (record === null || record.ended) return state;
@@ -166,7 +191,8 @@ function foldPoolAnswer(
   }
   const known = confirmed(state, version);
   if (answer.kind === "placed") return placed(known, answer.worker, answer.epoch, now);
-  const noPlace = answer.kind === "none" && answer.version >= record.version && openPlacement(state) === null;
+  const noPlace =
+    answer.kind === "none" && answer.version >= poolVersion(record) && openPlacement(state) === null;
   if (!noPlace || record.wish === null || record.ended) return known;
   return { ...known, record: finish(record, outcomeOfWish(record.wish, now), now) };
 }
@@ -209,92 +235,38 @@ function foldEnded(state: AllocationState, ended: Ended, now: Instant): Allocati
   if (placement.worker !== ended.worker) return state;
   const closed = closePlacement(record, placement, ended.how, now);
   const next = { ...state, memo: { ...memo, placement: null } };
-  if (record.outcome !== null) return { ...next, record: finish(closed, record.outcome, now) };
+  const failedAt = latestEnd(record, ended.epoch) ?? now;
+  const again = () => rescheduled(closed, ended.worker, failedAt, now);
+  if (record.outcome !== null)
+    return { ...next, record: (record.outcome.again && again()) || finish(closed, record.outcome, now) };
   const [stuck] = givenUpKills(record, ended.epoch);
   if (stuck !== undefined) return { ...next, record: finish(closed, outcomeOfGivenUpKill(stuck, now), now) };
   if (record.wish !== null) return { ...next, record: finish(closed, outcomeOfWish(record.wish, now), now) };
-  if (!ended.held || ended.how === "refused") return { ...next, record: closed };
-  return { ...next, record: finish(closed, outcomeOfLoss(ended.worker, now), now) };
-}
-
-/** What time and the state of the tasks bring about, whatever the event was. */
-function settle(state: AllocationState, now: Instant): AllocationState {
-  const { record } = state;
-  if (record === null || record.ended) return state;
-  const placement = openPlacement(state);
-  const late = wishOfTime(state, now);
-  let next = late === null ? record : wish(record, late);
-  const attempt = placement === null ? undefined : mainAttempt(next, placement.epoch);
-  if (placement === null || attempt === undefined || !isOver(attempt)) return { ...state, record: next };
-  if (next.outcome === null) next = { ...next, outcome: outcomeOf(next, attempt, now) };
-  const outcome = next.outcome;
-  if (outcome === null) return { ...state, record: next };
-  const complete = logsComplete(next, attempt.id);
-  if (!complete && now < lastByteBy(next, outcome.at)) return { ...state, record: next };
-  return { ...state, record: finish(closePlacement(next, placement, "gone", now), outcome, now) };
-}
-
-/** The short form has one task; with groups, this is where their common end is decided. */
-function mainAttempt(record: AllocationRecord, epoch: number) {
-  return record.tasks[0]?.attempts.findLast((attempt) => attempt.epoch === epoch);
-}
-
-function wishOfTime(state: AllocationState, now: Instant): Wish | null {
-  const { record } = state;
-  if (record === null) return null;
-  const deadline = deadlineOf(record, openPlacement(state)?.from ?? null);
-  if (deadline !== undefined && now >= deadline) {
-    const reason = `the time limit of ${record.spec.timeout} was reached`;
-    return { state: "timedout", at: now, reason, by: "drover", failure: null };
-  }
-  const queued = queueDeadline(state);
-  if (queued !== undefined && now >= queued) {
-    const reason = `no place was found within the queueTimeout of ${record.spec.queueTimeout}`;
-    return { state: "failed", at: now, reason, by: "drover", failure: "queue_timeout" };
-  }
-  return null;
-}
-
-function queueDeadline(state: AllocationState): Instant | undefined {
-  const { record } = state;
-  if (record?.spec.queueTimeout === undefined || openPlacement(state) !== null) return undefined;
-  return record.waitingSince + durationMs(record.spec.queueTimeout);
-}
-
-function finish(
-  record: AllocationRecord,
-  outcome: AllocationRecord["outcome"],
-  now: Instant,
-): AllocationRecord {
-  let noted = record;
-  const attempts = record.tasks.flatMap((task) => task.attempts);
-  if (attempts.some((attempt) => !logsComplete(record, attempt.id))) {
-    noted = addEvent(noted, "Log Truncated", now, "the last bytes of the logs did not arrive before the end");
-  }
-  const details = killErrorOf(attempts);
-  if ((record.wish !== null && attempts.length > 0) || "kill_error" in details)
-    noted = addEvent(noted, "Killed", now, "everything of it has ended", { details });
-  return { ...noted, outcome, ended: true };
-}
-
-/** Nomad's detail of `Killed` (`nomad.md` §1.4): its host had given up killing it. */
-function killErrorOf(attempts: AttemptRecord[]): Record<string, string> {
-  const error = attempts.find(({ killError }) => killError !== null)?.killError;
-  return error === undefined || error === null ? {} : { kill_error: error };
+  if (!ended.held || ended.how === "refused") return { ...next, record: freshEpoch(closed) };
+  return { ...next, record: again() ?? finish(closed, outcomeOfLoss(ended.worker, now), now) };
 }
 
 /**
- * A change that others can see gets a new version. Log bytes are no such change: they would cost the pool a
- * row each.
+ * A change that others can see gets a new version. Log bytes are no such change. Of a change that the pool's
+ * row does not show, such as a restart, the pool is not told: each telling is a row.
  */
 function numbered(before: AllocationState, after: AllocationState): AllocationState {
   const { record } = after;
   if (record === null || before.record === null || record === before.record) return after;
   const { logs: _before, ...old } = before.record;
   const { logs: _after, ...rest } = record;
-  const keys = Object.keys(rest) as (keyof typeof rest)[]; // all of them are: it has just been made
+  const keys = Object.keys({ ...old, ...rest }) as (keyof typeof rest)[]; // all of them are
   const same = keys.every((key) => rest[key] === old[key]);
-  return same ? after : { ...after, record: { ...record, version: before.record.version + 1 } };
+  if (same) return after;
+  const version = before.record.version + 1;
+  const shown = (one: AllocationRecord) => JSON.stringify(upsertOf({ ...one, version }, 0));
+  const told = shown(before.record) === shown(record) ? poolVersion(before.record) : version;
+  return { ...after, record: { ...record, version, poolVersion: told } };
+}
+
+/** The version that the pool must have seen. */
+function poolVersion(record: AllocationRecord): number {
+  return record.poolVersion ?? record.version;
 }
 
 function orderKey(order: Order): string {

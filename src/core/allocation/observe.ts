@@ -1,5 +1,5 @@
 import type { AttemptReport } from "../../schema/host.ts";
-import { parseAttemptId } from "../attempt-id.ts";
+import { type AttemptParts, parseAttemptId } from "../attempt-id.ts";
 import { MAX_TASK_ATTEMPTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed } from "../messages.ts";
@@ -14,6 +14,8 @@ import {
   openPlacement,
   type TaskRecord,
 } from "./state.ts";
+import { spillTails } from "./tails.ts";
+import { isOver } from "./tasks.ts";
 
 /** How far an attempt is. It never goes back: a late report of an earlier state changes nothing. */
 const PROGRESS: Record<AttemptReport["state"], number> = {
@@ -23,11 +25,6 @@ const PROGRESS: Record<AttemptReport["state"], number> = {
   exited: 3,
   gone: 3,
 };
-
-/** Whether nothing of an attempt is left on its host. */
-export function isOver(attempt: AttemptRecord): boolean {
-  return PROGRESS[attempt.state] === PROGRESS.exited;
-}
 
 /**
  * Folds in what the host of the open epoch says. An allocation that restarted may have forgotten a placement
@@ -44,13 +41,20 @@ export function foldObserved(state: AllocationState, message: Observed, now: Ins
   const spill = [...state.spill];
   for (const report of message.attempts) {
     const parts = parseAttemptId(report.id);
-    const ordered = parts !== undefined && parts.epoch === placement.epoch && parts.n === 1;
-    if (!ordered) continue;
+    if (parts === undefined || parts.epoch !== placement.epoch || !wasOrdered(next, parts)) continue;
     const taken = takeLogs(foldAttempt(next, parts.task, report, now), report, now);
     next = taken.record;
     spill.push(...taken.segments);
   }
-  return { ...state, record: next, memo: { ...state.memo, placement: null }, spill };
+  const kept = spillTails(next);
+  spill.push(...kept.rows);
+  return { ...state, record: kept.record, memo: { ...state.memo, placement: null }, spill };
+}
+
+/** An attempt with a higher number than the present one was never ordered: the host cannot know it. */
+function wasOrdered(record: AllocationRecord, { task, n }: AttemptParts): boolean {
+  const known = record.tasks.find(({ name }) => name === task);
+  return known !== undefined && n <= (known.n ?? 1);
 }
 
 function foldAttempt(
@@ -68,9 +72,21 @@ function foldAttempt(
   if (!further && !stuck) return record;
   const attempt = advance(before, further ? report : { ...report, state: before.state }, now);
   const others = task.attempts.filter((one) => one.id !== report.id);
-  const attempts = [...others, attempt].slice(-MAX_TASK_ATTEMPTS);
+  const all = [...others, attempt];
+  const attempts = all.slice(-MAX_TASK_ATTEMPTS);
+  const dropped = all.slice(0, -MAX_TASK_ATTEMPTS);
   const tasks = record.tasks.map((one): TaskRecord => (one === task ? { ...task, attempts } : one));
-  return attemptEvents({ ...record, tasks }, name, before, attempt, report, now);
+  const startedAt = record.startedAt ?? attempt.startedAt ?? undefined;
+  const changed = { ...record, tasks, ...(startedAt === undefined ? {} : { startedAt }) };
+  return attemptEvents(withoutLogsOf(changed, dropped), name, before, attempt, report, now);
+}
+
+/** An attempt that is no longer remembered has no logs any more. */
+function withoutLogsOf(record: AllocationRecord, dropped: AttemptRecord[]): AllocationRecord {
+  if (dropped.length === 0) return record;
+  const logs = { ...record.logs };
+  for (const { id } of dropped) delete logs[id];
+  return { ...record, logs };
 }
 
 /**

@@ -1,16 +1,24 @@
-import type { AttemptOrder } from "../../schema/host.ts";
-import type { TaskSpec } from "../../schema/run.ts";
+import type { AttemptOrder, SignalOrder } from "../../schema/host.ts";
 import { durationMs } from "../duration.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed, ObservedAnswer, Order } from "../messages.ts";
-import { resourcesOf, tasksOf } from "../spec.ts";
+import { type GroupTask, resourcesOf } from "../spec.ts";
+import { whyStopped } from "./group.ts";
+import type { TaskView } from "./lifecycle.ts";
 import { storedOffsets } from "./logs.ts";
-import { type AllocationRecord, type AllocationState, openPlacement, type Wish } from "./state.ts";
-
-/** The id of the n-th attempt of a task in an epoch (`decisions.md`, new attempt id). */
-export function attemptId(run: string, task: string, epoch: number, n: number): string {
-  return `${run}/${task}/${epoch}.${n}`;
-}
+import { isMissingBytes, orderMarks } from "./marks.ts";
+import { type AllocationRecord, type AllocationState, openPlacement, type TaskRecord } from "./state.ts";
+import {
+  attemptId,
+  attemptOf,
+  groupOfRun,
+  isOver,
+  isStopping,
+  mayBeOrdered,
+  recordOf,
+  viewsOf,
+} from "./tasks.ts";
+import { signalsDue } from "./user.ts";
 
 /** When the run's time is over: counted from its first placement, preparation and restarts included. */
 export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
@@ -19,21 +27,56 @@ export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): 
   return from + durationMs(record.spec.timeout);
 }
 
-/** What shall run of an epoch. Nothing, once the run has ended or the epoch has. */
+/** What the orders of all tasks of an epoch are made from. */
+interface Scene {
+  record: AllocationRecord;
+  views: TaskView[];
+  epoch: number;
+  limit: { timeoutMs?: number };
+  now: Instant;
+}
+
+/**
+ * What the host shall hold of an epoch: derived from what is stored, and from the time (`orderMarks`).
+ * Nothing, once the run has ended or the epoch has. Attempts that have ended stay, so that the host keeps
+ * them until the placement is over.
+ */
 export function wantedAttempts(state: AllocationState, epoch: number, now: Instant): AttemptOrder[] {
   const { record } = state;
   const placement = openPlacement(state);
   if (record === null || record.ended || placement === null || placement.epoch !== epoch) return [];
+  const group = groupOfRun(record);
   const deadline = deadlineOf(record, placement.from);
-  const timeoutMs = deadline === undefined ? {} : { timeoutMs: Math.max(0, deadline - now) };
-  return tasksOf(record.spec).map((task) => {
-    const id = attemptId(record.id, task.name, epoch, 1);
-    return record.wish === null ? { id, want: "run", task, ...timeoutMs } : stopOrder(id, task, record.wish);
-  });
+  const limit = deadline === undefined ? {} : { timeoutMs: Math.max(0, deadline - now) };
+  const scene: Scene = { record, views: viewsOf(record, group, epoch), epoch, limit, now };
+  return group.tasks.flatMap((task) => ordersOfTask(scene, task));
 }
 
-function stopOrder(id: string, task: TaskSpec, wish: Wish): AttemptOrder {
-  return { id, want: "stop", signal: task.killSignal, timeoutMs: task.killTimeoutMs, reason: wish.reason };
+function ordersOfTask(scene: Scene, task: GroupTask): AttemptOrder[] {
+  const { record, views, epoch, now } = scene;
+  const known = recordOf(record, task);
+  const n = known.n ?? 1;
+  const present = attemptOf(record, known, epoch);
+  const before = attemptOf(record, known, epoch, n - 1);
+  const mayStart = known.dead === undefined && mayBeOrdered(record, task, views, now);
+  if (present === undefined && !mayStart)
+    return before === undefined ? [] : [orderOfAttempt(scene, task, n - 1)];
+  const shipping = before !== undefined && isMissingBytes(record, before, now);
+  const last: AttemptOrder[] = shipping ? [{ id: before.id, want: "run" }] : [];
+  return [...last, orderOfAttempt(scene, task, n)];
+}
+
+function orderOfAttempt({ record, epoch, limit, now }: Scene, task: GroupTask, n: number): AttemptOrder {
+  const known = recordOf(record, task);
+  const id = attemptId(record.id, task.name, epoch, n);
+  const { killSignal: signal, killTimeoutMs: timeoutMs } = task.spec;
+  const stopped = known.stopFrom !== undefined && now >= known.stopFrom + task.shutdownDelayMs;
+  if (stopped) return { id, want: "stop", signal, timeoutMs, reason: whyStopped(record) };
+  if (known.restartOf === n)
+    return { id, want: "stop", signal, timeoutMs, reason: "it is to be started again" };
+  // What is about to be stopped and was not seen to start is not started any more.
+  const startable = !isStopping(record, task) || attemptOf(record, known, epoch, n) !== undefined;
+  return { id, want: "run", ...(startable ? { task: task.spec } : {}), ...limit };
 }
 
 /** The order for the worker that the run is placed on. */
@@ -43,15 +86,87 @@ export function orderOf(state: AllocationState, now: Instant): Order | null {
   if (record === null || placement === null) return null;
   const { epoch } = placement;
   const attempts = wantedAttempts(state, epoch, now);
-  return { run: record.id, epoch, revision: record.revision, resources: resourcesOf(record.spec), attempts };
+  const revision = revisionAt(record, epoch, now);
+  return {
+    run: record.id,
+    epoch,
+    revision,
+    resources: resourcesOf(record.spec),
+    attempts,
+    ...withSignals(record),
+  };
+}
+
+function withSignals(record: AllocationRecord): { signals?: SignalOrder[] } {
+  const signals = signalsDue(record);
+  return signals.length === 0 ? {} : { signals };
+}
+
+/**
+ * The revision of the order as it is now. A delay that passes changes the order without a row: it counts one
+ * more for each mark that has passed.
+ */
+export function revisionAt(record: AllocationRecord, epoch: number, now: Instant): number {
+  return record.revision + orderMarks(record, epoch).filter((at) => at <= now).length;
+}
+
+/**
+ * Numbers the order after an event: one more than before if it says another thing, else the same. Comparing
+ * the orders themselves, here alone, is what keeps a change from leaving under an old number (rule R1). A
+ * placement that is not known may be one that was forgotten: what was ordered there is taken for ordered.
+ */
+export function withRevision(before: AllocationState, after: AllocationState, now: Instant): AllocationState {
+  const { record } = after;
+  if (record === null || before.record === null || record === before.record) return after;
+  if (record.endedEpoch !== before.record.endedEpoch) return after;
+  const open = openPlacement(after);
+  const { wish, spec, revision: last } = before.record;
+  if (open === null) {
+    if (record.wish === wish && record.spec === spec) return after;
+    return { ...after, record: { ...record, revision: last + 1 } };
+  }
+  const { epoch } = open;
+  const old = { ...before, memo: { ...before.memo, placement: open } };
+  const was = revisionAt(before.record, epoch, now);
+  const revision = wordsOf(old, epoch, now) === wordsOf(after, epoch, now) ? was : was + 1;
+  const stored = record.revision + revision - revisionAt(record, epoch, now);
+  return stored === record.revision ? after : { ...after, record: { ...record, revision: stored } };
+}
+
+/** What an order says, but for what is left of the time limit, which is another number at each moment. */
+function wordsOf(state: AllocationState, epoch: number, now: Instant): string {
+  const attempts = wantedAttempts(state, epoch, now);
+  const words = attempts.map((one) => (one.want === "run" ? { ...one, timeoutMs: 0 } : one));
+  // That a signal leaves with its attempt is no news, a new one is.
+  return JSON.stringify([words, state.record?.signaled ?? 0]);
+}
+
+/**
+ * Whether all that is new in the order are attempts after ones that the worker has reported as over. Then it
+ * asks again by itself (`ObservedAnswer`, `askAgain`), and no alarm is needed to say it twice.
+ */
+export function isRestart(record: AllocationRecord, epoch: number): boolean {
+  const unseen = groupOfRun(record).tasks.filter((task) => {
+    const known = recordOf(record, task);
+    return known.dead === undefined && attemptOf(record, known, epoch) === undefined;
+  });
+  const isNext = (known: TaskRecord) => {
+    const before = attemptOf(record, known, epoch, (known.n ?? 1) - 1);
+    return before !== undefined && isOver(before);
+  };
+  return unseen.length > 0 && unseen.every((task) => isNext(recordOf(record, task)));
 }
 
 /** The answer to `observed`: the order as it is now, and what is stored of the logs. */
 export function answerObserved(state: AllocationState, observed: Observed, now: Instant): ObservedAnswer {
   const { record } = state;
   if (record === null) return { kind: "no_such" };
+  const { epoch } = observed;
   const here = openPlacement(state)?.worker === observed.worker;
-  const attempts = here ? wantedAttempts(state, observed.epoch, now) : [];
+  const attempts = here ? wantedAttempts(state, epoch, now) : [];
   const logs = Object.fromEntries(attempts.map(({ id }) => [id, storedOffsets(record, id)]));
-  return { kind: "order", revision: record.revision, attempts, logs };
+  const revision = here ? revisionAt(record, epoch, now) : record.revision;
+  const waits = here && record.tasks.some(({ startAt, dead }) => dead === undefined && (startAt ?? 0) > now);
+  const signals = here ? withSignals(record) : {};
+  return { kind: "order", revision, attempts, ...signals, logs, ...(waits ? { askAgain: true } : {}) };
 }

@@ -1,5 +1,8 @@
 import type { Instant } from "../machine.ts";
+import type { Group } from "../spec.ts";
+import { firstFailed, type TaskView } from "./lifecycle.ts";
 import type { AllocationRecord, AttemptRecord, Outcome, Wish } from "./state.ts";
+import { attemptOf, recordOf } from "./tasks.ts";
 
 /** Signal numbers, for the exit code that a shell would give (128 + n). */
 const SIGNAL_NUMBERS: Record<string, number> = {
@@ -31,20 +34,73 @@ const NO_EXIT = { exitCode: null, signal: null, failure: null };
  * A wish that was stored before the exit decides the state, whatever the command did then (`decisions.md`,
  * abort). An exit code, zero or not, is `complete`; only the mechanism fails a run.
  */
-export function outcomeOf(record: AllocationRecord, attempt: AttemptRecord, now: Instant): Outcome {
+function outcomeOfAttempt(record: AllocationRecord, attempt: AttemptRecord, now: Instant): Outcome {
   if (record.wish !== null) return outcomeOfWish(record.wish, now);
   if (attempt.timedOut) return { state: "timedout", at: now, ...NO_EXIT };
   if (attempt.startError !== null) {
-    return { state: "failed", at: now, ...NO_EXIT, failure: attempt.startError };
+    const { code, text } = attempt.startError;
+    return { state: "failed", at: now, ...NO_EXIT, failure: { code, text } };
   }
   if (attempt.exit === null && attempt.killError !== null) return outcomeOfGivenUpKill(attempt, now);
   if (attempt.exit === null) {
     const text = "nothing of the command is left on its machine, and how it ended is not known";
     return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "status_lost", text } };
   }
+  return { state: "complete", at: now, ...NO_EXIT, ...exitOf(attempt) };
+}
+
+/** What an attempt exited with, as a shell would say it. */
+function exitOf({ exit }: AttemptRecord): { exitCode: number | null; signal: string | null } {
+  if (exit === null) return { exitCode: null, signal: null };
+  const { code, signal } = exit;
+  return signal === null
+    ? { exitCode: code, signal }
+    : { exitCode: 128 + (SIGNAL_NUMBERS[signal] ?? 0), signal };
+}
+
+/**
+ * How a run ends all of whose tasks are dead. A command by itself ends with what it said, in a group a failed
+ * task fails the run (`api.md`, One run, as read); who is blamed is decided by time, then by name.
+ */
+export function outcomeOf(
+  record: AllocationRecord,
+  group: Group,
+  views: TaskView[],
+  epoch: number,
+  now: Instant,
+): Outcome {
+  if (record.wish !== null) return outcomeOfWish(record.wish, now);
+  const attemptBy = ({ task }: TaskView) => attemptOf(record, recordOf(record, task), epoch);
+  const [first] = views;
+  const only = group.lone && first !== undefined ? attemptBy(first) : undefined;
+  if (only !== undefined) return outcomeOfAttempt(record, only, now);
+  const present = views.filter(({ task }) => recordOf(record, task).removed === undefined);
+  const mains = present.filter(({ task }) => task.hook === "main");
+  const shown = present.find(({ task }) => task.leader) ?? (mains.length === 1 ? mains[0] : undefined);
+  const culprit = firstFailed(views);
+  if (culprit === undefined) {
+    const attempt = shown === undefined ? undefined : attemptBy(shown);
+    return { state: "complete", at: now, ...NO_EXIT, ...(attempt === undefined ? {} : exitOf(attempt)) };
+  }
+  const attempt = attemptBy(shown ?? culprit);
+  const exit = attempt === undefined ? {} : exitOf(attempt);
+  return { state: "failed", at: now, ...NO_EXIT, ...exit, failure: failureOf(culprit, attemptBy(culprit)) };
+}
+
+function failureOf({ task }: TaskView, attempt: AttemptRecord | undefined): Outcome["failure"] {
+  const name = `task "${task.name}"`;
+  if (attempt?.startError) {
+    const { code, text } = attempt.startError;
+    return { code, text: `${name} could not be started: ${text}` };
+  }
+  if (attempt?.exit === null && attempt.killError !== null) {
+    return { code: "unkillable", text: `${name} could not be killed: ${attempt.killError}` };
+  }
+  if (attempt === undefined || attempt.exit === null) {
+    return { code: "status_lost", text: `${name} was lost: how it ended is not known` };
+  }
   const { code, signal } = attempt.exit;
-  if (signal === null) return { state: "complete", at: now, ...NO_EXIT, exitCode: code };
-  return { state: "complete", at: now, exitCode: 128 + (SIGNAL_NUMBERS[signal] ?? 0), signal, failure: null };
+  return { code: "task_failed", text: `${name} failed with ${signal ?? `exit code ${code}`}` };
 }
 
 /** How a run ends by a wish: abort, time-out, or giving up. */

@@ -44,3 +44,14 @@ export function closePlacement(
   const details = { worker: placement.worker, epoch: String(placement.epoch), how };
   return addEvent(closed, "Placement Ended", now, ENDED_TEXT[how], { details });
 }
+
+/** Forgets how the tasks fared in an epoch that has ended: in the next one they begin again. */
+export function freshEpoch(record: AllocationRecord): AllocationRecord {
+  const { kill: _kill, stage: _stage, ...rest } = record;
+  const tasks = record.tasks.map(({ name, attempts, restarts, lastRestart }) => ({
+    name,
+    attempts,
+    ...(restarts === undefined ? {} : { restarts, lastRestart }),
+  }));
+  return { ...rest, tasks };
+}

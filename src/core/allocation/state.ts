@@ -1,7 +1,12 @@
 import type { AttemptReport, StartError, StreamName } from "../../schema/host.ts";
-import type { Exit, RunEvent, RunSpec, RunState } from "../../schema/run.ts";
+import type { Exit, RunEvent, RunSpec, RunState, SignalName } from "../../schema/run.ts";
 import type { FailureCode } from "../errors.ts";
 import type { Instant } from "../machine.ts";
+import type { GroupTask } from "../spec.ts";
+import type { Reaction, Stage } from "./lifecycle.ts";
+import { orderMarks } from "./marks.ts";
+import type { RescheduleEvent } from "./reschedule.ts";
+import type { RestartWindow } from "./restart.ts";
 
 /** One start of one task, as the run remembers it. */
 export interface AttemptRecord {
@@ -16,9 +21,43 @@ export interface AttemptRecord {
   killError: string | null;
 }
 
+/** One task. Fields that are absent were never needed: a record of a single start has none of them. */
 export interface TaskRecord {
   name: string;
+  /** The latest 50. */
   attempts: AttemptRecord[];
+  /** The number of the attempt that shall run in the open epoch, or was the last to; 1 if absent. */
+  n?: number;
+  /** The first attempt number since all tasks were last started again; 1 if absent. */
+  round?: number;
+  /** That attempt is not ordered before this. */
+  startAt?: Instant;
+  /** In which restarts are counted; begins with the placement if absent (`nomad.md` §3.3). */
+  window?: RestartWindow;
+  restarts?: number;
+  lastRestart?: Instant;
+  /** Attempts in a row of which nobody knows how they ended. */
+  losses?: number;
+  /** The attempt number that is stopped because somebody wants the task to be started again. */
+  restartOf?: number;
+  /** The task as it was before an update left it out: it is stopped, and not started any more. */
+  removed?: GroupTask;
+  /** Since when it is its turn to be stopped. Its shutdown delay counts from here. */
+  stopFrom?: Instant;
+  /** The task is over in the open epoch. `killed`: by us, on purpose. */
+  dead?: { at: Instant; how: "terminated" | "failed" | "lost" | "killed" };
+}
+
+/** A signal that an attempt is to get, once: `n` tells it from others like it. */
+export interface SentSignal {
+  id: string;
+  signal: SignalName;
+  n: number;
+}
+
+/** Why the group of the open epoch is being stopped from inside, and since when (`nomad.md` §1.7). */
+export interface GroupKill extends Reaction {
+  at: Instant;
 }
 
 /**
@@ -37,10 +76,15 @@ export interface StreamRecord {
  * A stretch of a stream that the latest event has brought, or pushed out of the tail: the store writes it as
  * a row in the same commit. `data`: the bytes themselves; `length`: so many lie in the object store.
  */
-export type LogSegment = { attempt: string; stream: StreamName; from: number } & (
-  | { data: Uint8Array }
-  | { length: number }
-);
+export type LogSegment = LogRow | { attempt: string; stream: StreamName; from: number; length: number };
+
+/** A segment with its bytes. */
+export interface LogRow {
+  attempt: string;
+  stream: StreamName;
+  from: number;
+  data: Uint8Array;
+}
 
 export interface PlacementRecord {
   epoch: number;
@@ -66,6 +110,8 @@ export interface Outcome {
   exitCode: number | null;
   signal: string | null;
   failure: { code: FailureCode; text: string } | null;
+  /** Its tasks have failed, and it is to be placed anew as soon as its logs are there. */
+  again?: boolean;
 }
 
 /** Everything about a run that must survive. Stored as one value. */
@@ -81,13 +127,29 @@ export interface AllocationRecord {
   /** The latest 50; the last one is open if its `to` is null. */
   placements: PlacementRecord[];
   endedEpoch: number;
-  /** Of the order to the worker, within a placement. */
+  /** Of the order to the worker, within a placement; time adds to it (`orders.ts`, `revisionAt`). */
   revision: number;
   wish: Wish | null;
   outcome: Outcome | null;
   /** The outcome is final, and no epoch is open. */
   ended: boolean;
   tasks: TaskRecord[];
+  /** Of the spec; 1 if absent. Only changes of the spec move it. */
+  specIndex?: number;
+  /** The latest signals; `signaled` counts all there ever were. */
+  signals?: SentSignal[];
+  signaled?: number;
+  /** How far the group of the open epoch is; `prestart` if absent. */
+  stage?: Stage;
+  kill?: GroupKill;
+  /** The latest times that it was placed anew (`nomad.md` §7.3). */
+  reschedules?: RescheduleEvent[];
+  /** It wants no place before this. */
+  placeAt?: Instant;
+  /** When anything of it was first started. */
+  startedAt?: Instant;
+  /** The latest version in which something changed that the pool is to know; `version` if absent. */
+  poolVersion?: number;
   events: RunEvent[];
   eventsDropped: number;
   logs: Record<string, Record<StreamName, StreamRecord>>;
@@ -103,6 +165,8 @@ export interface AllocationMemo {
   placement: PlacementRecord | null;
   /** `epoch.revision` of the order that the worker has confirmed. */
   workerHas: string;
+  /** Up to when the instants have been acted on at which the order changes by time alone. */
+  woken: Instant;
   /** Why the pool refused: the run is emptied. */
   refusal: { code: string; text: string; retryAfterMs?: number } | null;
 }
@@ -114,11 +178,15 @@ export interface AllocationState {
   spill: LogSegment[];
 }
 
+/** A run that there is. */
+export type Existing = AllocationState & { record: AllocationRecord };
+
 export const EMPTY_MEMO: AllocationMemo = {
   poolHas: 0,
   accepted: false,
   placement: null,
   workerHas: "",
+  woken: 0,
   refusal: null,
 };
 
@@ -131,7 +199,8 @@ export function loadedAllocation(record: AllocationRecord | null, settled: boole
   const last = record?.placements.at(-1);
   const known = record !== null && (record.ended || last !== undefined);
   if (!settled || !known) return { record, memo: EMPTY_MEMO, spill: [] };
-  const workerHas = last?.to === null ? `${last.epoch}.${record.revision}` : "";
+  const workerHas =
+    last?.to === null ? `${last.epoch}.${record.revision + orderMarks(record, last.epoch).length}` : "";
   const memo = { ...EMPTY_MEMO, accepted: true, poolHas: record.version, workerHas };
   return { record, memo, spill: [] };
 }

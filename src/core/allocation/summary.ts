@@ -1,6 +1,7 @@
 import type { RunState } from "../../schema/run.ts";
 import type { RunUpsert } from "../messages.ts";
-import { resourcesOf } from "../spec.ts";
+import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
+import { avoidedWorkers } from "./reschedule.ts";
 import type { AllocationRecord } from "./state.ts";
 
 /** Characters of the command line that lists show. */
@@ -15,9 +16,9 @@ export function stateOf(record: AllocationRecord): RunState {
   return startedAt(record) === null ? "pending" : "running";
 }
 
-/** When the latest attempt's process was started. */
+/** When anything of it was first started. A record from before there were groups has one task. */
 export function startedAt(record: AllocationRecord): number | null {
-  return record.tasks[0]?.attempts.at(-1)?.startedAt ?? null;
+  return record.startedAt ?? record.tasks[0]?.attempts.at(-1)?.startedAt ?? null;
 }
 
 /** The run as its pool is to know it. `epoch` is the one that the allocation knows to be open, or 0. */
@@ -30,13 +31,14 @@ export function upsertOf(record: AllocationRecord, epoch: number): RunUpsert {
     state: stateOf(record),
     priority: spec.priority,
     labels: spec.labels,
-    command: spec.argv.join(" ").slice(0, COMMAND_CHARS),
+    command: commandOf(spec).slice(0, COMMAND_CHARS),
     resources: resourcesOf(spec),
-    hostPaths: spec.dir?.startsWith("/") ?? false,
+    hostPaths: tasksOf(spec).some(({ dir }) => dir?.startsWith("/") ?? false),
     exitCode: record.ended ? (outcome?.exitCode ?? null) : null,
     startedAt: startedAt(record),
     finishedAt: record.ended ? (outcome?.at ?? null) : null,
-    wants: record.wish === null && outcome === null ? "place" : "nothing",
+    wants: record.wish === null && outcome === null && record.placeAt === undefined ? "place" : "nothing",
+    ...(record.reschedules === undefined ? {} : { avoid: avoidedWorkers(record) }),
     epoch,
     ended: record.endedEpoch,
   };

@@ -7,6 +7,7 @@ import { givenUpKills } from "./outcome.ts";
 import { type AllocationRecord, type AllocationState, openPlacement } from "./state.ts";
 import { statusOf } from "./status.ts";
 import { stateOf } from "./summary.ts";
+import { groupOfRun, viewsOf } from "./tasks.ts";
 
 /**
  * Why a run is where it is, and what happens next (invariant 5). `other` is what its pool says of a run that
@@ -51,6 +52,11 @@ export function whyOf(
       chain,
     };
   }
+  if (record.placeAt !== undefined) {
+    const text = "its latest placement was lost or has failed; it is placed anew after a delay";
+    const next = { action: "ask for another place", at: iso(record.placeAt) };
+    return { state: stateOf(record), reason: { code: "rescheduling", text }, next, chain };
+  }
   if (openPlacement(state) === null) {
     const reason = other?.reason ?? { code: "waiting", text: "it waits for its pool" };
     return { state: stateOf(record), reason, next: other?.next ?? queueEnd(record), chain };
@@ -60,10 +66,28 @@ export function whyOf(
     const next = { action: "end without them", at: iso(lastByteBy(record, record.outcome.at)) };
     return { state: stateOf(record), reason, next, chain };
   }
+  const resting = restingTask(record);
+  if (resting !== null) {
+    const reason = {
+      code: "backoff",
+      text: `task ${resting.name} has ended, and is started again after a delay`,
+    };
+    return { state: stateOf(record), reason, next: { action: "start it again", at: iso(resting.at) }, chain };
+  }
   const started = stateOf(record) === "running";
   const code = started ? "running" : "starting";
   const text = started ? "its command is running" : `worker ${worker} has been ordered to start it`;
   return { state: stateOf(record), reason: { code, text }, next: timeEnd(record), chain };
+}
+
+/** Of the tasks in their restart delays the one that is due first, if none of the others runs. */
+function restingTask(record: AllocationRecord): { name: string; at: Instant } | null {
+  const views = viewsOf(record, groupOfRun(record), record.endedEpoch + 1);
+  if (views.some((view) => view.state === "running")) return null;
+  const resting = record.tasks.flatMap(({ name, startAt, dead }) =>
+    startAt === undefined || dead !== undefined ? [] : [{ name, at: startAt }],
+  );
+  return resting.sort((a, b) => a.at - b.at)[0] ?? null;
 }
 
 function queueEnd(record: AllocationRecord): Why["next"] {

@@ -51,7 +51,7 @@ export function plan(state: Configured, now: Instant): Plan {
   const result: Plan = { places: [], creates: [], waits: new Map() };
   const budget = creationBudget(state, now);
   for (const run of queueOf(state)) {
-    const found = fullestFitting(machines, run.resources);
+    const found = fullestFitting(machines, run);
     if (found === undefined) {
       askForMachine(state, run, machines, budget, result);
       continue;
@@ -117,17 +117,19 @@ function machineOf(total: Resources, maxRuns: number, on: Resources[]): Machine 
 }
 
 /**
- * Ready ones before others; among those, the one with the least left: packing empties the
- * others.
+ * Ready ones before others; among those, ones on which the run has not failed yet; among those, the one with
+ * the least left: packing empties the others.
  */
-function fullestFitting(machines: Machine[], need: Resources): Machine | undefined {
-  let best: Machine | undefined;
+function fullestFitting(machines: Machine[], { resources, avoid = [] }: RunRow): Machine | undefined {
+  let best: { machine: Machine; rank: number } | undefined;
   for (const machine of machines) {
-    if (machine.slots < 1 || !accommodates(machine.left, need)) continue;
-    if (best === undefined || (machine.ready && !best.ready)) best = machine;
-    else if (machine.ready === best.ready && machine.left.vcpus < best.left.vcpus) best = machine;
+    if (machine.slots < 1 || !accommodates(machine.left, resources)) continue;
+    const avoided = machine.worker !== null && avoid.includes(machine.worker);
+    const rank = (machine.ready ? 2 : 0) + (avoided ? 0 : 1);
+    const fuller = rank === best?.rank && machine.left.vcpus < best.machine.left.vcpus;
+    if (best === undefined || rank > best.rank || fuller) best = { machine, rank };
   }
-  return best;
+  return best?.machine;
 }
 
 function occupy(machine: Machine, need: Resources): void {

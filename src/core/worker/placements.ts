@@ -41,7 +41,13 @@ export function foldOrder(state: Living, order: Order, now: Instant): WorkerStat
   const row = state.placements.get(key);
   if (row?.state === "ended") return state;
   const revision = ordersRevision(state) + 1;
-  const wanted = { revision: order.revision, attempts: order.attempts, resources: order.resources };
+  const { revision: ofAllocation, attempts, resources, signals } = order;
+  const wanted = {
+    revision: ofAllocation,
+    attempts,
+    resources,
+    ...(signals === undefined ? {} : { signals }),
+  };
   if (row !== undefined) {
     const newer = row.order === null || order.revision > row.order.revision;
     if (newer) state.placements.set(key, { ...row, revision, order: wanted }, now);

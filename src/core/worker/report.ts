@@ -138,6 +138,7 @@ function reportedBy(state: Living, report: Report): Record<string, Reported> {
 /**
  * What allocations must be told: whatever their placements' hosts say that they have not answered yet. That
  * everything is over is said again after a while: the allocation may have given up waiting for the last byte.
+ * So is anything that it wants to hear again: a delay of its own is over by then.
  */
 export function observationsDue(state: Living, now: Instant): Observed[] {
   const owed: Observed[] = [];
@@ -147,7 +148,7 @@ export function observationsDue(state: Living, now: Instant): Observed[] {
     const row = state.placements.get(key);
     const heard = state.memo.heard[key];
     const over = attempts.every(({ state: how }) => how === "exited" || how === "gone");
-    const again = over && heard !== undefined && now >= heard.at + LAST_BYTE_MS;
+    const again = heard !== undefined && (over || heard.again) && now >= heard.at + LAST_BYTE_MS;
     if (row?.state === "ended" || (heard?.said === said && !again)) continue;
     owed.push({ run, epoch, worker: state.record.intent.worker, held: row !== undefined, attempts });
   }
@@ -163,9 +164,10 @@ export function foldObserved(
 ): WorkerState {
   const key = placementKey(sent.run, sent.epoch);
   const row = state.placements.get(key);
+  const again = answer.kind === "order" && answer.askAgain === true;
   const memo = {
     ...state.memo,
-    heard: { ...state.memo.heard, [key]: { said: whatIsSaid(sent.attempts), at: now } },
+    heard: { ...state.memo.heard, [key]: { said: whatIsSaid(sent.attempts), at: now, again } },
   };
   if (row?.state === "ended") return { ...state, memo };
   if (answer.kind === "no_such" || answer.attempts.length === 0) {
@@ -186,6 +188,7 @@ export function foldObserved(
       revision: answer.revision,
       attempts: answer.attempts,
       resources: row.order?.resources ?? NOTHING,
+      ...(answer.signals === undefined ? {} : { signals: answer.signals }),
     };
     state.placements.set(key, { ...row, revision: ordersRevision(state) + 1, order }, now);
   }
@@ -210,6 +213,7 @@ export function ordersFor(state: Living, answers: number, now: Instant): Orders 
     if (state.placements.get(key) === undefined)
       attempts.push(...held.map(({ id }) => ({ id, want: "run" as const })));
   }
+  const signals = rows.flatMap((row) => row.order?.signals ?? []);
   const over = record.phase === "shutdown" || record.phase === "gone";
   const known = attempts.flatMap(({ id }) => (memo.logs[id] === undefined ? [] : [[id, memo.logs[id]]]));
   return {
@@ -219,6 +223,7 @@ export function ordersFor(state: Living, answers: number, now: Instant): Orders 
     leaseMs: over ? 0 : Math.max(0, record.leaseUntil - now),
     reportWithinMs: record.intent.settings.probeIntervalMs,
     attempts,
+    ...(signals.length === 0 ? {} : { signals }),
     logs: Object.fromEntries(known),
     powerOff: over,
   };

@@ -1,5 +1,5 @@
 import type { Resources } from "../../schema/common.ts";
-import type { AttemptOrder, AttemptReport, Report, StreamName } from "../../schema/host.ts";
+import type { AttemptOrder, AttemptReport, Report, SignalOrder, StreamName } from "../../schema/host.ts";
 import type { WorkerEvent } from "../../schema/pool.ts";
 import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
@@ -17,7 +17,7 @@ export interface PlacementRow {
   /** When it was accepted, or ended. */
   at: Instant;
   /** While live: the allocation's order, and what it needs. */
-  order: { revision: number; attempts: AttemptOrder[]; resources: Resources } | null;
+  order: { revision: number; attempts: AttemptOrder[]; resources: Resources; signals?: SignalOrder[] } | null;
   /** Once ended: how, whether the host may have held it, and whether the allocation must still be told. */
   end: { how: EndedHow; held: boolean; owed: boolean } | null;
 }
@@ -87,7 +87,7 @@ export interface WorkerMemo {
   lastReportAt: Instant | null;
   reported: Record<string, Reported>;
   /** By placement: what of `reported` its allocation has answered, and when. */
-  heard: Record<string, { said: string; at: Instant }>;
+  heard: Record<string, { said: string; at: Instant; again: boolean }>;
   logs: Record<string, Partial<Record<StreamName, number>>>;
   /** Placements accepted since we were loaded, and not told to the host in any answer yet. */
   untold: ReadonlySet<string>;

@@ -61,7 +61,7 @@ describe("an abort is stored at once, and ends the run when nothing of it can be
 
   test("in the queue, and placed in the same moment: it ends by the word of its worker", () => {
     const placed = runAt(queued(), T0 + 1, abort(), pool(2, placedOn()));
-    expect(owed(placed, T0 + 1).order).toMatchObject({ revision: 2, attempts: [{ want: "stop" }] });
+    expect(owed(placed, T0 + 1).order).toMatchObject({ revision: 3, attempts: [{ want: "stop" }] });
     expect(runAt(placed, T0 + 2, none(2)).record.ended).toBe(false);
     const refused = orderAnswered(placed, { kind: "ended", how: "refused", held: false });
     expect(runAt(placed, T0 + 2, refused).record).toMatchObject(aborted);

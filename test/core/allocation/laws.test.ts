@@ -17,7 +17,7 @@ const how = fc.constantFrom("refused", "gone", "lost");
 const report: fc.Arbitrary<AttemptReport> = fc.record(
   {
     id: fc
-      .tuple(fc.constantFrom("main", "db"), epoch, fc.constantFrom(1, 2))
+      .tuple(fc.constantFrom("main", "db"), epoch, fc.constantFrom(1, 1, 2, 3))
       .map(([task, e, n]) => `${RUN}/${task}/${e}.${n}`),
     state: fc.constantFrom("preparing", "running", "stopping", "exited", "gone"),
     startedAgoMs: fc.nat(100_000),
@@ -93,7 +93,12 @@ const event: fc.Arbitrary<AllocationEvent | { type: "restart" }> = fc.oneof(
 );
 
 const limits = fc.record(
-  { timeout: fc.constantFrom("30s", "5m"), queueTimeout: fc.constantFrom("20s", "5m") },
+  {
+    timeout: fc.constantFrom("30s", "5m"),
+    queueTimeout: fc.constantFrom("20s", "5m"),
+    restart: fc.constant({ attempts: 2, delay: "10s", interval: "1m" }),
+    reschedule: fc.constant({ attempts: 2, delay: "10s" }),
+  },
   { requiredKeys: [] },
 );
 const story = fc.array(fc.tuple(event, fc.nat(40_000)), { maxLength: 40 });

@@ -71,6 +71,22 @@ describe("a run goes to the fullest ready worker that it fits (arvados.md §3.5,
     expect(placesOf(configured({}, [waiting("a")], [booting, workerRow("w1")]))).toEqual(["a@w1"]);
   });
 
+  // nomad.md §7.3: the failed node gets a penalty, no more.
+  test.each([
+    ["one on which the run has failed comes after all others that are ready", ["w3"], ["a@w2"]],
+    ["however many those are", ["w3", "w2"], ["a@w1"]],
+    ["but it comes before none at all", ["w1", "w2", "w3"], ["a@w3"]],
+  ])("%s", (_what, avoid, places) => {
+    expect(placesOf(configured({}, [...on, waiting("a", { avoid })], workers))).toEqual(places);
+  });
+
+  test("one on which the run has failed comes before one that boots", () => {
+    const booting = workerRow("w0", "booting");
+    expect(placesOf(configured({}, [waiting("a", { avoid: ["w1"] })], [booting, workerRow("w1")]))).toEqual([
+      "a@w1",
+    ]);
+  });
+
   test("runs without vCPUs share one (arvados.md §6.4)", () => {
     const shared = ["a", "b", "c"].map((id) => waiting(id, vcpus(0)));
     const state = configured(FULL, [placed("x", "w1", vcpus(3)), ...shared], [workerRow("w1")]);

@@ -47,6 +47,15 @@ describe("an allocation is told what the host says of it, word for word, until i
     ).toEqual([]);
   });
 
+  test("what it wants to hear again is said again after a while (`askAgain`)", () => {
+    const answer = { ...orderIs(1, keep("a")), askAgain: true };
+    const heard = at(running, T0, observedAnswer(running, "a", T0, answer));
+    const soon = T0 + LAST_BYTE_MS - 1;
+    expect(told(at(heard, soon, report(3, { attempts: [runningOf("a")] })))).toEqual([]);
+    const later = at(heard, soon + 1, report(3, { attempts: [runningOf("a")] }));
+    expect(owed(later, soon + 1, "observed")).toHaveLength(1);
+  });
+
   test.each([
     ["another state", exitedOf("a"), "a exited"],
     ["log bytes", { ...runningOf("a"), log: { stdout: { from: 0, size: 3, data: "YWJj" } } }, "a running"],

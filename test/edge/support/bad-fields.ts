@@ -46,15 +46,14 @@ const SPECS: BadRequest[] = [
   post("a negative duration", { argv, timeout: "-5s" }, "/timeout", "not negative"),
   post("an overflowing duration", { argv, timeout: "99999999999d" }, "/timeout", "at most 100 years"),
   post("a time-out of nothing", { argv, timeout: "0s" }, "/timeout", "longer than"),
-  post("an unknown field", { argv, comand: 1 }, "/comand", "is not known; there is id, argv, pool"),
+  post("an unknown field", { argv, comand: 1 }, "/comand", "is not known; there is id, argv, tasks"),
   post(
     "an unknown field inside",
     { argv, resources: { cpus: 1 } },
     "/resources/cpus",
     "there is vcpus, memory",
   ),
-  post("a field of a later version", { argv, restart: {} }, "/restart", "is not supported yet"),
-  post("the long form", { tasks: [] }, "/argv", "must be a list of strings"),
+  post("a field of a later version", { argv, sticky: true }, "/sticky", "is not supported yet"),
   post("an id with odd characters", { argv, id: "Üx/.." }, "/id", "lower-case letters"),
   post("an id of 64 characters", { argv, id: "a".repeat(64) }, "/id", "1 to 63"),
   post("a pool with odd characters", { argv, pool: "a b" }, "/pool", "lower-case letters"),
@@ -80,6 +79,121 @@ const SPECS: BadRequest[] = [
   post("null", null, "", "must be an object"),
   post("a list", [{ argv }], "", "must be an object"),
 ];
+
+const main = { name: "main", argv };
+const group = (...tasks: object[]) => ({ tasks });
+
+/** `api.md`, Rejected with a 400; `nomad.md` §3.5 and §7.3. */
+const GROUPS: BadRequest[] = [
+  post("no tasks", { tasks: [] }, "/tasks", "at least 1 entry"),
+  post(
+    "65 tasks",
+    group(...Array.from({ length: 65 }, (_, i) => ({ ...main, name: `t${i}` }))),
+    "/tasks",
+    "64",
+  ),
+  post("tasks that are no list", { tasks: {} }, "/tasks", "must be a list of tasks"),
+  post("a command beside tasks", { argv, ...group(main) }, "/argv", "cannot stand beside `tasks`"),
+  post(
+    "no main task",
+    group({ ...main, lifecycle: { hook: "prestart" } }),
+    "/tasks",
+    "must have a main task",
+  ),
+  post(
+    "two leaders",
+    group({ ...main, leader: true }, { ...main, name: "b", leader: true }),
+    "/tasks/1/leader",
+    '"main" is the leader already',
+  ),
+  post("a name twice", group(main, main), "/tasks/1/name", 'is used twice in this group: "main"'),
+  post("a name with odd characters", group({ ...main, name: "A/b" }), "/tasks/0/name", "lower-case letters"),
+  post("the reserved name", group({ ...main, name: "alloc" }), "/tasks/0/name", "reserved"),
+  post("a task without a command", group({ name: "main" }), "/tasks/0/argv", "must be a list of strings"),
+  post("a task without a name", group({ argv }), "/tasks/0/name", "is required"),
+  post("an unknown field of a task", group({ ...main, image: "x" }), "/tasks/0/image", "is not known"),
+  post(
+    "a sidecar among main tasks",
+    group({ ...main, lifecycle: { sidecar: true } }),
+    "/tasks/0/lifecycle/sidecar",
+    "must not be true for a main task",
+  ),
+  post(
+    "a sidecar after the end",
+    group(main, { ...main, name: "b", lifecycle: { hook: "poststop", sidecar: true } }),
+    "/tasks/1/lifecycle/sidecar",
+    "must not be true for a poststop task",
+  ),
+  post(
+    "an unknown hook",
+    group({ ...main, lifecycle: { hook: "midway" } }),
+    "/tasks/0/lifecycle/hook",
+    "must be one of prestart, poststart, poststop",
+  ),
+  post("an unknown driver", group({ ...main, driver: "docker" }), "/tasks/0/driver", "must be exec"),
+  post("a user", group({ ...main, user: "ci" }), "/tasks/0/user", "is not supported yet"),
+  post(
+    "an artifact",
+    group({ ...main, artifacts: [{ url: "https://a.example/b", sha256: "0".repeat(64), to: "d" }] }),
+    "/tasks/0/artifacts",
+    "is not supported yet",
+  ),
+  post(
+    "an artifact that leads out",
+    group({ ...main, artifacts: [{ url: "https://a.example/b", sha256: "0".repeat(64), to: "../d" }] }),
+    "/tasks/0/artifacts/0/to",
+    "lead out of",
+  ),
+  post(
+    "a delay mode without attempts",
+    { argv, restart: { attempts: 0, mode: "delay" } },
+    "/restart/attempts",
+    "ambiguous",
+  ),
+  post("an unknown mode", { argv, restart: { mode: "nope" } }, "/restart/mode", "must be one of fail, delay"),
+  post(
+    "restarts that do not fit",
+    group({ ...main, restart: { attempts: 3, delay: "5s", interval: "5s" } }),
+    "/tasks/0/restart/attempts",
+    "3 delays take 15s",
+  ),
+  post(
+    "a restart interval that is too short",
+    { ...group(main), restart: { interval: "2s" } },
+    "/restart/interval",
+    "at least 5s",
+  ),
+  post("an unknown type", { argv, type: "system" }, "/type", "must be one of batch, service"),
+  post(
+    "reschedules that do not fit",
+    { argv, reschedule: { attempts: 10, delay: "20m", interval: "1h", function: "constant" } },
+    "/reschedule/attempts",
+    "only 3 do; 10 need 3h20m",
+  ),
+  post(
+    "endless reschedules, so many",
+    { argv, reschedule: { attempts: 1, unlimited: true } },
+    "/reschedule/attempts",
+    "say one of them",
+  ),
+  post(
+    "a reschedule too soon",
+    { argv, reschedule: { attempts: 1, delay: "1s" } },
+    "/reschedule/delay",
+    "5s",
+  ),
+];
+
+const RESTARTS: BadRequest[] = [
+  post("a restart of one and all", { task: "a", all: true }, "/all", "say one of them"),
+  post("a restart with more", { tasks: ["a"] }, "/tasks", "is not known; there is task, all"),
+].map((bad) => ({ ...bad, path: "/v1/runs/a/restart" }));
+
+const UPDATES: BadRequest[] = [
+  post("an update without an index", { spec: { argv } }, "/specIndex", "is required"),
+  post("an update without a spec", { specIndex: 1 }, "/spec", "is required"),
+  post("an update to a bad spec", { specIndex: 1, spec: { argv: [] } }, "/spec/argv", "must name a command"),
+].map((bad) => ({ ...bad, method: "PATCH", path: "/v1/runs/a" }));
 
 const BATCHES: BadRequest[] = [
   post("an empty batch", { runs: [] }, "/runs", "at least 1 entry"),
@@ -194,4 +308,13 @@ const POOLS: BadRequest[] = [
 ];
 
 /** What is wrong in a field: of a spec, of a query, of a pool's configuration. */
-export const BAD_FIELDS: BadRequest[] = [...SPECS, ...BATCHES, ...QUERIES, ...QUERY_BODIES, ...POOLS];
+export const BAD_FIELDS: BadRequest[] = [
+  ...SPECS,
+  ...GROUPS,
+  ...RESTARTS,
+  ...UPDATES,
+  ...BATCHES,
+  ...QUERIES,
+  ...QUERY_BODIES,
+  ...POOLS,
+];

@@ -52,7 +52,7 @@ const HTTP: BadRequest[] = [
   },
   {
     name: "a method that is not yet there",
-    method: "PATCH",
+    method: "DELETE",
     path: "/v1/runs/a",
     status: 405,
     code: "method_not_allowed",

@@ -178,6 +178,17 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       const look = () => (isTerminal(run().status.state) ? run().status : undefined);
       return (await until(waitMs, look)) ?? run().status;
     },
+    async restart({ task = "main" }) {
+      if (task !== "main") throw new DroverError("unknown_task", `There is no task "${task}".`);
+      if (isTerminal(run().status.state)) throw new DroverError("terminal", "The run has ended.");
+      return run().status;
+    },
+    async update({ spec, specIndex }) {
+      const found = run();
+      if (specIndex !== found.status.specIndex) throw new DroverError("stale_index", "It has changed.");
+      found.status = { ...found.status, spec, specIndex: specIndex + 1 };
+      return found.status;
+    },
     async events(after, waitMs) {
       const ended = () => isTerminal(run().status.state);
       const newer = () => run().events.filter((event) => event.seq > after);

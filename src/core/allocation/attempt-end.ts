@@ -1,0 +1,153 @@
+import { formatDuration } from "../duration.ts";
+import { MAX_LOSSES_IN_A_ROW } from "../limits.ts";
+import type { Instant, Millis } from "../machine.ts";
+import type { Group, GroupTask } from "../spec.ts";
+import { addEvent } from "./events.ts";
+import {
+  type Cause,
+  decideRestart,
+  jittered,
+  type RestartDecision,
+  reasonText,
+  restartsOnSuccess,
+} from "./restart.ts";
+import type { AllocationRecord, AttemptRecord, PlacementRecord, TaskRecord } from "./state.ts";
+import { isStopping, recordOf, withTask } from "./tasks.ts";
+
+/** The wait before a task is started again that was lost more than once in a row, at least. */
+const LOSS_DELAY_MS: Millis = 1_000;
+
+/** Decides what becomes of a task whose present attempt has ended (`nomad.md` §3.3, §3.4). */
+export function endTask(
+  record: AllocationRecord,
+  group: Group,
+  task: GroupTask,
+  attempt: AttemptRecord,
+  placement: PlacementRecord,
+  now: Instant,
+): AllocationRecord {
+  const known = recordOf(record, task);
+  const cause = causeOf(record, task, known, attempt);
+  const at = attempt.finishedAt ?? now;
+  if (cause.kind === "lost" && task.restart.attempts > 0) return afterLoss(record, task, known, attempt, now);
+  const window = known.window ?? { start: placement.from, count: 0 };
+  const onSuccess = restartsOnSuccess(task, record.spec.type ?? "batch");
+  const input = { policy: task.restart, onSuccess, window, cause, attempt: attempt.id };
+  const made = decideRestart(input, now);
+  switch (made.decision) {
+    case "killed":
+      return killed(withTask(record, task, { dead: { at, how: "killed" } }), group, task, attempt, at);
+    case "terminated":
+      return withTask(record, task, { dead: { at, how: "terminated" }, ...kept(known, made) });
+    case "not_restarting":
+      return notRestarting(record, group, task, attempt, made, at);
+    case "restarting":
+      return restarting(record, task, { ...kept(known, made), losses: undefined }, made, now);
+  }
+}
+
+function causeOf(
+  record: AllocationRecord,
+  task: GroupTask,
+  known: TaskRecord,
+  { timedOut, startError, exit }: AttemptRecord,
+): Cause {
+  // An exit while it is being stopped is no failure, and no reason to start again (`decisions.md`).
+  if (isStopping(record, task) || timedOut) return { kind: "killed" };
+  if (known.restartOf === (known.n ?? 1)) return { kind: "triggered" };
+  if (startError !== null) return { kind: "start_error", recoverable: startError.recoverable ?? false };
+  if (exit === null) return { kind: "lost" };
+  return { kind: "exit", successful: exit.code === 0 && exit.signal === null };
+}
+
+/** The window is stored once it counts something: a task that ends at its first try has none. */
+function kept(known: TaskRecord, { window }: RestartDecision): Partial<TaskRecord> {
+  return window.count === 0 && known.window === undefined ? {} : { window };
+}
+
+function killed(
+  record: AllocationRecord,
+  group: Group,
+  task: GroupTask,
+  { killError }: AttemptRecord,
+  at: Instant,
+): AllocationRecord {
+  if (group.lone) return record; // the run's own end says it
+  const text = killError === null ? "it was stopped" : `it was stopped, with trouble: ${killError}`;
+  const details: Record<string, string> = killError === null ? {} : { kill_error: killError };
+  return addEvent(record, "Killed", at, text, { task: task.name, details });
+}
+
+/**
+ * A command by itself that may not be started again ends with what it said: that is no failure of a task
+ * (`api.md`, States). In every other case the task has failed.
+ */
+function notRestarting(
+  record: AllocationRecord,
+  group: Group,
+  task: GroupTask,
+  attempt: AttemptRecord,
+  made: RestartDecision,
+  at: Instant,
+): AllocationRecord {
+  const alone = group.lone && made.reason === "not_allowed";
+  const lost = attempt.exit === null && attempt.startError === null;
+  const how = lost ? "lost" : alone && attempt.exit !== null ? "terminated" : "failed";
+  const ended = withTask(record, task, {
+    dead: { at, how },
+    ...kept(recordOf(record, task), made),
+  });
+  if (alone || made.reason === null) return ended;
+  const text = reasonText(made.reason, task.restart);
+  const details = { restart_reason: made.reason, fails_task: "true" };
+  return addEvent(ended, "Not Restarting", at, `it is not started again: ${text}`, {
+    task: task.name,
+    details,
+  });
+}
+
+function restarting(
+  record: AllocationRecord,
+  task: GroupTask,
+  change: Partial<TaskRecord>,
+  { delayMs, reason }: Pick<RestartDecision, "delayMs" | "reason">,
+  now: Instant,
+): AllocationRecord {
+  const known = recordOf(record, task);
+  const next = withTask(record, task, {
+    ...change,
+    n: (known.n ?? 1) + 1,
+    startAt: delayMs > 0 ? now + delayMs : undefined,
+    restarts: (known.restarts ?? 0) + 1,
+    lastRestart: now,
+    restartOf: undefined,
+  });
+  const why = reason === null || reason === "within_policy" ? "" : `${reasonText(reason, task.restart)}; `;
+  const details = { start_delay: String(delayMs * 1_000_000), restart_reason: reason ?? "asked_for" };
+  const text = `${why}it is started again in ${formatDuration(delayMs)}`;
+  return addEvent(next, "Restarting", now, text, { task: task.name, details });
+}
+
+/**
+ * The host could not find the task again, so nobody knows how it ended: it is started anew without counting
+ * against its policy (`nomad.md` §4.8), but neither at once nor for ever if that happens again and again.
+ */
+function afterLoss(
+  record: AllocationRecord,
+  task: GroupTask,
+  known: TaskRecord,
+  attempt: AttemptRecord,
+  now: Instant,
+): AllocationRecord {
+  const losses = (known.losses ?? 0) + 1;
+  const { name } = task;
+  if (losses > MAX_LOSSES_IN_A_ROW) {
+    const ended = withTask(record, task, { dead: { at: attempt.finishedAt ?? now, how: "lost" } });
+    const text = `it is not started again: ${losses} times in a row nobody saw how it ended`;
+    return addEvent(ended, "Not Restarting", now, text, { task: name, details: { fails_task: "true" } });
+  }
+  const delayMs = losses === 1 ? 0 : jittered(Math.max(LOSS_DELAY_MS, task.restart.delayMs), attempt.id);
+  const change = { losses, n: (known.n ?? 1) + 1, startAt: delayMs > 0 ? now + delayMs : undefined };
+  const text = `its host did not find it again; it is started anew in ${formatDuration(delayMs)}`;
+  return addEvent(withTask(record, task, change), "Failed Restoring Task", now, text, { task: name });
+}

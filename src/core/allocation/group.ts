@@ -1,0 +1,143 @@
+import { formatDuration } from "../duration.ts";
+import type { Instant } from "../machine.ts";
+import type { Group, GroupTask } from "../spec.ts";
+import { endTask } from "./attempt-end.ts";
+import { addEvent } from "./events.ts";
+import { hasTurn, type Reaction, reachedStage, reactionOf } from "./lifecycle.ts";
+import type { AllocationRecord, PlacementRecord } from "./state.ts";
+import {
+  attemptOf,
+  groupOfRun,
+  isOver,
+  isStopping,
+  mayBeOrdered,
+  recordOf,
+  stageOf,
+  viewsOf,
+  withTask,
+} from "./tasks.ts";
+
+/**
+ * Brings the group of the open epoch to where it belongs, from what is stored alone: ended attempts are
+ * decided on, the group reacts to its dead, tasks get their turn to be stopped, gates open. It is repeated
+ * until nothing changes, so it does not matter in which order things became known.
+ */
+export function settleGroup(
+  before: AllocationRecord,
+  placement: PlacementRecord,
+  now: Instant,
+): AllocationRecord {
+  const group = groupOfRun(before);
+  let record = before;
+  for (;;) {
+    const next = step(record, group, placement, now);
+    if (next === record) return record;
+    record = next;
+  }
+}
+
+function step(
+  before: AllocationRecord,
+  group: Group,
+  placement: PlacementRecord,
+  now: Instant,
+): AllocationRecord {
+  let record = before;
+  for (const task of group.tasks) record = settleTask(record, group, task, placement, now);
+  record = react(record, group, placement, now);
+  return advance(record, group, placement);
+}
+
+function settleTask(
+  record: AllocationRecord,
+  group: Group,
+  task: GroupTask,
+  placement: PlacementRecord,
+  now: Instant,
+): AllocationRecord {
+  const known = recordOf(record, task);
+  if (known.dead !== undefined) return record;
+  const attempt = attemptOf(record, known, placement.epoch);
+  if (attempt !== undefined && isOver(attempt)) return endTask(record, group, task, attempt, placement, now);
+  if (!isStopping(record, task)) return record;
+  const views = viewsOf(record, group, placement.epoch);
+  // A kill before the start: the task is dead without more ado (`nomad.md` §1.2).
+  if (attempt === undefined && !mayBeOrdered(record, task, views, now))
+    return withTask(record, task, { dead: { at: now, how: "killed" } });
+  if (known.stopFrom !== undefined || now < turnOf(record, group, task)) return record;
+  if (!isRemoved(record, task) && !hasTurn(task, views)) return record;
+  return beginStop(record, group, task, now);
+}
+
+function turnOf(record: AllocationRecord, group: Group, task: GroupTask): Instant {
+  const alone = task.hook === "poststop" || isRemoved(record, task);
+  return alone ? 0 : turnsFrom(record, group);
+}
+
+function isRemoved(record: AllocationRecord, task: GroupTask): boolean {
+  return recordOf(record, task).removed !== undefined;
+}
+
+/** When the tasks of a group get their turns: after the group's shutdown delay, once (`nomad.md` §4.6). */
+export function turnsFrom({ wish, kill }: AllocationRecord, group: Group): Instant {
+  return Math.min(wish?.at ?? Infinity, kill?.at ?? Infinity) + group.shutdownDelayMs;
+}
+
+function beginStop(record: AllocationRecord, group: Group, task: GroupTask, now: Instant): AllocationRecord {
+  let next = withTask(record, task, { stopFrom: now });
+  const { name, shutdownDelayMs, spec } = task;
+  if (!group.lone || record.wish === null) {
+    const reason = whyStopped(record);
+    const details = { kill_timeout: formatDuration(spec.killTimeoutMs), kill_reason: reason };
+    next = addEvent(next, "Killing", now, reason, { task: name, details });
+  }
+  if (shutdownDelayMs === 0) return next;
+  const text = `waiting ${formatDuration(shutdownDelayMs)} before it is stopped`;
+  return addEvent(next, "Waiting for shutdown delay", now, text, { task: name });
+}
+
+/** Why the tasks of a run are being stopped, in words. */
+export function whyStopped({ wish, kill }: AllocationRecord): string {
+  if (wish !== null) return wish.reason;
+  return kill === undefined ? "it is no longer wanted" : reactionText(kill);
+}
+
+function reactionText({ type, task }: Reaction): string {
+  switch (type) {
+    case "Sibling Task Failed":
+      return `task "${task}" of its group has failed`;
+    case "Leader Task Dead":
+      return `the leader of its group, "${task}", has ended`;
+    case "Main Tasks Dead":
+      return "the main tasks of its group have ended";
+  }
+}
+
+function react(
+  record: AllocationRecord,
+  group: Group,
+  { epoch }: PlacementRecord,
+  now: Instant,
+): AllocationRecord {
+  if (record.wish !== null || record.kill !== undefined) return record;
+  const views = viewsOf(record, group, epoch);
+  const reaction = reactionOf(views);
+  if (reaction === null) return record;
+  let next: AllocationRecord = { ...record, kill: { ...reaction, at: now } };
+  const failed = reaction.type === "Sibling Task Failed";
+  const details: Record<string, string> = failed ? { failed_sibling: reaction.task ?? "" } : {};
+  for (const { task, state } of views) {
+    if (state === "dead" || task.hook === "poststop") continue;
+    next = addEvent(next, reaction.type, now, reactionText(reaction), { task: task.name, details });
+  }
+  return next;
+}
+
+/** Opens the next gates. Not while the group is being stopped: what was never ordered must stay so. */
+function advance(record: AllocationRecord, group: Group, { epoch }: PlacementRecord): AllocationRecord {
+  if (record.wish !== null || record.kill !== undefined) return record;
+  const views = viewsOf(record, group, epoch);
+  const stage = stageOf(record, views);
+  const reached = reachedStage(stage, views);
+  return reached === stage ? record : { ...record, stage: reached };
+}

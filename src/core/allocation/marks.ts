@@ -1,0 +1,44 @@
+import { LAST_BYTE_MS } from "../limits.ts";
+import { earliest, type Instant } from "../machine.ts";
+import { turnsFrom } from "./group.ts";
+import { logsComplete } from "./logs.ts";
+import type { AllocationRecord, AttemptRecord } from "./state.ts";
+import { attemptOf, groupOfRun, recordOf } from "./tasks.ts";
+
+/**
+ * The instants at which the order of an epoch changes by time alone: a restart delay or a shutdown delay is
+ * over, or the last bytes of an earlier attempt are given up.
+ */
+export function orderMarks(record: AllocationRecord, epoch: number): Instant[] {
+  return groupOfRun(record).tasks.flatMap((task) => {
+    const known = recordOf(record, task);
+    const before = attemptOf(record, known, epoch, (known.n ?? 1) - 1);
+    const present = attemptOf(record, known, epoch);
+    const marks: Instant[] = [];
+    if (known.dead === undefined && known.startAt !== undefined && present === undefined)
+      marks.push(known.startAt);
+    if (known.stopFrom !== undefined && task.shutdownDelayMs > 0)
+      marks.push(known.stopFrom + task.shutdownDelayMs);
+    if (before !== undefined && !logsComplete(record, before.id)) marks.push(bytesBy(before));
+    return marks;
+  });
+}
+
+function bytesBy({ finishedAt }: AttemptRecord): Instant {
+  return (finishedAt ?? 0) + LAST_BYTE_MS;
+}
+
+/** Whether an ended attempt is still waited for, because bytes of its logs are missing. */
+export function isMissingBytes(record: AllocationRecord, attempt: AttemptRecord, now: Instant): boolean {
+  return !logsComplete(record, attempt.id) && now < bytesBy(attempt);
+}
+
+/** When time alone does something to the tasks of an epoch next, after `woken`. */
+export function groupWakesAt(record: AllocationRecord, epoch: number, woken: Instant): Instant | undefined {
+  const group = groupOfRun(record);
+  const marks = orderMarks(record, epoch).filter((at) => at > woken);
+  const killed = record.wish !== null || record.kill !== undefined;
+  const waits = record.tasks.every(({ stopFrom }) => stopFrom === undefined);
+  const turns = killed && waits && group.shutdownDelayMs > 0 ? [turnsFrom(record, group)] : [];
+  return earliest(...marks, ...turns);
+}

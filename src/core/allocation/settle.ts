@@ -1,0 +1,145 @@
+import { durationMs } from "../duration.ts";
+import type { Instant } from "../machine.ts";
+import { addEvent } from "./events.ts";
+import { settleGroup } from "./group.ts";
+import { lastByteBy, logsComplete } from "./logs.ts";
+import { deadlineOf } from "./orders.ts";
+import { outcomeOf, outcomeOfWish } from "./outcome.ts";
+import { closePlacement } from "./placement.ts";
+import { mayReschedule, rescheduled } from "./reschedule.ts";
+import {
+  type AllocationRecord,
+  type AllocationState,
+  type AttemptRecord,
+  type Outcome,
+  openPlacement,
+  type PlacementRecord,
+  type Wish,
+} from "./state.ts";
+import { groupOfRun, viewsOf } from "./tasks.ts";
+
+/** What time and the state of the tasks bring about, whatever the event was. */
+export function settle(state: AllocationState, now: Instant): AllocationState {
+  const { record } = state;
+  if (record === null || record.ended) return state;
+  const placement = openPlacement(state);
+  const late = wishOfTime(state, now);
+  let next = late === null ? record : wish(record, late);
+  if (placement === null) return { ...state, record: asksForPlace(next, now) };
+  next = settleGroup(withTimeOver(next, placement, now), placement, now);
+  const views = viewsOf(next, groupOfRun(next), placement.epoch);
+  if (views.some((view) => view.state !== "dead")) return { ...state, record: next };
+  return conclude(state, next, placement, now);
+}
+
+/**
+ * All tasks of the open epoch are dead. The outcome is stored at once; the epoch is closed when the last
+ * bytes of the logs are there, or given up. Then the run has ended, or is placed anew.
+ */
+function conclude(
+  state: AllocationState,
+  before: AllocationRecord,
+  placement: PlacementRecord,
+  now: Instant,
+): AllocationState {
+  const { epoch, worker } = placement;
+  const failedAt = latestEnd(before, epoch) ?? now;
+  const outcome = before.outcome ?? outcomeNow(before, epoch, failedAt, now);
+  const record = before.outcome === null ? { ...before, outcome } : before;
+  const ids = record.tasks.flatMap((task) => task.attempts.filter((one) => one.epoch === epoch));
+  const complete = ids.every(({ id }) => logsComplete(record, id));
+  if (!complete && now < lastByteBy(record, outcome.at)) return { ...state, record };
+  const closed = closePlacement(record, placement, "gone", now);
+  const anew = outcome.again ? rescheduled(closed, worker, failedAt, now) : null;
+  if (anew !== null) return { ...state, memo: { ...state.memo, placement: null }, record: anew };
+  return { ...state, record: finish(closed, outcome, now) };
+}
+
+function outcomeNow(record: AllocationRecord, epoch: number, failedAt: Instant, now: Instant): Outcome {
+  const group = groupOfRun(record);
+  const views = viewsOf(record, group, epoch);
+  const outcome = outcomeOf(record, group, views, epoch, now);
+  const failed = record.wish === null && views.some((view) => view.failed);
+  const again = failed && mayReschedule(group.reschedule, record.reschedules ?? [], failedAt);
+  return again ? { ...outcome, again } : outcome;
+}
+
+/** A run that is to be placed anew wants its place when the delay is over. */
+function asksForPlace(record: AllocationRecord, now: Instant): AllocationRecord {
+  if (record.placeAt === undefined || now < record.placeAt) return record;
+  return { ...record, placeAt: undefined, waitingSince: now };
+}
+
+/** The host has stopped a task because the time of the run is over: then it is over for the others, too. */
+function withTimeOver(record: AllocationRecord, { epoch }: PlacementRecord, now: Instant): AllocationRecord {
+  const attempts = record.tasks.flatMap((task) => task.attempts).filter((one) => one.epoch === epoch);
+  if (record.tasks.length === 1 || !attempts.some((one) => one.timedOut)) return record;
+  return wish(record, timeIsOver(record, now));
+}
+
+function timeIsOver({ spec }: AllocationRecord, now: Instant): Wish {
+  const reason = `the time limit of ${spec.timeout} was reached`;
+  return { state: "timedout", at: now, reason, by: "drover", failure: null };
+}
+
+function wishOfTime(state: AllocationState, now: Instant): Wish | null {
+  const { record } = state;
+  if (record === null) return null;
+  const deadline = deadlineOf(record, openPlacement(state)?.from ?? null);
+  if (deadline !== undefined && now >= deadline) return timeIsOver(record, now);
+  const queued = queueDeadline(state);
+  if (queued !== undefined && now >= queued) {
+    const reason = `no place was found within the queueTimeout of ${record.spec.queueTimeout}`;
+    return { state: "failed", at: now, reason, by: "drover", failure: "queue_timeout" };
+  }
+  return null;
+}
+
+/** When a run that waits for a place is given up. */
+export function queueDeadline(state: AllocationState): Instant | undefined {
+  const { record } = state;
+  if (record?.spec.queueTimeout === undefined || openPlacement(state) !== null) return undefined;
+  if (record.placeAt !== undefined) return undefined;
+  return record.waitingSince + durationMs(record.spec.queueTimeout);
+}
+
+/** The end: the outcome is final, and no epoch is open (rule R3). */
+export function finish(
+  record: AllocationRecord,
+  outcome: AllocationRecord["outcome"],
+  now: Instant,
+): AllocationRecord {
+  let noted = record;
+  const attempts = record.tasks.flatMap((task) => task.attempts);
+  if (attempts.some((attempt) => !logsComplete(record, attempt.id))) {
+    noted = addEvent(noted, "Log Truncated", now, "the last bytes of the logs did not arrive before the end");
+  }
+  const details = killErrorOf(attempts);
+  if ((record.wish !== null && attempts.length > 0) || "kill_error" in details)
+    noted = addEvent(noted, "Killed", now, "everything of it has ended", { details });
+  return { ...noted, outcome, ended: true };
+}
+
+/** Nomad's detail of `Killed` (`nomad.md` §1.4): its host had given up killing it. */
+function killErrorOf(attempts: AttemptRecord[]): Record<string, string> {
+  const error = attempts.find(({ killError }) => killError !== null)?.killError;
+  return error === undefined || error === null ? {} : { kill_error: error };
+}
+
+/** Stores a wish, once: the first one decides, and an exit that is stored already outranks it. */
+export function wish(record: AllocationRecord, wanted: Wish): AllocationRecord {
+  if (record.wish !== null || (record.outcome !== null && !record.outcome.again)) return record;
+  const outcome = record.outcome === null ? null : outcomeOfWish(wanted, wanted.at);
+  return addEvent({ ...record, wish: wanted, outcome }, "Killing", wanted.at, wanted.reason, {
+    details: { by: wanted.by },
+  });
+}
+
+/** When the last attempt of an epoch ended. */
+export function latestEnd({ tasks }: AllocationRecord, epoch: number): Instant | null {
+  const ends = tasks.flatMap((task) => task.attempts.filter((one) => one.epoch === epoch));
+  return ends.reduce<Instant | null>(
+    (at, { finishedAt }) => Math.max(at ?? 0, finishedAt ?? 0) || null,
+    null,
+  );
+}

@@ -1,0 +1,97 @@
+import { parseAttemptId } from "../attempt-id.ts";
+import type { Instant } from "../machine.ts";
+import { type Group, type GroupTask, groupOf } from "../spec.ts";
+import { gateIsOpen, reachedStage, type Stage, type TaskView } from "./lifecycle.ts";
+import type { AllocationRecord, AttemptRecord, TaskRecord } from "./state.ts";
+
+/** The id of the n-th attempt of a task in an epoch (`decisions.md`, new attempt id). */
+export function attemptId(run: string, task: string, epoch: number, n: number): string {
+  return `${run}/${task}/${epoch}.${n}`;
+}
+
+/** Whether nothing of an attempt is left on its host. */
+export function isOver(attempt: AttemptRecord): boolean {
+  return attempt.state === "exited" || attempt.state === "gone";
+}
+
+/** The group of a run, as its spec says it now, and what an update has left out of it. */
+export function groupOfRun(record: AllocationRecord): Group {
+  const group = groupOf(record.spec);
+  const removed = record.tasks.flatMap((task) => task.removed ?? []);
+  return removed.length === 0 ? group : { ...group, lone: false, tasks: [...group.tasks, ...removed] };
+}
+
+/** What is stored of a task. */
+export function recordOf(record: AllocationRecord, { name }: GroupTask): TaskRecord {
+  return record.tasks.find((one) => one.name === name) ?? { name, attempts: [] };
+}
+
+/** Changes what is stored of a task. */
+export function withTask(
+  record: AllocationRecord,
+  { name }: { name: string },
+  change: Partial<TaskRecord>,
+): AllocationRecord {
+  const tasks = record.tasks.map((one) => (one.name === name ? { ...one, ...change } : one));
+  return { ...record, tasks };
+}
+
+/** The attempt with this number of this epoch, as far as it has been reported; the present one by default. */
+export function attemptOf(
+  record: AllocationRecord,
+  task: TaskRecord,
+  epoch: number,
+  n = task.n ?? 1,
+): AttemptRecord | undefined {
+  const id = attemptId(record.id, task.name, epoch, n);
+  return task.attempts.findLast((one) => one.id === id);
+}
+
+/** The tasks of the open epoch, as the rules of the group see them (`nomad.md` §1.1). */
+export function viewsOf(record: AllocationRecord, group: Group, epoch: number): TaskView[] {
+  return group.tasks.map((task): TaskView => {
+    const known = recordOf(record, task);
+    const started = hasStarted(known, epoch);
+    if (known.dead !== undefined) {
+      const { at, how } = known.dead;
+      return { task, state: "dead", started, failed: how === "failed" || how === "lost", deadAt: at };
+    }
+    const attempt = attemptOf(record, known, epoch);
+    const runs = attempt !== undefined && attempt.startedAt !== null && !isOver(attempt);
+    return { task, state: runs ? "running" : "pending", started, failed: false, deadAt: 0 };
+  });
+}
+
+/** Whether any attempt of the present round has run: a restart of all begins another one. */
+function hasStarted({ attempts, round = 1 }: TaskRecord, epoch: number): boolean {
+  return attempts.some((one) => {
+    const n = parseAttemptId(one.id)?.n ?? 0;
+    return one.epoch === epoch && n >= round && one.startedAt !== null;
+  });
+}
+
+/** The stage of the group: in a fresh epoch the one that is reached with nothing started. */
+export function stageOf(record: AllocationRecord, views: TaskView[]): Stage {
+  const fresh = () =>
+    views.map((view): TaskView => ({ ...view, state: "pending", started: false, failed: false }));
+  return record.stage ?? reachedStage("prestart", fresh());
+}
+
+/** Whether a task is to be stopped, or not to be started any more: a poststop task only when time is over. */
+export function isStopping(record: AllocationRecord, task: GroupTask): boolean {
+  const { wish, kill } = record;
+  if (recordOf(record, task).removed !== undefined) return true;
+  if (task.hook === "poststop") return wish?.state === "timedout";
+  return wish !== null || kill !== undefined;
+}
+
+/** Whether the present attempt of a task may be with the host by now, told or about to be told. */
+export function mayBeOrdered(
+  record: AllocationRecord,
+  task: GroupTask,
+  views: TaskView[],
+  now: Instant,
+): boolean {
+  const { startAt = 0 } = recordOf(record, task);
+  return now >= startAt && gateIsOpen(task, stageOf(record, views), views);
+}

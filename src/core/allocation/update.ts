@@ -1,0 +1,104 @@
+import type { RunSpec } from "../../schema/run.ts";
+import { DroverError, type FieldError } from "../errors.ts";
+import type { Instant } from "../machine.ts";
+import { groupOf } from "../spec.ts";
+import { addEvent } from "./events.ts";
+import type { AllocationRecord } from "./state.ts";
+
+/** What of a run may change while it runs (`api.md`, `PATCH /v1/runs/{id}`): the rest is another run. */
+const CHANGEABLE = new Set([
+  "restart",
+  "reschedule",
+  "timeout",
+  "queueTimeout",
+  "killTimeout",
+  "killSignal",
+  "shutdownDelay",
+  "env",
+  "meta",
+  "labels",
+  "priority",
+]);
+
+/** The same of a task. */
+const CHANGEABLE_OF_TASK = new Set(["restart", "killTimeout", "killSignal", "shutdownDelay", "env", "meta"]);
+
+/**
+ * Why an update is not taken: `terminal`, `stale_index`, or `invalid_request` with each field that cannot
+ * change in place; null if it is (`nomad.md` §5.2 as decided).
+ */
+export function refusalOfUpdate(
+  record: AllocationRecord,
+  spec: RunSpec,
+  specIndex: number,
+): DroverError | null {
+  if (record.ended || record.wish !== null || record.outcome !== null)
+    return new DroverError("terminal", "the run has ended, or is being stopped: its spec is final");
+  const current = record.specIndex ?? 1;
+  if (specIndex !== current) {
+    const text = `the spec has index ${current} by now, not ${specIndex}; read the run again`;
+    return new DroverError("stale_index", text);
+  }
+  const fields = fixedFields(record.spec, spec);
+  const [first] = fields;
+  if (first === undefined) return null;
+  return new DroverError("invalid_request", `${first.pointer} ${first.detail}`, { fields });
+}
+
+const FIXED = "cannot change while the run exists; submit another one";
+
+function fixedFields(old: RunSpec, spec: RunSpec): FieldError[] {
+  const changed = (a: object, b: object, may: Set<string>) =>
+    [...new Set([...Object.keys(a), ...Object.keys(b)])].filter(
+      (key) => !may.has(key) && !same(a[key as keyof typeof a], b[key as keyof typeof b]), // keys of either
+    );
+  const errors = changed(old, spec, CHANGEABLE)
+    .filter((key) => key !== "tasks" && key !== "id")
+    .map((key) => ({ pointer: `/${key}`, detail: FIXED }));
+  if ((old.tasks === undefined) !== (spec.tasks === undefined))
+    errors.push({ pointer: "/tasks", detail: FIXED });
+  for (const [i, task] of (spec.tasks ?? []).entries()) {
+    const before = old.tasks?.find(({ name }) => name === task.name);
+    if (before === undefined) {
+      errors.push({ pointer: `/tasks/${i}`, detail: "is a new task; tasks can only be removed" });
+      continue;
+    }
+    for (const key of changed(before, task, CHANGEABLE_OF_TASK))
+      errors.push({ pointer: `/tasks/${i}/${key}`, detail: FIXED });
+  }
+  return errors;
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
+}
+
+/** The same value with its keys in order: two clients write the same spec in two ways. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(([, one]) => one !== undefined);
+  return Object.fromEntries(
+    entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, one]) => [key, sorted(one)]),
+  );
+}
+
+/** Takes a new spec. Only a change moves the index. A task that it lacks is stopped, and is no failure. */
+export function foldUpdate(
+  record: AllocationRecord,
+  spec: RunSpec,
+  specIndex: number,
+  by: string,
+  now: Instant,
+): AllocationRecord {
+  if (refusalOfUpdate(record, spec, specIndex) !== null || same(record.spec, spec)) return record;
+  const kept = new Set(groupOf(spec).tasks.map(({ name }) => name));
+  const removed = groupOf(record.spec).tasks.filter(({ name }) => !kept.has(name));
+  const tasks = record.tasks.map((task) => {
+    const gone = removed.find(({ name }) => name === task.name);
+    return gone === undefined ? task : { ...task, removed: gone };
+  });
+  const text = removed.length === 0 ? "" : `; without ${removed.map(({ name }) => name).join(", ")}`;
+  const next: AllocationRecord = { ...record, spec, specIndex: specIndex + 1, tasks };
+  return addEvent(next, "Updated", now, `${by} changed its spec${text}`, { details: { by } });
+}

@@ -1,0 +1,144 @@
+import type { SignalName } from "../../schema/run.ts";
+import { DroverError } from "../errors.ts";
+import type { Instant } from "../machine.ts";
+import type { GroupTask } from "../spec.ts";
+import { addEvent } from "./events.ts";
+import { allButPoststopDead, type TaskView } from "./lifecycle.ts";
+import type { AllocationRecord, Existing, SentSignal } from "./state.ts";
+import { openPlacement } from "./state.ts";
+import { attemptOf, groupOfRun, isOver, isStopping, recordOf, viewsOf, withTask } from "./tasks.ts";
+
+/** Which tasks somebody wants started again: one, all that run, or all, those that have ended too. */
+export interface RestartWish {
+  task?: string | undefined;
+  all?: boolean | undefined;
+  by: string;
+}
+
+/** Which tasks get a signal: one, or all that run. */
+export interface SignalWish {
+  task?: string | undefined;
+  signal: SignalName;
+  by: string;
+}
+
+/**
+ * The tasks whose process runs, and is not about to be stopped (`nomad.md` §4.6, allowed when). A poststop
+ * task only if it is named.
+ */
+function running(record: AllocationRecord, views: TaskView[], only: string | undefined): GroupTask[] {
+  return views
+    .filter(({ state }) => state === "running")
+    .map(({ task }) => task)
+    .filter(({ name, hook }) => (only === undefined ? hook !== "poststop" : name === only))
+    .filter((task) => !isStopping(record, task) && recordOf(record, task).stopFrom === undefined);
+}
+
+/**
+ * Why a restart or a signal is not taken: `terminal`, `unknown_task`, or `not_running`; null if it is.
+ */
+export function refusalOfWish(
+  { record, ...state }: Existing,
+  { task, all }: { task?: string | undefined; all?: boolean | undefined },
+): DroverError | null {
+  if (record.ended || record.wish !== null || record.outcome !== null)
+    return new DroverError("terminal", "the run has ended, or is being stopped");
+  const group = groupOfRun(record);
+  if (task !== undefined && !group.tasks.some(({ name }) => name === task)) {
+    const names = group.tasks.map(({ name }) => name).join(", ");
+    return new DroverError("unknown_task", `the run has no task called "${task}"; it has ${names}`);
+  }
+  const epoch = openPlacement({ ...state, record })?.epoch;
+  const views = epoch === undefined ? [] : viewsOf(record, group, epoch);
+  if (running(record, views, task).length > 0) return null;
+  if (all === true && mayBeginAnew(record, views)) return null;
+  const what = task === undefined ? "no task of the run is running" : `task "${task}" is not running`;
+  return new DroverError("not_running", what);
+}
+
+/**
+ * Somebody wants tasks started again: those that run are stopped first, and the policy does not count it
+ * (`nomad.md` §3.3 row 2, §4.6). For all, the stages begin anew, and what has ended runs once more.
+ */
+export function foldRestart(
+  record: AllocationRecord,
+  epoch: number,
+  { task: only, all, by }: RestartWish,
+  now: Instant,
+): AllocationRecord {
+  const views = viewsOf(record, groupOfRun(record), epoch);
+  let next = record;
+  for (const task of running(record, views, only)) {
+    const known = recordOf(record, task);
+    const n = known.n ?? 1;
+    if (known.restartOf === n) continue;
+    next = withTask(next, task, { restartOf: n });
+    const reason = `${by} asked for it`;
+    const details = { restart_reason: reason };
+    next = addEvent(next, "Restart Signaled", now, `it is to be started again: ${reason}`, {
+      task: task.name,
+      details,
+    });
+  }
+  return all === true && only === undefined && mayBeginAnew(next, views) ? again(next, views, now) : next;
+}
+
+/** Once all but the poststop tasks are dead the group is over: its runners are gone (`nomad.md` §4.1). */
+function mayBeginAnew({ kill }: AllocationRecord, views: TaskView[]): boolean {
+  return kill === undefined && views.length > 0 && !allButPoststopDead(views);
+}
+
+/** Every task that is not running begins anew, in the order of the stages. */
+function again(record: AllocationRecord, views: TaskView[], now: Instant): AllocationRecord {
+  let next: AllocationRecord = record;
+  for (const { task, state } of views) {
+    const { dead, n = 1, startAt, restarts = 0 } = recordOf(record, task);
+    if (task.hook === "poststop") continue;
+    if (dead === undefined) {
+      if (state === "running") next = withTask(next, task, { round: n + 1 });
+      else if (startAt !== undefined) next = withTask(next, task, { round: n, startAt: undefined });
+      continue;
+    }
+    next = withTask(next, task, {
+      dead: undefined,
+      losses: undefined,
+      n: n + 1,
+      round: n + 1,
+      startAt: undefined,
+      restarts: restarts + 1,
+      lastRestart: now,
+    });
+    const details = { start_delay: "0", restart_reason: "asked_for" };
+    next = addEvent(next, "Restarting", now, "it is started again", { task: task.name, details });
+  }
+  return next === record && views.every(({ state }) => state !== "running")
+    ? record
+    : { ...next, stage: "restarting" };
+}
+
+/** Signals are numbered, so that each reaches its attempt once (`host-protocol.md`, Orders). */
+export function foldSignal(
+  record: AllocationRecord,
+  epoch: number,
+  { task: only, signal, by }: SignalWish,
+  now: Instant,
+): AllocationRecord {
+  const views = viewsOf(record, groupOfRun(record), epoch);
+  let next = record;
+  for (const task of running(record, views, only)) {
+    const attempt = attemptOf(record, recordOf(record, task), epoch);
+    if (attempt === undefined) continue;
+    const signals = signalsDue(next);
+    const n = (next.signaled ?? 0) + 1;
+    next = { ...next, signaled: n, signals: [...signals, { id: attempt.id, signal, n }] };
+    const details = { task_signal: signal, task_signal_reason: `${by} asked for it` };
+    next = addEvent(next, "Signaling", now, `${by} sends it ${signal}`, { task: task.name, details });
+  }
+  return next;
+}
+
+/** The signals of attempts that live: a signal leaves the orders when its attempt does. */
+export function signalsDue({ signals = [], tasks }: AllocationRecord): SentSignal[] {
+  const attempts = tasks.flatMap((task) => task.attempts);
+  return signals.filter(({ id }) => attempts.some((one) => one.id === id && !isOver(one)));
+}

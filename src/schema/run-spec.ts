@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { Duration, Name, PositiveDuration } from "./common.ts";
+import { specFaults } from "./spec-rules.ts";
+import {
+  Argv,
+  Directory,
+  Environment,
+  MAX_TASKS,
+  RescheduleInput,
+  ResourcesWanted,
+  RestartInput,
+  SIGNALS,
+  TaskInput,
+  TextMap,
+} from "./task.ts";
+
+/** The fields of a run, without the rules that tie them together (`spec-rules.ts`). */
+const Fields = z.strictObject({
+  id: Name.optional(),
+  argv: Argv.optional(),
+  tasks: z
+    .array(TaskInput, { error: "must be a list of tasks, each with a name and a command" })
+    .min(1, "must have at least 1 entry")
+    .max(MAX_TASKS, `must have at most ${MAX_TASKS} entries`)
+    .optional(),
+  type: z.enum(["batch", "service"]).optional(),
+  pool: Name.default("default"),
+  priority: z.int().min(1).max(100).default(50),
+  labels: TextMap.default({}),
+  meta: TextMap.default({}),
+  env: Environment.default({}),
+  dir: Directory.optional(),
+  resources: ResourcesWanted.default({ vcpus: 1, memory: "256MiB", disk: "0", gpus: 0 }),
+  timeout: PositiveDuration.optional(),
+  queueTimeout: PositiveDuration.optional(),
+  killTimeout: Duration.default("5s"),
+  killSignal: z.enum(SIGNALS).default("SIGTERM"),
+  shutdownDelay: Duration.optional(),
+  restart: RestartInput.optional(),
+  reschedule: RescheduleInput.optional(),
+  trace: z
+    .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
+    .partial()
+    .optional(),
+});
+
+/**
+ * A run (`api.md`, Submitting). The short form has `argv`, one command; the long form has `tasks`, a group
+ * that is placed on one worker. In the long form what a task does not say (`env`, `meta`, `dir`, `resources`,
+ * `restart`, how it is stopped) is what the group says.
+ */
+export const RunSpec = Fields.superRefine((spec, context) => {
+  // Whatever else is wrong, this is no run then: `continue` tells the union that `Submission` is.
+  for (const { path, message } of specFaults(spec))
+    context.addIssue({ code: "custom", path, message, continue: false });
+}).meta({ id: "RunSpec", example: { argv: ["make", "-j4"], labels: { team: "x" }, timeout: "30m" } });
+/** A submission as it is stored: every default filled in that does not depend on its form or type. */
+export type RunSpec = z.output<typeof RunSpec>;
+/** A submission as a client writes it. */
+export type RunSpecInput = z.input<typeof RunSpec>;
+
+/** Fields of the agreed API that a later version will take: named so that the refusal can say so. */
+export const LATER_RUN_FIELDS = ["snapshot", "stdin", "outputs", "sticky", "compat"] as const;

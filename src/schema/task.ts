@@ -1,0 +1,142 @@
+import { z } from "zod";
+import { Duration, ProcessText, type Resources, Size } from "./common.ts";
+
+/** The signals that a task can be stopped with. */
+export const SIGNALS = [
+  "SIGHUP",
+  "SIGINT",
+  "SIGQUIT",
+  "SIGKILL",
+  "SIGUSR1",
+  "SIGUSR2",
+  "SIGALRM",
+  "SIGTERM",
+] as const;
+export type SignalName = (typeof SIGNALS)[number];
+
+/** The name of a task: a part of attempts' ids and of paths. */
+export const TASK_NAME_PATTERN = /^[a-z0-9-]{1,63}$/;
+
+/** Tasks in one group (`api.md`, Submitting). */
+export const MAX_TASKS = 64;
+
+export const TextMap = z
+  .record(z.string().min(1).max(128), z.string().max(1_024))
+  .refine((map) => Object.keys(map).length <= 64, { error: "must have at most 64 entries" });
+
+export const Environment = z.record(
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be letters, digits and underscores"),
+  ProcessText,
+);
+
+export const Argv = z
+  .array(ProcessText, { error: 'must be a list of strings, such as ["make", "test"]' })
+  .min(1, "must name a command")
+  .refine((argv) => argv[0] !== "", {
+    error: "must begin with the name of a command, not with an empty string",
+  });
+
+const ResourceFields = {
+  vcpus: z.int().min(0).max(1_024),
+  memory: Size,
+  disk: Size,
+  gpus: z.int().min(0).max(64),
+};
+
+/** What a run needs of its machine (`api.md`, Submitting). */
+export const ResourcesWanted = z.strictObject({
+  vcpus: ResourceFields.vcpus.default(1),
+  memory: ResourceFields.memory.default("256MiB"),
+  disk: ResourceFields.disk.default("0"),
+  gpus: ResourceFields.gpus.default(0),
+});
+
+/**
+ * Directories are relative to the task's own, or absolute where the pool allows it; they cannot climb out.
+ */
+export const Directory = ProcessText.min(1)
+  .max(4_096)
+  .refine((dir) => dir.startsWith("/") || !climbsOut(dir), {
+    error: "must not lead out of the task's directory",
+  });
+
+function climbsOut(dir: string): boolean {
+  let depth = 0;
+  for (const part of dir.split("/")) {
+    if (part === "..") depth -= 1;
+    else if (part !== "" && part !== ".") depth += 1;
+    if (depth < 0) return true;
+  }
+  return false;
+}
+
+const Attempts = z.int().min(0).max(1_000_000);
+
+/** When a task is started again on its machine: what is not said is inherited (`core/policy.ts`). */
+export const RestartInput = z.strictObject({
+  attempts: Attempts.optional(),
+  interval: Duration.optional(),
+  delay: Duration.optional(),
+  mode: z.enum(["fail", "delay"]).optional(),
+});
+
+/** When a run is placed anew (`core/policy.ts`). */
+export const RescheduleInput = z.strictObject({
+  attempts: Attempts.optional(),
+  interval: Duration.optional(),
+  delay: Duration.optional(),
+  function: z.enum(["constant", "exponential", "fibonacci"]).optional(),
+  maxDelay: Duration.optional(),
+  unlimited: z.boolean().optional(),
+});
+
+/** When a task of a group runs. Without a hook it is a main task (`nomad.md` §7.1). */
+export const Lifecycle = z.strictObject({
+  hook: z.enum(["prestart", "poststart", "poststop"]).optional(),
+  sidecar: z.boolean().optional(),
+});
+
+/** A file that the host fetches before the task starts. */
+export const Artifact = z.strictObject({
+  url: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2_048),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits"),
+  to: Directory.refine((dir) => !dir.startsWith("/"), { error: "must be relative to the task's directory" }),
+});
+
+/** One task of the long form. What it does not say, it takes from its group. */
+export const TaskInput = z.strictObject({
+  name: z
+    .string()
+    .regex(TASK_NAME_PATTERN, "must be 1 to 63 lower-case letters, digits and dashes")
+    .refine((name) => name !== "alloc", { error: 'must not be "alloc", which is reserved' }),
+  argv: Argv,
+  lifecycle: Lifecycle.optional(),
+  leader: z.boolean().optional(),
+  env: Environment.optional(),
+  meta: TextMap.optional(),
+  dir: Directory.optional(),
+  resources: z.strictObject(ResourceFields).partial().optional(),
+  restart: RestartInput.optional(),
+  shutdownDelay: Duration.optional(),
+  killTimeout: Duration.optional(),
+  killSignal: z.enum(SIGNALS).optional(),
+  driver: z.enum(["exec"]).optional(),
+  user: z.string().min(1).max(64).optional(),
+  artifacts: z.array(Artifact).max(64).optional(),
+});
+export type TaskInput = z.output<typeof TaskInput>;
+
+/** Fields of a task that no host acts on yet. What is not done must not be taken silently. */
+export const LATER_TASK_FIELDS = ["user", "artifacts"] as const;
+
+/** One process of a run as the host needs it. The short form has one, called `main`. */
+export interface TaskSpec {
+  name: string;
+  argv: string[];
+  env: Record<string, string>;
+  meta: Record<string, string>;
+  dir?: string;
+  resources: Resources;
+  killTimeoutMs: number;
+  killSignal: SignalName;
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import type { AllocationRecord } from "../../../src/core/allocation/state.ts";
+import { spillTails } from "../../../src/core/allocation/tails.ts";
+import { MAX_INLINE_LOG_BYTES, MAX_RUN_INLINE_LOG_BYTES } from "../../../src/core/limits.ts";
+import { started } from "../support/allocation.ts";
+
+const stream = (length: number, stored = length) => ({ size: stored, stored, tail: new Uint8Array(length) });
+
+/** A run with so many full tails, and one of `more` bytes. */
+function withTails(count: number, more: number): AllocationRecord {
+  const full = Array.from({ length: count }, (_, i) => [
+    `r/t${i}/1.1`,
+    { stdout: stream(MAX_INLINE_LOG_BYTES, 5 * MAX_INLINE_LOG_BYTES), stderr: stream(0) },
+  ]);
+  const last = ["r/last/1.1", { stdout: stream(more), stderr: stream(0) }];
+  return { ...started().record, logs: Object.fromEntries([...full, last]) };
+}
+
+const fitting = MAX_RUN_INLINE_LOG_BYTES / MAX_INLINE_LOG_BYTES - 1;
+const tailBytes = ({ logs }: AllocationRecord) =>
+  Object.values(logs).reduce((sum, { stdout, stderr }) => sum + stdout.tail.length + stderr.tail.length, 0);
+
+test("up to MAX_RUN_INLINE_LOG_BYTES all tails stay in the one value", () => {
+  const record = withTails(fitting, MAX_INLINE_LOG_BYTES);
+  expect(tailBytes(record)).toBe(MAX_RUN_INLINE_LOG_BYTES);
+  expect(spillTails(record)).toEqual({ record, rows: [] });
+});
+
+test("a byte more, and the longest leave it, with their offsets", () => {
+  const record = withTails(fitting + 1, 1);
+  const { record: kept, rows } = spillTails(record);
+  expect(tailBytes(kept)).toBeLessThanOrEqual(MAX_RUN_INLINE_LOG_BYTES);
+  expect(rows).toMatchObject([{ attempt: "r/t0/1.1", stream: "stdout", from: 4 * MAX_INLINE_LOG_BYTES }]);
+  expect(rows[0]?.data).toHaveLength(MAX_INLINE_LOG_BYTES);
+  expect(kept.logs["r/t0/1.1"]?.stdout).toMatchObject({ stored: 5 * MAX_INLINE_LOG_BYTES });
+});

@@ -1,0 +1,200 @@
+import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
+import { answerObserved } from "../../../src/core/allocation/orders.ts";
+import { type AllocationState, loadedAllocation, openPlacement } from "../../../src/core/allocation/state.ts";
+import { statusOf } from "../../../src/core/allocation/status.ts";
+import { parseAttemptId } from "../../../src/core/attempt-id.ts";
+import type { AttemptOrder, AttemptReport } from "../../../src/schema/host.ts";
+import { RunSpec, type RunSpecInput, type RunStatus } from "../../../src/schema/run.ts";
+import { EXIT, existing, nothing, placedOn, RUN, type Submitted, T0 } from "./allocation.ts";
+
+type Watch = (before: AllocationState, after: AllocationState, now: number) => void;
+type Exit = Partial<typeof EXIT> | { code: null; signal: string };
+
+/**
+ * A run of several tasks, placed on a worker whose host does at once what it is ordered. What the tasks do,
+ * the test says. `log` has what happened to processes, in order.
+ */
+export class GroupStory {
+  state: AllocationState;
+  now = T0;
+  readonly log: string[] = [];
+  /** Tasks that take no notice of a stop until the test ends them. */
+  readonly stubborn = new Set<string>();
+  readonly #host = new Map<string, AttemptReport>();
+
+  readonly worker: string;
+  readonly #watch: Watch;
+  readonly #quiet: boolean;
+
+  /** `quiet`: the host does not say that something runs, only how it has ended. */
+  constructor(spec: RunSpecInput, watch: Watch = () => undefined, worker = "w1", quiet = false) {
+    this.#quiet = quiet;
+    this.#watch = watch;
+    this.worker = worker;
+    const sent = JSON.parse(JSON.stringify(spec));
+    const submitted = { type: "submitted" as const, id: RUN, spec: RunSpec.parse(sent), hash: "h" };
+    this.state = allocationMachine.apply(nothing(), submitted, T0);
+    this.apply({ type: "pool_answered", version: 1, answer: placedOn(worker) });
+    this.obey();
+  }
+
+  get run(): Submitted {
+    return existing(this.state);
+  }
+
+  get status(): RunStatus {
+    return statusOf(this.run);
+  }
+
+  apply(event: AllocationEvent): this {
+    const before = this.state;
+    this.state = allocationMachine.apply(before, event, this.now);
+    this.#watch(before, this.state, this.now);
+    return this;
+  }
+
+  /** The object is evicted and loaded again. */
+  reload(): this {
+    this.state = loadedAllocation(this.state.record, false);
+    return this;
+  }
+
+  abort(reason = "enough"): this {
+    return this.apply({ type: "abort", reason, by: "ann" }).obey();
+  }
+
+  /** Time passes; everything that wakes up on the way does. */
+  later(ms: number): this {
+    const until = this.now + ms;
+    for (let guard = 0; guard < 100; guard += 1) {
+      const wakeAt = allocationMachine.wakeAt(this.state);
+      if (wakeAt === undefined || wakeAt > until || wakeAt <= this.now) break;
+      this.now = wakeAt;
+      this.apply({ type: "tick" }).obey();
+    }
+    this.now = until;
+    return this.apply({ type: "tick" }).obey();
+  }
+
+  /** The living process of a task ends. */
+  ends(task: string, exit: Exit = {}): this {
+    this.#end(this.#living(task), exit);
+    return this.obey();
+  }
+
+  /** Several end in the same moment. */
+  endTogether(...ends: [string, Exit][]): this {
+    for (const [task, exit] of ends) this.#end(this.#living(task), exit);
+    return this.obey();
+  }
+
+  /** The host finds nothing of a task any more. */
+  isLost(task: string): this {
+    const { id } = this.#living(task);
+    this.#host.set(id, { id, state: "gone" });
+    return this.obey();
+  }
+
+  /** What a task is started with is no command. */
+  cannotStart(task: string, recoverable = false): this {
+    const { id } = this.#living(task);
+    const startError = { code: "command_not_found" as const, text: "no such command", recoverable };
+    this.#host.set(id, { id, state: "exited", startError });
+    return this.obey();
+  }
+
+  /** The tasks of which a process lives. */
+  get living(): string[] {
+    const live = [...this.#host.values()].filter(isAlive);
+    return live.map(({ id }) => taskOf(id)).sort();
+  }
+
+  /** What the host is ordered now. */
+  get orders(): AttemptOrder[] {
+    const epoch = openPlacement(this.state)?.epoch ?? 0;
+    const answer = answerObserved(this.state, this.#observed(epoch), this.now);
+    return answer.kind === "order" ? answer.attempts : [];
+  }
+
+  /** Reports and orders go to and fro until neither changes any more. */
+  obey(): this {
+    for (let guard = 0; guard < 100; guard += 1) {
+      const placement = openPlacement(this.state);
+      if (placement === null) return this;
+      const { record } = this.state;
+      this.apply({ type: "observed", observed: this.#observed(placement.epoch) });
+      const did = this.orders.map((order) => this.#do(order));
+      if (!did.includes(true) && this.state.record === record) return this;
+    }
+    throw new Error("the host and the allocation never agree");
+  }
+
+  #observed(epoch: number) {
+    const attempts = [...this.#host.values()].filter(
+      ({ id, state }) => parseAttemptId(id)?.epoch === epoch && !(this.#quiet && state === "running"),
+    );
+    return {
+      run: RUN,
+      epoch,
+      worker: openPlacement(this.state)?.worker ?? this.worker,
+      held: true,
+      attempts,
+    };
+  }
+
+  /** Does what one attempt is ordered. Says whether that changed anything. */
+  #do(order: AttemptOrder): boolean {
+    const known = this.#host.get(order.id);
+    if (order.want === "run") {
+      if (known !== undefined) return false;
+      const started = order.task !== undefined;
+      this.#host.set(
+        order.id,
+        started ? { id: order.id, state: "running", startedAgoMs: 0 } : { id: order.id, state: "gone" },
+      );
+      if (started) this.log.push(`start ${taskOf(order.id)}`);
+      return true;
+    }
+    if (known === undefined) this.#host.set(order.id, { id: order.id, state: "gone" });
+    if (known === undefined || known.state !== "running") return known === undefined;
+    this.log.push(`stop ${taskOf(order.id)}`);
+    if (this.stubborn.has(taskOf(order.id))) this.#host.set(order.id, { ...known, state: "stopping" });
+    else this.#end(known, { code: null, signal: order.signal });
+    return true;
+  }
+
+  #living(task: string): AttemptReport {
+    const found = [...this.#host.values()].find((one) => isAlive(one) && taskOf(one.id) === task);
+    if (found === undefined) throw new Error(`no process of ${task} lives; ${this.living.join(", ")} do`);
+    return found;
+  }
+
+  #end({ id }: AttemptReport, exit: Exit): void {
+    this.#host.set(id, { id, state: "exited", startedAgoMs: 0, endedAgoMs: 0, exit: { ...EXIT, ...exit } });
+    this.log.push(`end ${taskOf(id)}`);
+  }
+}
+
+function isAlive({ state }: AttemptReport): boolean {
+  return state === "running" || state === "stopping";
+}
+
+function taskOf(id: string): string {
+  return parseAttemptId(id)?.task ?? "";
+}
+
+/** A task of the long form that is not started again, unless `more` says so. */
+export function task(name: string, more: object = {}) {
+  return { name, argv: [name], restart: { attempts: 0 }, ...more };
+}
+
+export const prestart = { lifecycle: { hook: "prestart" as const } };
+export const poststart = { lifecycle: { hook: "poststart" as const } };
+export const poststop = { lifecycle: { hook: "poststop" as const } };
+export const presidecar = { lifecycle: { hook: "prestart" as const, sidecar: true } };
+export const sidecar = { lifecycle: { hook: "poststart" as const, sidecar: true } };
+
+/** A run that is never placed anew. */
+export function group(...tasks: object[]): RunSpecInput {
+  return { tasks, reschedule: { attempts: 0 } } as RunSpecInput; // the tests write tasks as clients do
+}
