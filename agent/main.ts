@@ -49,6 +49,10 @@ const POWER_OFF_WITHIN_MS: Millis = 60_000;
 // short-lived.
 setFlagsFromString("--semi-space-growth-factor=1");
 
+// Node waits at its end for what V8 compiles beside the program, and that may wait for a collection which
+// never comes any more: the process would hang for ever (`decisions.md`, An end that hangs).
+for (const flag of ["--no-concurrent-sparkplug", "--no-concurrent-recompilation"]) setFlagsFromString(flag);
+
 interface Settings {
   /** Absent: only end what runs under a lease that is about to end. */
   url: string | undefined;

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import { Command, CommanderError } from "commander";
 import { EXIT } from "./errors.ts";
 import { explain } from "./explain.ts";
@@ -91,4 +92,8 @@ async function sayAll(io: Io, lines: readonly string[]): Promise<void> {
 
 // Everything has been written when `main` is over; what is still open (a connection, a signal handler) must
 // not hold the command up.
+// Node waits at its end for what V8 compiles beside the program, and that may wait for a collection which
+// never comes any more: the command would hang for ever (`decisions.md`, An end that hangs).
+for (const flag of ["--no-concurrent-sparkplug", "--no-concurrent-recompilation"]) setFlagsFromString(flag);
+
 process.exit(await main(ioOfProcess(), process.argv.slice(2)));
