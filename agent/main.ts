@@ -48,6 +48,9 @@ const POWER_OFF_WITHIN_MS: Millis = 60_000;
 // Without it a busy hour leaves the agent with 90 MB that it never gives back: what it makes is small and
 // short-lived.
 setFlagsFromString("--semi-space-growth-factor=1");
+// Its threads that compile may keep a process from ever exiting (nodejs/node#54918), and one that hangs there
+// still has `agent.lock`.
+setFlagsFromString("--no-concurrent-sparkplug");
 
 interface Settings {
   /** Absent: only end what runs under a lease that is about to end. */

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import { Command, CommanderError } from "commander";
 import { EXIT } from "./errors.ts";
 import { explain } from "./explain.ts";
@@ -86,6 +87,11 @@ async function sayAll(io: Io, lines: readonly string[]): Promise<void> {
     // There is nobody left to be told. The exit code says it.
   }
 }
+
+// A process that exits waits for Node's helper threads. One that compiles there may wait for a collection of
+// garbage that only the main thread can begin: both wait for ever, and a command of which every byte has come
+// out does not end (nodejs/node#54918). So the main thread compiles by itself.
+setFlagsFromString("--no-concurrent-sparkplug");
 
 // Everything has been written when `main` is over; what is still open (a connection, a signal handler) must
 // not hold the command up.
