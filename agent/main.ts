@@ -50,7 +50,8 @@ const POWER_OFF_WITHIN_MS: Millis = 60_000;
 setFlagsFromString("--semi-space-growth-factor=1");
 
 // Node waits at its end for what V8 compiles beside the program, and that may wait for a collection which
-// never comes any more: the process would hang for ever (`decisions.md`, An end that hangs).
+// never comes any more: the process would hang for ever (nodejs/node#54918), and still have
+// `agent.lock`.
 for (const flag of ["--no-concurrent-sparkplug", "--no-concurrent-recompilation"]) setFlagsFromString(flag);
 
 interface Settings {

@@ -90,10 +90,11 @@ async function sayAll(io: Io, lines: readonly string[]): Promise<void> {
   }
 }
 
-// Everything has been written when `main` is over; what is still open (a connection, a signal handler) must
-// not hold the command up.
-// Node waits at its end for what V8 compiles beside the program, and that may wait for a collection which
-// never comes any more: the command would hang for ever (`decisions.md`, An end that hangs).
+// A process that exits waits for Node's helper threads. One that compiles there may wait for a collection of
+// garbage that only the main thread can begin: both wait for ever, and a command of which every byte has come
+// out does not end (nodejs/node#54918). So the main thread compiles by itself.
 for (const flag of ["--no-concurrent-sparkplug", "--no-concurrent-recompilation"]) setFlagsFromString(flag);
 
+// Everything has been written when `main` is over; what is still open (a connection, a signal handler) must
+// not hold the command up.
 process.exit(await main(ioOfProcess(), process.argv.slice(2)));

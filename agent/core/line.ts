@@ -43,11 +43,14 @@ export function lineClosed(state: HostState, random: number, now: Instant): Host
   return withNews({ ...state, line, exchange: patient }, now);
 }
 
-/** The control plane has forgotten what this host holds, and asks for all of it. */
+/**
+ * The control plane has forgotten what this host holds, and asks for all of it (rule R5). It does so instead
+ * of answering a delta, so the one that is under way is not waited for: the full report says the same.
+ */
 export function fullWanted(state: HostState, now: Instant): HostState {
-  return state.line.phase === "open"
-    ? withNews({ ...state, line: { ...state.line, fullBy: now } }, now)
-    : state;
+  if (state.line.phase !== "open") return state;
+  const { sent: _, ...exchange } = state.exchange;
+  return withNews({ ...state, exchange, line: { ...state.line, fullBy: now } }, now);
 }
 
 /**

@@ -111,7 +111,10 @@ export class Supervisor {
     return this.#options.store.dirsOf(id)[stream];
   }
 
-  /** Up to `bytes` of a stream, from offset `from` on. Empty if its file is gone. */
+  /**
+   * Up to `bytes` of a stream, from offset `from` on. Empty if its file cannot be read: the command can delete
+   * or replace it, and what it does to its own log must keep nothing else from being reported.
+   */
   readLog(id: string, stream: StreamName, from: number, bytes: number): Buffer {
     try {
       const file = openSync(this.logFile(id, stream), "r");
@@ -121,9 +124,8 @@ export class Supervisor {
       } finally {
         closeSync(file);
       }
-    } catch (error) {
-      if (errorCode(error) === "ENOENT") return Buffer.alloc(0);
-      throw error;
+    } catch {
+      return Buffer.alloc(0);
     }
   }
 
@@ -210,7 +212,7 @@ export class Supervisor {
     if (told === undefined) return;
     const dirs = this.#options.store.dirsOf(id);
     for (const stream of ["stdout", "stderr"] as const) {
-      const size = statSync(dirs[stream], { throwIfNoEntry: false })?.size ?? 0;
+      const size = sizeOf(dirs[stream]);
       if (size === told[stream]) continue;
       told[stream] = size;
       this.#options.tell({ type: "output", id, stream, size });
@@ -262,4 +264,14 @@ function startErrorOf(error: unknown): StartError {
     code: "start_failed",
     text: `The command could not be started: ${errorText(error)}`.slice(0, 1_024),
   };
+}
+
+/** The bytes of a log; none if there is no file any more, or something else in its place. */
+function sizeOf(file: string): number {
+  try {
+    const stat = statSync(file);
+    return stat.isFile() ? stat.size : 0;
+  } catch {
+    return 0;
+  }
 }

@@ -36,6 +36,20 @@ test("orders are carried out as they are pushed, and reported on, without any we
   expect(bench.plane.reports[0]?.full).toBe(true);
 });
 
+test.each([
+  ["is a directory", 'mkdir "$file"'],
+  ["leads nowhere", 'ln -s "$file" "$file"'],
+])("a command whose log %s loses its own log, and nobody's agent", async (_what, replace) => {
+  const agent = bench.start();
+  await online();
+  const script = `file="$(dirname "$DROVER_TASK_DIR")/stdout"; rm "$file"; ${replace}; echo >&2 done; exit 7`;
+  bench.plane.order([run(ID, ["sh", "-c", script])]);
+  const exited = bench.plane.until("its exit", () => bench.plane.attempt(ID)?.exit);
+  expect((await Promise.race([exited, agent.ended])).code).toBe(7);
+  await bench.plane.until("its other stream", () => bench.plane.stored(ID, "stderr").toString() === "done\n");
+  expect(agent.child.exitCode).toBe(null);
+});
+
 test("output beyond one report arrives whole and in order", async () => {
   bench.start();
   await online();

@@ -160,6 +160,13 @@ describe("reports", () => {
     expect(host.report()?.full).toBe(true);
   });
 
+  test("are full at once although it asks instead of answering the one under way (rule R5)", () => {
+    const host = push(online(), [run()]).tell(launched()).tell(exited()).tell(gone());
+    expect(host.send().report.full).toBe(false);
+    host.tell({ type: "full_wanted" });
+    expect(host.send().report).toMatchObject({ full: true, attempts: [{ id: ID, state: "exited" }] });
+  });
+
   test("carry log bytes once, and again if nobody says that they are stored", () => {
     const host = push(online(), [run()]).tell(launched());
     host.tell({ type: "output", id: ID, stream: "stdout", size: 100 }).pass(START_REPORT_DELAY_MS);

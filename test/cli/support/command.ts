@@ -27,8 +27,9 @@ export interface Running {
 export interface Bench {
   dir: string;
   plane: ControlPlane;
-  start(args: string[], options?: SpawnOptions): Running;
-  run(args: string[], options?: SpawnOptions): Promise<Ended>;
+  /** `flags`: of Node itself. */
+  start(args: string[], options?: SpawnOptions, flags?: string[]): Running;
+  run(args: string[], options?: SpawnOptions, flags?: string[]): Promise<Ended>;
   close(): Promise<void>;
 }
 
@@ -61,8 +62,8 @@ export async function openBench(): Promise<Bench> {
   });
   const plane = await new ControlPlane().start();
   const children = new Set<ChildProcess>();
-  const start = (args: string[], options: SpawnOptions = {}): Running => {
-    const child = spawn(process.execPath, [command, ...args], {
+  const start = (args: string[], options: SpawnOptions = {}, flags: string[] = []): Running => {
+    const child = spawn(process.execPath, [...flags, command, ...args], {
       cwd: dir,
       env: environmentFor(plane),
       stdio: ["ignore", "pipe", "pipe"],
@@ -76,7 +77,7 @@ export async function openBench(): Promise<Bench> {
     dir,
     plane,
     start,
-    run: (args, options) => start(args, options).ended,
+    run: (args, options, flags) => start(args, options, flags).ended,
     close: async () => {
       for (const child of children) child.kill("SIGKILL");
       await plane.stop();
