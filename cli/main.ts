@@ -94,6 +94,8 @@ async function sayAll(io: Io, lines: readonly string[]): Promise<void> {
 // garbage that only the main thread can begin: both wait for ever, and a command of which every byte has come
 // out does not end (nodejs/node#54918). So the main thread compiles by itself.
 for (const flag of ["--no-concurrent-sparkplug", "--no-concurrent-recompilation"]) setFlagsFromString(flag);
+// A large log leaves much that is short-lived: it is not to pile up.
+setFlagsFromString("--semi-space-growth-factor=1");
 
 // Everything has been written when `main` is over; what is still open (a connection, a signal handler) must
 // not hold the command up.

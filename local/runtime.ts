@@ -16,7 +16,7 @@ const MARK = "DROVER_RUNTIME";
  * collection frees. Without these flags 300 MB of them pile up under a large log; with them it stays below
  * 200 MB.
  */
-const V8_FLAGS = "--gc-global --max-semi-space-size=8";
+const V8_FLAGS = "--gc-global --max-semi-space-size=2";
 
 export interface RuntimeOptions {
   /** The built Worker: one ES module. */

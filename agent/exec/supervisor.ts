@@ -112,8 +112,8 @@ export class Supervisor {
   }
 
   /**
-   * Up to `bytes` of a stream, from offset `from` on. Empty if its file cannot be read: the command can delete
-   * or replace it, and what it does to its own log must keep nothing else from being reported.
+   * Up to `bytes` of a stream, from offset `from` on. Empty if its file cannot be read: the command can
+   * delete or replace it, and what it does to its own log must keep nothing else from being reported.
    */
   readLog(id: string, stream: StreamName, from: number, bytes: number): Buffer {
     try {
