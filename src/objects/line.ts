@@ -76,7 +76,7 @@ export class HostLine {
       const report = read();
       admit(this.#actor, report);
       const note = socket.note() ?? newLine(this.#living(), this.#now());
-      socket.keep({ ...note, at: this.#now(), seq: report.seq });
+      socket.keep({ ...note, at: this.#now(), seq: Math.max(note.seq, report.seq) });
       if (report.full) this.#asked = false;
       this.#actor.apply({ type: "report", report });
     } catch (error) {

@@ -84,6 +84,22 @@ describe("an object that was evicted", () => {
     expect(names(orders.attempts)).toEqual(["after-sleep/main/1.1"]);
   });
 
+  test("takes no report again that it has had: the highest number outlives it with the socket", async () => {
+    const { worker, host, socket } = await connected();
+    const ghost = [{ id: "ghost/main/1.1", state: "running" as const }];
+    const replayed = host.next({ full: false, attempts: ghost });
+    socket.send(replayed);
+    await socket.orders(({ answers }) => answers === replayed.seq);
+    await socket.report(host);
+    socket.send(replayed);
+    await evict(worker);
+    socket.send(replayed);
+    await eventually(async () => {
+      const { events } = await objects.worker(worker).read();
+      return events.some(({ code }) => code === "repeated_report") || undefined;
+    });
+  });
+
   test("is not woken by heartbeats, which the platform answers, and hears of them later", async () => {
     const { worker, socket } = await connected();
     await evict(worker);
