@@ -91,6 +91,10 @@ describe("an object that was evicted", () => {
     for (const report of [first, second]) socket.send(report);
     await socket.orders(({ answers }) => answers === second.seq);
     socket.send(first);
+    await eventually(async () => {
+      const { events } = await objects.worker(worker).read();
+      return events.some(({ code }) => code === "repeated_report") || undefined;
+    });
     await evict(worker);
     socket.frames.length = 0;
     socket.send(second);
