@@ -31,7 +31,10 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
     attempts: attempts.map((attempt) => reportOfAttempt(attempt, now)),
   };
   const sendLogs = exchange.logRetryAt === undefined || exchange.logRetryAt <= now;
-  const pieces = sendLogs ? shareLogBudget(state, attempts, logBudget(report)) : [];
+  // The end of an attempt brings what is not known to be stored of its output, sent before or not: whatever
+  // becomes of this machine then, a command of which the end is told has told all.
+  const carriers = sendLogs ? attempts : attempts.filter(({ treeGone }) => treeGone);
+  const pieces = shareLogBudget(state, carriers, logBudget(report));
   const waitMs = onLine || pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
   const by = onLine ? "socket" : "webhook";
   const envelope = { to: setup.reportUrl, repeatedBy: "self" as const };

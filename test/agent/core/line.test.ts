@@ -180,6 +180,14 @@ describe("reports", () => {
     host.pass(REPEAT_LONGEST_MS);
     expect(host.message("report")).toBeUndefined();
   });
+  test("that tell an end bring its output with them, even if it was sent a moment ago", () => {
+    const host = push(online(), [run()]).tell(launched());
+    host.tell({ type: "output", id: ID, stream: "stdout", size: 100 }).pass(START_REPORT_DELAY_MS);
+    expect(host.send().pieces).toHaveLength(1);
+    host.answer([run()]);
+    host.tell(exited()).tell(gone());
+    expect(host.send()).toMatchObject({ pieces: [{ from: 0, bytes: 100 }] });
+  });
 });
 
 describe("a socket that is gone", () => {
