@@ -122,6 +122,8 @@ export class HostAgent {
         return this.#supervisor?.start(message.id, message.task);
       case "signal":
         return this.#supervisor?.signal(message.id, message.signal);
+      case "pass_on":
+        return this.#supervisor?.passOn(message.id, message);
       case "kill_tree":
         return this.#supervisor?.killTree(message.id, message.waitMs);
       case "forget":

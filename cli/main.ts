@@ -10,6 +10,7 @@ import { addPools } from "./verbs/pools.ts";
 import { addPs } from "./verbs/ps.ts";
 import { addRestart } from "./verbs/restart.ts";
 import { addRun } from "./verbs/run.ts";
+import { addSignal } from "./verbs/signal.ts";
 import { addStatus } from "./verbs/status.ts";
 import { addTending } from "./verbs/tend.ts";
 import { addUp } from "./verbs/up.ts";
@@ -46,6 +47,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addLogs(program, io);
   addAbort(program, io, exitWith);
   addRestart(program, io);
+  addSignal(program, io);
   addWhy(program, io);
   addWorkers(program, io);
   addTending(program, io, exitWith);

@@ -1,5 +1,13 @@
 import type { Envelope, Instant, Millis } from "../../src/core/machine.ts";
-import type { HostSetup, Means, Orders, Report, StartError, StreamName } from "../../src/schema/host.ts";
+import type {
+  HostSetup,
+  Means,
+  Orders,
+  Report,
+  SignalOrder,
+  StartError,
+  StreamName,
+} from "../../src/schema/host.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
 
 /** How a stream that has outgrown reports is doing. */
@@ -43,6 +51,9 @@ export interface StopState {
   signaled: boolean;
 }
 
+/** A signal as the orders name it: each number is sent once. */
+export type NumberedSignal = Omit<SignalOrder, "id">;
+
 /** One attempt as the host knows it. */
 export interface AttemptState {
   id: string;
@@ -68,6 +79,10 @@ export interface AttemptState {
   stop?: StopState | undefined;
   /** `tries`: those that found something to kill. `failed`: those of them that left something alive. */
   kill: { tries: number; failed: number; error: string | null };
+  /** Signals that somebody wants it to get, in their order. */
+  signals?: NumberedSignal[];
+  /** The number of the latest of them that was sent: none is sent twice. */
+  signaledUpTo?: number | undefined;
   /** No process of it lives, nor ever will. */
   treeGone: boolean;
   logs: Record<StreamName, StreamState>;
@@ -179,8 +194,10 @@ export type HostEvent =
   | { type: "launch_failed"; id: string; startError: StartError }
   /** The id was ever started here, so it was not started now. */
   | { type: "refused"; id: string }
-  /** The signal was sent. */
+  /** The signal of its stop was sent. */
   | { type: "signaled"; id: string }
+  /** The signal `n` is about to be sent. Once this is written down, it is never sent again. */
+  | { type: "passing_on"; id: string; n: number }
   /** The main process has ended; its tree may live. `null`: its status is lost. */
   | { type: "exited"; id: string; exit: Exit | null }
   /** Nothing of it lives, and it will never be started. `killed`: something had to be killed for that. */
@@ -248,6 +265,8 @@ export type HostMessage = Envelope &
     | { kind: "start"; id: string; task: TaskSpec }
     /** Signal the main process. `signaled`. */
     | { kind: "signal"; id: string; signal: SignalName }
+    /** Signal the main process because somebody wants that. `passing_on`, before it is done. */
+    | ({ kind: "pass_on"; id: string } & NumberedSignal)
     /**
      * Kill whatever lives of it, and never start it from now on. Done when nothing lives: `exited` (if the
      * main process was running), then `tree_gone`; after `waitMs` in vain `kill_failed`.

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Instant, Millis } from "../../src/core/machine.ts";
 import type { StartError, StreamName } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
-import type { HostEvent } from "../core/types.ts";
+import type { HostEvent, NumberedSignal } from "../core/types.ts";
 import { errorCode, errorText, isDiskFull } from "../files.ts";
 import type { AttemptDirs, AttemptStore } from "./dirs.ts";
 import { readEnd } from "./end.ts";
@@ -85,6 +85,20 @@ export class Supervisor {
       const pid = await this.#mainPid(id);
       if (pid !== undefined) sendSignal(pid, signal);
       return { type: "signaled", id };
+    });
+  }
+
+  /**
+   * Passes a signal on to the main process. That it does so is told before: an agent that dies in between may
+   * owe a signal, but never sends one twice.
+   */
+  passOn(id: string, { signal, n }: NumberedSignal): Promise<HostEvent> {
+    return this.#inOrder(id, async () => {
+      const pid = await this.#mainPid(id);
+      const event: HostEvent = { type: "passing_on", id, n };
+      this.#options.tell(event);
+      if (pid !== undefined) sendSignal(pid, signal);
+      return event;
     });
   }
 

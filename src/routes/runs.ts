@@ -1,13 +1,6 @@
 import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
-import {
-  AbortRequest,
-  LATER_RUN_FIELDS,
-  RestartRequest,
-  RunStatus,
-  UpdateRequest,
-  Why,
-} from "../schema/run.ts";
+import { AbortRequest, LATER_RUN_FIELDS, RunStatus, UpdateRequest, Why } from "../schema/run.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import {
@@ -56,22 +49,6 @@ const abort = createRoute({
   responses: oneRun,
 });
 
-const restart = createRoute({
-  method: "post",
-  path: "/v1/runs/{id}/restart",
-  summary: "Start tasks of a run again",
-  description:
-    "One task, or all that run; with `all` those that have ended, too, in the order of their lifecycle. " +
-    "It is not counted by the restart policy. What runs is stopped first.",
-  security: withToken,
-  request: {
-    params: RunParams,
-    query: z.strictObject({}),
-    body: { content: { "application/json": { schema: RestartRequest } } },
-  },
-  responses: oneRun,
-});
-
 const update = createRoute({
   method: "patch",
   path: "/v1/runs/{id}",
@@ -112,14 +89,6 @@ export function runRoutes(app: EdgeApp): void {
       const { reason } = c.req.valid("json");
       const ms = waitMs(c.req.valid("query").wait);
       return c.json(await run.abort({ reason: reason ?? "", by: c.var.actor, waitMs: ms }), 200);
-    },
-    refuse(),
-  );
-  app.openapi(
-    restart,
-    async (c) => {
-      const run = c.env.objects.allocation(c.req.valid("param").id);
-      return c.json(await run.restart({ ...c.req.valid("json"), by: c.var.actor }), 200);
     },
     refuse(),
   );

@@ -289,6 +289,9 @@ export class Host {
         this.#signal(message.id);
         answer(1, { type: "signaled", id: message.id });
         break;
+      case "pass_on":
+        answer(1, { type: "passing_on", id: message.id, n: message.n });
+        break;
       case "kill_tree":
         answer(this.#world.chance.between(1, 500), ...this.#kill(message.id));
         break;
