@@ -130,6 +130,8 @@ export class HostAgent {
         return this.#supervisor?.forget(message.id);
       case "probe":
         return this.#probe(message.command);
+      case "sample":
+        return this.#supervisor?.sample(message.ids);
       case "ship_log":
         return this.#ship(message);
       case "punch":

@@ -11,6 +11,7 @@ import { addPs } from "./verbs/ps.ts";
 import { addRestart } from "./verbs/restart.ts";
 import { addRun } from "./verbs/run.ts";
 import { addSignal } from "./verbs/signal.ts";
+import { addStats } from "./verbs/stats.ts";
 import { addStatus } from "./verbs/status.ts";
 import { addTending } from "./verbs/tend.ts";
 import { addUp } from "./verbs/up.ts";
@@ -43,6 +44,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addUp(program, exitWith);
   addRun(program, io, exitWith);
   addPs(program, io);
+  addStats(program, io);
   addStatus(program, io);
   addLogs(program, io);
   addAbort(program, io, exitWith);

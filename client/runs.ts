@@ -7,6 +7,7 @@ import type {
   SignalName,
   Why,
 } from "../src/schema/run.ts";
+import type { RunStats } from "../src/schema/stats.ts";
 import { type CallOptions, callJson, callValue, pause, type Target } from "./http.ts";
 import { type LogWish, readLog } from "./logs.ts";
 import { hasEnded } from "./states.ts";
@@ -143,6 +144,12 @@ export function singleRunsOf(target: Target) {
     /** Why the run is as it is, and when Drover acts next. */
     async why(run: string, options: CallOptions = {}): Promise<Why> {
       return await callValue(target, { ...options, ...reading, path: path(run, "/why") });
+    },
+
+    /** What its tasks use, or one of them. */
+    async stats(run: string, options: CallOptions & { task?: string } = {}): Promise<RunStats> {
+      const { task, ...rest } = options;
+      return await callValue(target, { ...rest, ...reading, path: path(run, "/stats"), query: { task } });
     },
 
     /** The bytes of one stream: see `readLog`. */

@@ -4,6 +4,7 @@ import type {
   Means,
   Orders,
   Report,
+  Sample,
   SignalOrder,
   StartError,
   StreamName,
@@ -114,6 +115,8 @@ export interface ExchangeState {
    */
   logRetryAt?: Instant;
   logStalls: number;
+  /** Of when the sample is that was reported last. */
+  usageTold?: Instant;
 }
 
 /** The socket to the control plane (`host-protocol.md`). */
@@ -138,6 +141,19 @@ export interface BootState {
   /** When to run it next; absent while it runs, and when it has succeeded. */
   nextAt?: Instant;
   running: boolean;
+}
+
+/** What something has used so far, or uses now. */
+export interface RawUsage {
+  cpuMs: number;
+  memoryBytes: number;
+  pids: number;
+}
+
+/** What is known of usage. `sampling`: a sample is being taken. */
+export interface UsageState {
+  sampling: boolean;
+  latest?: { at: Instant; host: Sample; attempts: Record<string, Sample> };
 }
 
 /** The agent is about to exit: when all attempts are gone and that has been reported, or at `by`. */
@@ -167,6 +183,7 @@ export interface HostState {
   boot: BootState;
   exchange: ExchangeState;
   line: LineState;
+  usage: UsageState;
   /** Whether this machine can give back the disk under what is stored elsewhere. */
   punches: boolean;
   ending?: Ending;
@@ -225,6 +242,8 @@ export type HostEvent =
   /** Its data are deleted, its id is remembered. */
   | { type: "forgotten"; id: string }
   | { type: "probed"; ok: boolean; output: string }
+  /** What is used at this moment. */
+  | { type: "sampled"; host: RawUsage; attempts: Record<string, RawUsage> }
   /** The agent is told to end. */
   | { type: "shutdown" }
   | { type: "tick" };
@@ -280,6 +299,8 @@ export type HostMessage = Envelope &
     | { kind: "punch"; id: string; stream: StreamName; from: number; end: number }
     /** Run the boot probe. `probed`. */
     | { kind: "probe"; command: string }
+    /** Measure what these attempts and the machine use. `sampled`. */
+    | { kind: "sample"; ids: string[] }
     /** End this process, and the machine with it where it can end itself. */
     | { kind: "exit"; code: number; reason: string; powerOff: boolean }
   );

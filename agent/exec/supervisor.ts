@@ -17,6 +17,7 @@ import { childrenOf, lives, type Proc, readProc } from "./processes.ts";
 import { resolveCommand } from "./resolve.ts";
 import { noSpace, spawnShim } from "./shim.ts";
 import { sendSignal } from "./signal.ts";
+import { measure, measureHost } from "./usage.ts";
 
 /** How long a shim that has nothing left to wait for may take to write the status and end. */
 const SHIM_END_MS: Millis = 2_000;
@@ -113,6 +114,15 @@ export class Supervisor {
       await this.#options.store.forget(id);
       return { type: "forgotten", id };
     });
+  }
+
+  /** Measures what the machine and these attempts use: `sampled`. */
+  async sample(ids: string[]): Promise<HostEvent> {
+    const { groups } = this.#options;
+    const measured = ids.map(
+      (id) => [id, { group: groups.of(id), shim: this.#running.get(id)?.shim }] as const,
+    );
+    return { type: "sampled", host: measureHost(), attempts: measure(new Map(measured)) };
   }
 
   /** Tells how far the streams of all live attempts have grown. */

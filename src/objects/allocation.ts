@@ -22,8 +22,9 @@ import { DroverError, type ErrorCode } from "../core/errors.ts";
 import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type { Ended, EndedAnswer, Observed, ObservedAnswer, Place, PlaceAnswer } from "../core/messages.ts";
 import type { RunState, RunStatus, Why } from "../schema/run.ts";
+import type { RunStats } from "../schema/stats.ts";
 import { sendOfAllocation } from "./allocation-messages.ts";
-import { whyOfRun } from "./allocation-reads.ts";
+import { statsOfRun, whyOfRun } from "./allocation-reads.ts";
 import type { Env } from "./env.ts";
 import { hasNews, LogStore, readLog } from "./log-store.ts";
 import type { AllocationPeer } from "./peers.ts";
@@ -131,20 +132,18 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   #asked(event: Extract<AllocationEvent, { type: "restart" | "signal" }>): Asked {
     this.#shell.enter();
     const replayed = isRepeated(this.#existing().record, event.ask);
-    if (!replayed) this.#applyUnless(refusalOfWish(this.#existing(), event.wish), event);
+    const refusal = replayed ? null : refusalOfWish(this.#existing(), event.wish);
+    if (refusal !== null) throw refusal;
+    this.#actor.apply(event);
     return { replayed, status: statusOf(this.#existing()) };
   }
 
   async update({ spec, specIndex, by }: UpdateRequest): Promise<RunStatus> {
     this.#shell.enter();
     const refusal = refusalOfUpdate(this.#existing().record, spec, specIndex);
-    this.#applyUnless(refusal, { type: "update", spec, specIndex, by });
-    return statusOf(this.#existing());
-  }
-
-  #applyUnless(refusal: DroverError | null, event: AllocationEvent): void {
     if (refusal !== null) throw refusal;
-    this.#actor.apply(event);
+    this.#actor.apply({ type: "update", spec, specIndex, by });
+    return statusOf(this.#existing());
   }
 
   async events(after: number, waitMs: number): ReturnType<AllocationApi["events"]> {
@@ -158,6 +157,11 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   async why(): Promise<Why> {
     this.#shell.enter();
     return whyOfRun(this.#existing(), peersOf(this.env));
+  }
+
+  async stats(task?: string): Promise<RunStats> {
+    this.#shell.enter();
+    return statsOfRun(this.#existing(), peersOf(this.env), task);
   }
 
   async log(request: LogRequest): Promise<LogChunk> {

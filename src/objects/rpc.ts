@@ -5,6 +5,7 @@ import type { IdleBehavior } from "../core/messages.ts";
 import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { PoolConfig, PoolView, WorkerState, WorkerStatus, WorkerSummary } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary, Why } from "../schema/run.ts";
+import type { RunStats } from "../schema/stats.ts";
 
 export type { Ask } from "../core/allocation/asks.ts";
 
@@ -92,6 +93,8 @@ export interface AllocationApi {
   /** Events with a number above `after`; holds the answer for up to `waitMs` while there is none. */
   events(after: number, waitMs: number): Promise<{ items: RunEvent[]; dropped: number; ended: boolean }>;
   why(): Promise<Why>;
+  /** What its tasks use, or one of them. Code: `unknown_task`. */
+  stats(task?: string): Promise<RunStats>;
   log(request: LogRequest): Promise<LogChunk>;
   /** A host's chunk lies in the object store; without a length, only how far its stream is stored. */
   storeLog(chunk: StoredChunk): Promise<ChunkAnswer>;

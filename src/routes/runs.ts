@@ -1,6 +1,7 @@
 import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
 import { AbortRequest, LATER_RUN_FIELDS, RunStatus, UpdateRequest, Why } from "../schema/run.ts";
+import { RunStats } from "../schema/stats.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import {
@@ -70,6 +71,16 @@ const why = createRoute({
   responses: { 200: jsonAnswer("the reason", Why), default: problemAnswer },
 });
 
+const stats = createRoute({
+  method: "get",
+  path: "/v1/runs/{id}/stats",
+  summary: "What the tasks of a run use",
+  description: "The latest sample of each task that runs, at most some seconds old, and the sum of them.",
+  security: withToken,
+  request: { params: RunParams, query: z.strictObject({ task: z.string().max(63).optional() }) },
+  responses: { 200: jsonAnswer("the usage", RunStats), default: problemAnswer },
+});
+
 /** Adds the routes of one run (`api.md`, Runs). */
 export function runRoutes(app: EdgeApp): void {
   app.openapi(
@@ -104,6 +115,14 @@ export function runRoutes(app: EdgeApp): void {
   app.openapi(
     why,
     async (c) => c.json(await c.env.objects.allocation(c.req.valid("param").id).why(), 200),
+    refuse(),
+  );
+  app.openapi(
+    stats,
+    async (c) => {
+      const run = c.env.objects.allocation(c.req.valid("param").id);
+      return c.json(await run.stats(c.req.valid("query").task), 200);
+    },
     refuse(),
   );
 }

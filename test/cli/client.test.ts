@@ -159,6 +159,7 @@ test("every route is asked as the API has it", async () => {
     [runs.restart("r1", { task: "m" }), "POST /v1/runs/r1/restart?", { task: "m" }],
     [runs.signal("r1", "SIGHUP", { task: "m" }), "POST /v1/runs/r1/signal?", { task: "m", signal: "SIGHUP" }],
     [runs.events("r1", { after: 7, waitMs: 1 }), "GET /v1/runs/r1/events?wait=1ms&after=7"],
+    [runs.stats("r1", { task: "m" }), "GET /v1/runs/r1/stats?task=m"],
     [runs.why("r1"), "GET /v1/runs/r1/why?"],
     [
       runs.list({

@@ -127,6 +127,26 @@ test.each(["SIGUSR1", "usr1"])("a signal may be called %s", async (name) => {
   expect(bench.plane.seen.at(-1)?.body).toEqual({ task: "m", signal: "SIGUSR1" });
 });
 
+test("stats are a table, with a total of more than one task", async () => {
+  const usage = { cpuMs: 61_000, cpus: 0.5, memoryBytes: 64 * 1024 * 1024, pids: 3 };
+  const tasks = [
+    { name: "web", state: "running", attempt: "r1/web/1.1", usage },
+    { name: "prepare", state: "dead", attempt: null, usage: null },
+  ];
+  const stats = { run: "r1", at: "2026-11-21T08:30:00.000Z", tasks, total: usage };
+  bench.plane.on("GET", /stats$/, (_seen, res) => json(res, 200, stats), 1);
+  const ended = await bench.run(["stats", "r1"]);
+  expect(ended.stdout.toString()).toBe(
+    [
+      "TASK     STATE    CPU   TIME  MEMORY  PIDS",
+      "web      running  0.50  1m1s  64MiB   3",
+      "prepare  dead     -     -     -       -",
+      "total             0.50  1m1s  64MiB   3",
+      "",
+    ].join("\n"),
+  );
+});
+
 test("what only the server can judge is said by the name of the flag", async () => {
   const errors = [
     { pointer: "/id", detail: "must be 1 to 63 lower-case letters" },
@@ -164,7 +184,7 @@ test.each([["--help"], ["help"], ["run", "--help"], ["help", "run"], ["ps", "-h"
   },
 );
 
-test.each(["up", "run", "ps", "status", "logs", "abort", "signal", "why", "workers"])(
+test.each(["up", "run", "ps", "status", "logs", "abort", "signal", "stats", "why", "workers"])(
   "the help of %s has examples",
   async (verb) => {
     const ended = await bench.run([verb, "--help"]);

@@ -223,6 +223,25 @@ test("a person signals a task: once, though the request comes twice (nomad.md §
   });
 });
 
+test("what its tasks use can be read while they run (nomad.md §6.3)", async () => {
+  await submit("busy", sh("spin", "echo on; while :; do :; done"), sh("idle", "echo on; sleep 600"));
+  await says("busy", "spin", "on");
+  const stats = await until("all of it was measured", async () => {
+    const read = await up.json(200, "GET", "/v1/runs/busy/stats");
+    return read.tasks.every((one: Json) => one.usage !== null) ? read : undefined;
+  });
+  const [spin, idle] = stats.tasks.map((one: Json) => one.usage);
+  expect(spin.cpuMs).toBeGreaterThan(idle.cpuMs);
+  expect(idle).toMatchObject({ memoryBytes: expect.any(Number), pids: 1 });
+  expect(stats.total).toMatchObject({ pids: 2, memoryBytes: spin.memoryBytes + idle.memoryBytes });
+  const one = await up.json(200, "GET", "/v1/runs/busy/stats?task=idle");
+  expect(one.tasks).toMatchObject([{ name: "idle", state: "running", attempt: "busy/idle/1.1" }]);
+  expect(await up.json(404, "GET", "/v1/runs/busy/stats?task=nope")).toMatchObject({ code: "unknown_task" });
+  await up.json(200, "POST", "/v1/runs/busy/abort", {});
+  await endOf("busy");
+  expect(await up.json(200, "GET", "/v1/runs/busy/stats")).toMatchObject({ at: null, total: null });
+});
+
 test("a person starts a task again, and changes its spec (nomad.md §4.6, §5.2)", async () => {
   const spec = { id: "again-by-hand", argv: ["sh", "-c", "echo on; sleep 600"], restart: { attempts: 0 } };
   await up.json(201, "POST", "/v1/runs", spec);

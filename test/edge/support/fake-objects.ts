@@ -205,6 +205,11 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       const first = run().events[0]?.seq ?? 1;
       return { items: newer(), dropped: first - 1, ended: ended() };
     },
+    stats: async (task) => {
+      if (task !== undefined && task !== "main")
+        throw new DroverError("unknown_task", `There is no task "${task}".`);
+      return { run: id, at: run().status.startedAt, tasks: [], total: null };
+    },
     why: async () => ({
       state: run().status.state,
       reason: { code: "queued", text: "it waits" },
