@@ -9,6 +9,7 @@ import { errorCode, errorText, isDiskFull } from "../files.ts";
 import type { AttemptDirs, AttemptStore } from "./dirs.ts";
 import { readEnd } from "./end.ts";
 import { markersOf, taskEnvironment } from "./environment.ts";
+import { FakeDriver } from "./fake.ts";
 import type { Found } from "./found.ts";
 import { entrancesOf } from "./group.ts";
 import type { Groups } from "./groups.ts";
@@ -54,6 +55,7 @@ export interface SupervisorOptions {
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
+  readonly #fakes: FakeDriver;
   readonly #running = new Map<string, Running>();
   /** Attempts whose streams may grow, with the sizes told last. */
   readonly #sizes = new Map<string, Record<StreamName, number>>();
@@ -61,6 +63,7 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    this.#fakes = new FakeDriver({ ...options, looks: (id) => this.#watchSizes(id) });
   }
 
   /**
@@ -69,7 +72,8 @@ export class Supervisor {
    */
   adopt({ attempt: { id, main }, shim }: Found): void {
     if (main.kind === "rebooted") return;
-    this.#sizes.set(id, { stdout: 0, stderr: 0 });
+    this.#watchSizes(id);
+    this.#fakes.adopt(id);
     if (shim === undefined) return;
     const ended = main.kind === "running" ? this.#watch(id, shim) : Promise.resolve();
     this.#running.set(id, { shim, ended });
@@ -77,14 +81,15 @@ export class Supervisor {
 
   /** Starts an attempt, once: `launched`, `launch_failed` or `refused`. */
   start(id: string, task: TaskSpec): Promise<HostEvent> {
+    const { fake } = task;
+    if (fake !== undefined) return this.#inOrder(id, () => this.#fakes.start(id, fake));
     return this.#inOrder(id, () => this.#start(id, task));
   }
 
   /** Signals the main process: `signaled`, also when there is none any more. */
   signal(id: string, signal: SignalName): Promise<HostEvent> {
     return this.#inOrder(id, async () => {
-      const pid = await this.#mainPid(id);
-      if (pid !== undefined) sendSignal(pid, signal);
+      await this.#sendSignal(id, signal);
       return { type: "signaled", id };
     });
   }
@@ -95,17 +100,16 @@ export class Supervisor {
    */
   passOn(id: string, { signal, n }: NumberedSignal): Promise<HostEvent> {
     return this.#inOrder(id, async () => {
-      const pid = await this.#mainPid(id);
       const event: HostEvent = { type: "passing_on", id, n };
-      this.#options.tell(event);
-      if (pid !== undefined) sendSignal(pid, signal);
+      await this.#sendSignal(id, signal, () => this.#options.tell(event));
       return event;
     });
   }
 
   /** Ends all that lives of an attempt, and its ever being started: `tree_gone` or `kill_failed`. */
   killTree(id: string, waitMs: Millis): Promise<HostEvent> {
-    return this.#inOrder(id, () => this.#killTree(id, waitMs));
+    this.#fakes.unblock(id);
+    return this.#inOrder(id, async () => this.#fakes.killTree(id) ?? this.#killTree(id, waitMs));
   }
 
   /** Deletes the data of an attempt whose tree is gone: `forgotten`. */
@@ -175,7 +179,7 @@ export class Supervisor {
     const group = this.#options.groups.make(id, task.resources);
     const child = await spawnShim(argv, group === undefined ? [] : entrancesOf(group), dir, env, dirs);
     const shim = readProc(child.pid ?? 0);
-    this.#sizes.set(id, { stdout: 0, stderr: 0 });
+    this.#watchSizes(id);
     const ended = new Promise<void>((settle) => {
       child.once("exit", (code) => {
         this.#tellEnd(id, dirs, code);
@@ -197,6 +201,14 @@ export class Supervisor {
     this.#tellSizes(id);
     if ("startError" in end) tell({ type: "launch_failed", id, startError: end.startError });
     else tell({ type: "exited", id, exit: "exit" in end ? end.exit : null });
+  }
+
+  async #sendSignal(id: string, signal: SignalName, before = () => {}): Promise<void> {
+    const fake = this.#fakes.has(id);
+    const pid = fake ? undefined : await this.#mainPid(id);
+    before();
+    if (fake) this.#fakes.signal(id, signal);
+    else if (pid !== undefined) sendSignal(pid, signal);
   }
 
   async #mainPid(id: string): Promise<number | undefined> {
@@ -227,6 +239,10 @@ export class Supervisor {
     this.#sizes.delete(id);
     this.#running.delete(id);
     return { type: "tree_gone", id, killed };
+  }
+
+  #watchSizes(id: string): void {
+    this.#sizes.set(id, { stdout: 0, stderr: 0 });
   }
 
   #tellSizes(id: string): void {

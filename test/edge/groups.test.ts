@@ -223,8 +223,16 @@ test("a person signals a task: once, though the request comes twice (nomad.md §
   });
 });
 
+test("a task that is only played needs a pool that allows it (`allowFakeDriver`)", async () => {
+  const spec = {
+    tasks: [{ name: "m", argv: ["x"], driver: "fake", fake: { exitCode: 3, output: ["played"] } }],
+  };
+  const refused = await up.json(422, "POST", "/v1/runs", { ...spec, id: "refused" });
+  expect(refused).toMatchObject({ code: "fake_driver_not_allowed" });
+});
+
 test("what its tasks use can be read while they run (nomad.md §6.3)", async () => {
-  await submit("busy", sh("spin", "echo on; while :; do :; done"), sh("idle", "echo on; sleep 600"));
+  await submit("busy", sh("spin", "echo on; while :; do :; done"), sh("idle", "exec sleep 600"));
   await says("busy", "spin", "on");
   const stats = await until("all of it was measured", async () => {
     const read = await up.json(200, "GET", "/v1/runs/busy/stats");

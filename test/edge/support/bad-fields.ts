@@ -141,7 +141,24 @@ const GROUPS: BadRequest[] = [
     "/tasks/0/lifecycle/hook",
     "must be one of prestart, poststart, poststop",
   ),
-  post("an unknown driver", group({ ...main, driver: "docker" }), "/tasks/0/driver", "must be exec"),
+  post(
+    "an unknown driver",
+    group({ ...main, driver: "docker" }),
+    "/tasks/0/driver",
+    "must be one of exec, fake",
+  ),
+  post(
+    "a script for a real process",
+    group({ ...main, fake: { runFor: "1s" } }),
+    "/tasks/0/fake",
+    'beside `driver: "fake"`',
+  ),
+  post(
+    "a script with an odd exit code",
+    group({ ...main, driver: "fake", fake: { exitCode: 256 } }),
+    "/tasks/0/fake/exitCode",
+    "at most 255",
+  ),
   post("a user", group({ ...main, user: "ci" }), "/tasks/0/user", "is not supported yet"),
   post(
     "an artifact",
