@@ -83,8 +83,8 @@ describe("signals (host-protocol.md, Orders)", () => {
     ["but then", () => early().tell({ type: "launched", id: ID, by: "cgroup" }), 1],
     ["none to what is being stopped", () => named().order([stop()], { signals }), undefined],
     ["none to what has ended", () => named().tell(exited), undefined],
-    ["a new start of the agent sends none again", () => again({ signaledUpTo: 2 }), undefined],
-    ["and sends what the last has not", () => again({ signaledUpTo: 1 }), 2],
+    ["a new start of the agent sends none again", () => again(1, 2), undefined],
+    ["and sends what the last has not", () => again(1), 2],
   ])("%s", (_, host, n) => {
     expect(host().message("pass_on")?.n).toBe(n);
   });
@@ -93,10 +93,10 @@ describe("signals (host-protocol.md, Orders)", () => {
   const heard = () => named().tell(passedOn(1)).tell(passedOn(2));
   const early = () => idleHost().order([run()], { signals });
   const other = () => busyHost().order([run()], { signals: [{ ...hup(1), id: "b/main/1.1" }] });
-  const again = (more: { signaledUpTo: number }) => {
-    const { state } = named();
+  const again = (...heard: number[]) => {
+    const { state } = heard.reduce((host, n) => host.tell(passedOn(n)), named());
     const lease = { until: LEASE_MS, ms: LEASE_MS };
-    const journal = { ...journalOf(state.attempts[ID] ?? never()), ...more };
+    const journal = journalOf(state.attempts[ID] ?? never());
     const host = found({ kind: "running" }, JSON.parse(JSON.stringify(journal)), lease);
     host.tell({ type: "joined", setup: SETUP }).tell({ type: "probed", ok: true, output: "" });
     host.send();
