@@ -122,12 +122,16 @@ export class HostAgent {
         return this.#supervisor?.start(message.id, message.task);
       case "signal":
         return this.#supervisor?.signal(message.id, message.signal);
+      case "pass_on":
+        return this.#supervisor?.passOn(message.id, message);
       case "kill_tree":
         return this.#supervisor?.killTree(message.id, message.waitMs);
       case "forget":
         return this.#supervisor?.forget(message.id);
       case "probe":
         return this.#probe(message.command);
+      case "sample":
+        return this.#supervisor?.sample(message.ids);
       case "ship_log":
         return this.#ship(message);
       case "punch":

@@ -1,4 +1,13 @@
-import type { EventList, RunBatch, RunSpecInput, RunState, RunStatus, Why } from "../src/schema/run.ts";
+import type {
+  EventList,
+  RunBatch,
+  RunSpecInput,
+  RunState,
+  RunStatus,
+  SignalName,
+  Why,
+} from "../src/schema/run.ts";
+import type { RunStats } from "../src/schema/stats.ts";
 import { type CallOptions, callJson, callValue, pause, type Target } from "./http.ts";
 import { type LogWish, readLog } from "./logs.ts";
 import { hasEnded } from "./states.ts";
@@ -61,6 +70,19 @@ export function singleRunsOf(target: Target) {
   const path = (run: string, rest = "") => `/v1/runs/${encodeURIComponent(run)}${rest}`;
   const reading = { method: "GET", repeatable: true } as const;
 
+  /** Each call has a key of its own: tried again after a lost answer, it acts once. */
+  async function ask(to: string, body: object, options: CallOptions): Promise<RunStatus> {
+    const headers = { "idempotency-key": crypto.randomUUID() };
+    return await callValue(target, {
+      ...options,
+      method: "POST",
+      path: to,
+      headers,
+      body,
+      repeatable: true,
+    });
+  }
+
   async function get(run: string, options: CallOptions & { until?: StateFilter } = {}): Promise<RunStatus> {
     const { until, ...rest } = options;
     return await callValue(target, { ...rest, ...reading, path: path(run), query: { state: until } });
@@ -94,23 +116,23 @@ export function singleRunsOf(target: Target) {
       });
     },
 
-    /**
-     * Starts tasks again: one, all that run, or with `all` those that have ended, too. Not tried again after
-     * a lost answer: the second time it would start them once more.
-     */
+    /** Starts tasks again: one, all that run, or with `all` those that have ended, too. */
     async restart(
       run: string,
       options: CallOptions & { task?: string; all?: boolean } = {},
     ): Promise<RunStatus> {
       const { task, all, ...rest } = options;
-      const body = { ...(task === undefined ? {} : { task }), ...(all === undefined ? {} : { all }) };
-      return await callValue(target, {
-        ...rest,
-        method: "POST",
-        path: path(run, "/restart"),
-        body,
-        repeatable: false,
-      });
+      return await ask(path(run, "/restart"), { task, all }, rest);
+    },
+
+    /** Sends a signal to the main process of a task, or of all that run. */
+    async signal(
+      run: string,
+      signal: SignalName,
+      options: CallOptions & { task?: string } = {},
+    ): Promise<RunStatus> {
+      const { task, ...rest } = options;
+      return await ask(path(run, "/signal"), { task, signal }, rest);
     },
 
     /** Events with a number above `after`; with `waitMs` held until there is one. */
@@ -122,6 +144,12 @@ export function singleRunsOf(target: Target) {
     /** Why the run is as it is, and when Drover acts next. */
     async why(run: string, options: CallOptions = {}): Promise<Why> {
       return await callValue(target, { ...options, ...reading, path: path(run, "/why") });
+    },
+
+    /** What its tasks use, or one of them. */
+    async stats(run: string, options: CallOptions & { task?: string } = {}): Promise<RunStats> {
+      const { task, ...rest } = options;
+      return await callValue(target, { ...rest, ...reading, path: path(run, "/stats"), query: { task } });
     },
 
     /** The bytes of one stream: see `readLog`. */

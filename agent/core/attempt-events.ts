@@ -41,6 +41,8 @@ function attemptAfter(
       return stop === undefined || stop.signaled
         ? attempt
         : { ...attempt, stop: { ...stop, signaled: true } };
+    case "passing_on":
+      return { ...attempt, signaledUpTo: Math.max(event.n, attempt.signaledUpTo ?? 0) };
     case "exited": {
       if (main === "over") return attempt;
       const exit = event.exit === null ? {} : { exit: event.exit };

@@ -2,7 +2,7 @@ import type { Instant, Millis } from "../../src/core/machine.ts";
 import type { StreamName } from "../../src/schema/host.ts";
 import type { TaskSpec } from "../../src/schema/run.ts";
 import { DEFAULT_KILL_TIMEOUT_MS, KILL_WAITS_MS } from "./bounds.ts";
-import type { AttemptState, HostMessage, StopPlan } from "./types.ts";
+import type { AttemptState, HostMessage, NumberedSignal, StopPlan } from "./types.ts";
 
 const NO_LOGS: Record<StreamName, { size: number; acked: number }> = {
   stdout: { size: 0, acked: 0 },
@@ -52,7 +52,13 @@ export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMes
   if (main === "over" || overdue) return [{ ...envelope, kind: "kill_tree", waitMs: killWaitMs(attempt) }];
   if (stop !== undefined) return stop.signaled ? [] : [{ ...envelope, kind: "signal", signal: stop.signal }];
   if (main === "waiting" && task !== undefined && mayStart) return [{ ...envelope, kind: "start", task }];
-  return [];
+  const [next] = main === "running" ? signalsLeft(attempt) : [];
+  return next === undefined ? [] : [{ ...envelope, kind: "pass_on", ...next }];
+}
+
+/** The signals that it has not got yet, in their order (`host-protocol.md`, Orders). */
+function signalsLeft({ signals = [], signaledUpTo = 0 }: AttemptState): NumberedSignal[] {
+  return signals.filter(({ n }) => n > signaledUpTo).sort((a, b) => a.n - b.n);
 }
 
 function killWaitMs({ kill }: AttemptState): Millis {

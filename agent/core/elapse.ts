@@ -4,6 +4,7 @@ import { elapseChunks } from "./chunks.ts";
 import { endHost } from "./ending.ts";
 import { leaseKillAt, leasePowerOffAt, leaseStopAt } from "./lease.ts";
 import type { AttemptState, HostState } from "./types.ts";
+import { sampleDueAt } from "./usage.ts";
 
 /**
  * Latches what time alone has brought about: time limits, the end of the lease, graces that are over, the
@@ -20,7 +21,10 @@ export function elapse(state: HostState, now: Instant): HostState {
     const { nextAt: _, ...rest } = boot;
     boot = { ...rest, running: true };
   }
-  const next = attempts === state.attempts && boot === state.boot ? state : { ...state, attempts, boot };
+  const sampleAt = sampleDueAt(state);
+  const usage = sampleAt !== undefined && sampleAt <= now ? { ...state.usage, sampling: true } : state.usage;
+  const same = attempts === state.attempts && boot === state.boot && usage === state.usage;
+  const next = same ? state : { ...state, attempts, boot, usage };
   const powerOffAt = leasePowerOffAt(next);
   if (powerOffAt === undefined || powerOffAt > now) return next;
   return endHost(next, { code: 0, reason: "its lease is over", powerOff: true }, now);
@@ -56,7 +60,7 @@ function momentsOf(state: HostState, attempt: AttemptState) {
 
 /** When `elapse` will change something next. */
 export function elapsesAt(state: HostState): Instant | undefined {
-  let at = earliest(state.boot.nextAt, leasePowerOffAt(state));
+  let at = earliest(state.boot.nextAt, leasePowerOffAt(state), sampleDueAt(state));
   for (const attempt of Object.values(state.attempts)) {
     const { timeout, leaseStop, kill } = momentsOf(state, attempt);
     at = earliest(at, timeout, leaseStop, kill);

@@ -48,7 +48,8 @@ export function reportSent(state: HostState, seq: number, now: Instant): HostSta
   const sent: SentReport = { seq, at: now, waitMs: message.waitMs, withLogs, bootOk };
   const retry = withLogs || logRetryAt === undefined ? {} : { logRetryAt };
   const line = message.by === "socket" ? reportedOnLine(state, message.report.full, now) : state.line;
-  return { ...state, line, exchange: { ...exchange, ...retry, seq, sent } };
+  const told = state.usage.latest === undefined ? {} : { usageTold: state.usage.latest.at };
+  return { ...state, line, exchange: { ...exchange, ...retry, ...told, seq, sent } };
 }
 
 /**

@@ -14,6 +14,7 @@ import { withNewsOf } from "./news.ts";
 import { applyOrders } from "./orders.ts";
 import { makeReport } from "./report.ts";
 import type { BootState, HostEvent, HostMessage, HostState } from "./types.ts";
+import { dueSample, withSample } from "./usage.ts";
 
 export type { HostEvent, HostMessage, HostState } from "./types.ts";
 
@@ -34,6 +35,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     boot: { acked: false, running: false },
     exchange: newExchange(),
     line: newLine(),
+    usage: { sampling: false },
     punches: true,
   };
 }
@@ -49,7 +51,14 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
     const messages = attempts.flatMap((attempt) => dueForAttempt(attempt, mayStart(state, attempt, now)));
     const exchange = [...dueReport(state, now), ...dueLine(state, now)];
     const logs = [...dueChunks(state), ...duePunches(state)];
-    return [...messages, ...logs, ...exchange, ...dueProbe(state), ...dueExit(state, now)];
+    return [
+      ...messages,
+      ...logs,
+      ...exchange,
+      ...dueProbe(state),
+      ...dueSample(state),
+      ...dueExit(state, now),
+    ];
   },
 
   wakeAt(state) {
@@ -82,6 +91,8 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
       return endHost(state, { code: 0, reason: "told to end", graceMs: SHORT_STOP_MS }, now);
     case "probed":
       return { ...state, boot: probed(state, event, now) };
+    case "sampled":
+      return { ...state, usage: withSample(state.usage, event, now) };
     case "tick":
       return state;
     case "chunk_sent":

@@ -20,6 +20,7 @@ export type AttemptJournal = Pick<
   | "exit"
   | "startError"
   | "endedAt"
+  | "signaledUpTo"
 >;
 
 /** The lease as it lies in its file. `ms`: the longest one that is ever granted. */
@@ -59,7 +60,9 @@ export interface FoundHost {
 /** What must be on disk of this attempt before anything that follows from it is done or told (rule R1). */
 export function journalOf(attempt: AttemptState): AttemptJournal {
   const { plan, by, startedAt, deadline, timeoutMs, timedOut, stop, exit, startError, endedAt } = attempt;
-  return { plan, by, startedAt, deadline, timeoutMs, timedOut, stop, exit, startError, endedAt };
+  const { signaledUpTo } = attempt;
+  const ends = { exit, startError, endedAt };
+  return { plan, by, startedAt, deadline, timeoutMs, timedOut, stop, ...ends, signaledUpTo };
 }
 
 /** The lease to keep in its file; undefined while there is none. */

@@ -50,7 +50,8 @@ function attemptsOrdered(
     if (known === undefined && state.ending !== undefined) continue;
     const task = order.want === "run" ? order.task : undefined;
     const attempt = known ?? newAttempt(order.id, order.want, task);
-    attempts[order.id] = newer || known === undefined ? ordered(attempt, order, now) : attempt;
+    attempts[order.id] =
+      newer || known === undefined ? withSignals(ordered(attempt, order, now), orders) : attempt;
   }
   for (const [id, attempt] of Object.entries(state.attempts)) {
     attempts[id] ??= stopAttempt({ ...attempt, wanted: "nothing" }, ownStop(attempt), now);
@@ -72,6 +73,13 @@ function ordered(attempt: AttemptState, order: AttemptOrder, now: Instant): Atte
   const { timeoutMs } = order;
   if (timeoutMs === undefined || timeoutMs === attempt.timeoutMs) return wanted;
   return { ...wanted, timeoutMs, deadline: now + timeoutMs };
+}
+
+/** Orders say all the signals that it shall have had by now; which of them it has had, it knows itself. */
+function withSignals(attempt: AttemptState, orders: Orders): AttemptState {
+  const wanted = (orders.signals ?? []).filter(({ id }) => id === attempt.id);
+  if (wanted.length === 0 && attempt.signals === undefined) return attempt;
+  return { ...attempt, signals: wanted.map(({ signal, n }) => ({ signal, n })) };
 }
 
 function acknowledged(

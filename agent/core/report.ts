@@ -5,6 +5,7 @@ import { MAX_REPORT_LOG_BYTES, REPORT_SLACK_BYTES } from "./bounds.ts";
 import { isInDelta } from "./line.ts";
 import { allUnackedBytes, shareLogBudget } from "./logs.ts";
 import type { AttemptState, HostMessage, HostState } from "./types.ts";
+import { usageOf } from "./usage.ts";
 
 type ReportMessage = Extract<HostMessage, { kind: "report" }>;
 
@@ -20,6 +21,7 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
   const full = !onLine || state.ending !== undefined || now >= state.line.fullBy;
   const reported = Object.values(state.attempts).filter(isReported);
   const attempts = full ? reported : reported.filter((attempt) => isInDelta(state, attempt));
+  const usage = usageOf(state, full, now);
   const report: Report = {
     worker: setup.worker,
     incarnation: setup.incarnation,
@@ -29,6 +31,7 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
     ...(boot.outcome === undefined || boot.acked ? {} : { boot: boot.outcome }),
     means: state.means,
     attempts: attempts.map((attempt) => reportOfAttempt(attempt, now)),
+    ...(usage === undefined ? {} : { usage }),
   };
   const sendLogs = exchange.logRetryAt === undefined || exchange.logRetryAt <= now;
   // The end of an attempt brings what is not known to be stored of its output, sent before or not: whatever

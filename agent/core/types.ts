@@ -1,5 +1,14 @@
 import type { Envelope, Instant, Millis } from "../../src/core/machine.ts";
-import type { HostSetup, Means, Orders, Report, StartError, StreamName } from "../../src/schema/host.ts";
+import type {
+  HostSetup,
+  Means,
+  Orders,
+  Report,
+  Sample,
+  SignalOrder,
+  StartError,
+  StreamName,
+} from "../../src/schema/host.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
 
 /** How a stream that has outgrown reports is doing. */
@@ -43,6 +52,9 @@ export interface StopState {
   signaled: boolean;
 }
 
+/** A signal as the orders name it: each number is sent once. */
+export type NumberedSignal = Omit<SignalOrder, "id">;
+
 /** One attempt as the host knows it. */
 export interface AttemptState {
   id: string;
@@ -68,6 +80,10 @@ export interface AttemptState {
   stop?: StopState | undefined;
   /** `tries`: those that found something to kill. `failed`: those of them that left something alive. */
   kill: { tries: number; failed: number; error: string | null };
+  /** Signals that somebody wants it to get, in their order. */
+  signals?: NumberedSignal[];
+  /** The number of the latest of them that was sent: none is sent twice. */
+  signaledUpTo?: number | undefined;
   /** No process of it lives, nor ever will. */
   treeGone: boolean;
   logs: Record<StreamName, StreamState>;
@@ -99,6 +115,8 @@ export interface ExchangeState {
    */
   logRetryAt?: Instant;
   logStalls: number;
+  /** Of when the sample is that was reported last. */
+  usageTold?: Instant;
 }
 
 /** The socket to the control plane (`host-protocol.md`). */
@@ -123,6 +141,19 @@ export interface BootState {
   /** When to run it next; absent while it runs, and when it has succeeded. */
   nextAt?: Instant;
   running: boolean;
+}
+
+/** What something has used so far, or uses now. */
+export interface RawUsage {
+  cpuMs: number;
+  memoryBytes: number;
+  pids: number;
+}
+
+/** What is known of usage. `sampling`: a sample is being taken. */
+export interface UsageState {
+  sampling: boolean;
+  latest?: { at: Instant; host: Sample; attempts: Record<string, Sample> };
 }
 
 /** The agent is about to exit: when all attempts are gone and that has been reported, or at `by`. */
@@ -152,6 +183,7 @@ export interface HostState {
   boot: BootState;
   exchange: ExchangeState;
   line: LineState;
+  usage: UsageState;
   /** Whether this machine can give back the disk under what is stored elsewhere. */
   punches: boolean;
   ending?: Ending;
@@ -179,8 +211,10 @@ export type HostEvent =
   | { type: "launch_failed"; id: string; startError: StartError }
   /** The id was ever started here, so it was not started now. */
   | { type: "refused"; id: string }
-  /** The signal was sent. */
+  /** The signal of its stop was sent. */
   | { type: "signaled"; id: string }
+  /** The signal `n` is about to be sent. Once this is written down, it is never sent again. */
+  | { type: "passing_on"; id: string; n: number }
   /** The main process has ended; its tree may live. `null`: its status is lost. */
   | { type: "exited"; id: string; exit: Exit | null }
   /** Nothing of it lives, and it will never be started. `killed`: something had to be killed for that. */
@@ -208,6 +242,8 @@ export type HostEvent =
   /** Its data are deleted, its id is remembered. */
   | { type: "forgotten"; id: string }
   | { type: "probed"; ok: boolean; output: string }
+  /** What is used at this moment. */
+  | { type: "sampled"; host: RawUsage; attempts: Record<string, RawUsage> }
   /** The agent is told to end. */
   | { type: "shutdown" }
   | { type: "tick" };
@@ -248,6 +284,8 @@ export type HostMessage = Envelope &
     | { kind: "start"; id: string; task: TaskSpec }
     /** Signal the main process. `signaled`. */
     | { kind: "signal"; id: string; signal: SignalName }
+    /** Signal the main process because somebody wants that. `passing_on`, before it is done. */
+    | ({ kind: "pass_on"; id: string } & NumberedSignal)
     /**
      * Kill whatever lives of it, and never start it from now on. Done when nothing lives: `exited` (if the
      * main process was running), then `tree_gone`; after `waitMs` in vain `kill_failed`.
@@ -261,6 +299,8 @@ export type HostMessage = Envelope &
     | { kind: "punch"; id: string; stream: StreamName; from: number; end: number }
     /** Run the boot probe. `probed`. */
     | { kind: "probe"; command: string }
+    /** Measure what these attempts and the machine use. `sampled`. */
+    | { kind: "sample"; ids: string[] }
     /** End this process, and the machine with it where it can end itself. */
     | { kind: "exit"; code: number; reason: string; powerOff: boolean }
   );

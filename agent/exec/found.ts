@@ -1,9 +1,11 @@
 import { existsSync, statSync } from "node:fs";
 import type { Instant } from "../../src/core/machine.ts";
+import { foundFake } from "../core/fake.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { Journal } from "../journal.ts";
 import type { AttemptStore } from "./dirs.ts";
 import { readEnd } from "./end.ts";
+import { readFake } from "./fake.ts";
 import type { Groups } from "./groups.ts";
 import { lives, type Proc } from "./processes.ts";
 import { readShim } from "./shim.ts";
@@ -36,6 +38,9 @@ export function findAttempt(
   if (kept === undefined) return { attempt: { id, main: { kind: "lost" } }, shim: undefined };
   if (kept === "other boot") return { attempt: { id, main: { kind: "rebooted" } }, shim: undefined };
   const dirs = store.dirsOf(id);
+  const fake = readFake(dirs.root);
+  if (fake !== undefined)
+    return { attempt: { id, journal: kept, main: foundFake(fake, now) }, shim: undefined };
   if (isUntouched(kept) && existsSync(dirs.root) && store.retract(id)) return undefined;
   const shim = readShim(dirs);
   if (shim !== undefined && lives(shim)) {

@@ -4,11 +4,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Instant, Millis } from "../../src/core/machine.ts";
 import type { StartError, StreamName } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
-import type { HostEvent } from "../core/types.ts";
+import type { HostEvent, NumberedSignal } from "../core/types.ts";
 import { errorCode, errorText, isDiskFull } from "../files.ts";
 import type { AttemptDirs, AttemptStore } from "./dirs.ts";
 import { readEnd } from "./end.ts";
 import { markersOf, taskEnvironment } from "./environment.ts";
+import { FakeDriver } from "./fake.ts";
 import type { Found } from "./found.ts";
 import { entrancesOf } from "./group.ts";
 import type { Groups } from "./groups.ts";
@@ -17,6 +18,7 @@ import { childrenOf, lives, type Proc, readProc } from "./processes.ts";
 import { resolveCommand } from "./resolve.ts";
 import { noSpace, spawnShim } from "./shim.ts";
 import { sendSignal } from "./signal.ts";
+import { measure, measureHost } from "./usage.ts";
 
 /** How long a shim that has nothing left to wait for may take to write the status and end. */
 const SHIM_END_MS: Millis = 2_000;
@@ -53,6 +55,7 @@ export interface SupervisorOptions {
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
+  readonly #fakes: FakeDriver;
   readonly #running = new Map<string, Running>();
   /** Attempts whose streams may grow, with the sizes told last. */
   readonly #sizes = new Map<string, Record<StreamName, number>>();
@@ -60,6 +63,7 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    this.#fakes = new FakeDriver({ ...options, looks: (id) => this.#watchSizes(id) });
   }
 
   /**
@@ -68,7 +72,8 @@ export class Supervisor {
    */
   adopt({ attempt: { id, main }, shim }: Found): void {
     if (main.kind === "rebooted") return;
-    this.#sizes.set(id, { stdout: 0, stderr: 0 });
+    this.#watchSizes(id);
+    this.#fakes.adopt(id);
     if (shim === undefined) return;
     const ended = main.kind === "running" ? this.#watch(id, shim) : Promise.resolve();
     this.#running.set(id, { shim, ended });
@@ -76,21 +81,35 @@ export class Supervisor {
 
   /** Starts an attempt, once: `launched`, `launch_failed` or `refused`. */
   start(id: string, task: TaskSpec): Promise<HostEvent> {
+    const { fake } = task;
+    if (fake !== undefined) return this.#inOrder(id, () => this.#fakes.start(id, fake));
     return this.#inOrder(id, () => this.#start(id, task));
   }
 
   /** Signals the main process: `signaled`, also when there is none any more. */
   signal(id: string, signal: SignalName): Promise<HostEvent> {
     return this.#inOrder(id, async () => {
-      const pid = await this.#mainPid(id);
-      if (pid !== undefined) sendSignal(pid, signal);
+      await this.#sendSignal(id, signal);
       return { type: "signaled", id };
+    });
+  }
+
+  /**
+   * Passes a signal on to the main process. That it does so is told before: an agent that dies in between may
+   * owe a signal, but never sends one twice.
+   */
+  passOn(id: string, { signal, n }: NumberedSignal): Promise<HostEvent> {
+    return this.#inOrder(id, async () => {
+      const event: HostEvent = { type: "passing_on", id, n };
+      await this.#sendSignal(id, signal, () => this.#options.tell(event));
+      return event;
     });
   }
 
   /** Ends all that lives of an attempt, and its ever being started: `tree_gone` or `kill_failed`. */
   killTree(id: string, waitMs: Millis): Promise<HostEvent> {
-    return this.#inOrder(id, () => this.#killTree(id, waitMs));
+    this.#fakes.unblock(id);
+    return this.#inOrder(id, async () => this.#fakes.killTree(id) ?? this.#killTree(id, waitMs));
   }
 
   /** Deletes the data of an attempt whose tree is gone: `forgotten`. */
@@ -99,6 +118,15 @@ export class Supervisor {
       await this.#options.store.forget(id);
       return { type: "forgotten", id };
     });
+  }
+
+  /** Measures what the machine and these attempts use: `sampled`. */
+  async sample(ids: string[]): Promise<HostEvent> {
+    const { groups } = this.#options;
+    const measured = ids.map(
+      (id) => [id, { group: groups.of(id), shim: this.#running.get(id)?.shim }] as const,
+    );
+    return { type: "sampled", host: measureHost(), attempts: measure(new Map(measured)) };
   }
 
   /** Tells how far the streams of all live attempts have grown. */
@@ -153,7 +181,7 @@ export class Supervisor {
     const group = this.#options.groups.make(id, task.resources);
     const child = await spawnShim(argv, group === undefined ? [] : entrancesOf(group), dir, env, dirs);
     const shim = readProc(child.pid ?? 0);
-    this.#sizes.set(id, { stdout: 0, stderr: 0 });
+    this.#watchSizes(id);
     const ended = new Promise<void>((settle) => {
       child.once("exit", (code) => {
         this.#tellEnd(id, dirs, code);
@@ -175,6 +203,14 @@ export class Supervisor {
     this.#tellSizes(id);
     if ("startError" in end) tell({ type: "launch_failed", id, startError: end.startError });
     else tell({ type: "exited", id, exit: "exit" in end ? end.exit : null });
+  }
+
+  async #sendSignal(id: string, signal: SignalName, before = () => {}): Promise<void> {
+    const fake = this.#fakes.has(id);
+    const pid = fake ? undefined : await this.#mainPid(id);
+    before();
+    if (fake) this.#fakes.signal(id, signal);
+    else if (pid !== undefined) sendSignal(pid, signal);
   }
 
   async #mainPid(id: string): Promise<number | undefined> {
@@ -205,6 +241,10 @@ export class Supervisor {
     this.#sizes.delete(id);
     this.#running.delete(id);
     return { type: "tree_gone", id, killed };
+  }
+
+  #watchSizes(id: string): void {
+    this.#sizes.set(id, { stdout: 0, stderr: 0 });
   }
 
   #tellSizes(id: string): void {

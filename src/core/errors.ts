@@ -56,6 +56,7 @@ export const STATUS_OF_CODE = {
   unsatisfiable: 422,
   /** The pool does not allow absolute directories. */
   host_paths_not_allowed: 422,
+  fake_driver_not_allowed: 422,
   /** The pool's queue is full. */
   busy: 429,
   /** A fault of Drover's own. */

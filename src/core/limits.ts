@@ -28,6 +28,16 @@ export const MAX_LOG_CHUNK_BYTES = 4 * 1024 * 1024;
 export const MAX_LOG_READ_BYTES = 1024 * 1024;
 /** Events kept with a run (`decisions.md`, events). */
 export const MAX_RUN_EVENTS = 1_000;
+/**
+ * Signals that an order names: of more the host gets the latest. It gets each within a moment, so this many
+ * wait only if it cannot be reached.
+ */
+export const MAX_SIGNALS_KEPT = 32;
+/** Restarts and signals whose `Idempotency-Key` a run remembers. */
+export const MAX_ASKS_REMEMBERED = 32;
+/** A sample of a host that is older is asked for anew when somebody reads it, and waited for this long. */
+export const SAMPLE_FRESH_MS = 15_000;
+export const SAMPLE_WAIT_MS = 2_000;
 /** Events shown with a task: Nomad's ring (`nomad.md` §1.3). */
 export const MAX_TASK_EVENTS = 10;
 /** Attempts kept with a task, and placements with a run (`architecture.md` §4). */

@@ -30,6 +30,8 @@ export interface RunUpsert {
   resources: Resources;
   /** The run names an absolute directory, which not every pool allows. */
   hostPaths: boolean;
+  /** A task of the run has the fake driver, which not every pool allows. */
+  fakes?: boolean;
   exitCode: number | null;
   startedAt: Instant | null;
   finishedAt: Instant | null;

@@ -1,7 +1,7 @@
 import type { Resources } from "../schema/common.ts";
 import type { InstanceType } from "../schema/pool.ts";
 import type { RunSpec, TaskSpec } from "../schema/run.ts";
-import type { TaskInput } from "../schema/task.ts";
+import type { FakeScript, TaskInput } from "../schema/task.ts";
 import { durationMs } from "./duration.ts";
 import type { Millis } from "./machine.ts";
 import { type ReschedulePolicy, type RestartPolicy, reschedulePolicy, restartPolicy } from "./policy.ts";
@@ -73,6 +73,23 @@ function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
     resources: wholeNumbers({ ...spec.resources, ...task.resources }),
     killTimeoutMs: durationMs(task.killTimeout ?? spec.killTimeout),
     killSignal: task.killSignal ?? spec.killSignal,
+    ...(task.driver === "fake" ? { fake: fakeScript(task.fake) } : {}),
+  };
+}
+
+/** Without a word it ends at once, with exit code 0. */
+function fakeScript(input: Partial<NonNullable<TaskInput["fake"]>> = {}): FakeScript {
+  const { runFor = "0s", blockStart = "0s", signal, startError } = input;
+  const { exitCode = 0, ignoreSignals = false, dieWithAgent = false, output = [] } = input;
+  return {
+    runForMs: durationMs(runFor),
+    blockStartMs: durationMs(blockStart),
+    exitCode,
+    ignoreSignals,
+    dieWithAgent,
+    output,
+    ...(signal === undefined ? {} : { signal }),
+    ...(startError === undefined ? {} : { startError }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { type Ask, isRepeated } from "../core/allocation/asks.ts";
 import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/chunks.ts";
 import {
   type AllocationEvent,
@@ -16,17 +17,18 @@ import {
 import { statusOf } from "../core/allocation/status.ts";
 import { stateOf, upsertOf } from "../core/allocation/summary.ts";
 import { refusalOfUpdate } from "../core/allocation/update.ts";
-import { type RestartWish, refusalOfWish } from "../core/allocation/user.ts";
-import { whyOf } from "../core/allocation/why.ts";
+import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user.ts";
 import { DroverError, type ErrorCode } from "../core/errors.ts";
 import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type { Ended, EndedAnswer, Observed, ObservedAnswer, Place, PlaceAnswer } from "../core/messages.ts";
 import type { RunState, RunStatus, Why } from "../schema/run.ts";
+import type { RunStats } from "../schema/stats.ts";
 import { sendOfAllocation } from "./allocation-messages.ts";
+import { statsOfRun, whyOfRun } from "./allocation-reads.ts";
 import type { Env } from "./env.ts";
 import { hasNews, LogStore, readLog } from "./log-store.ts";
 import type { AllocationPeer } from "./peers.ts";
-import type { AllocationApi, LogChunk, LogRequest, SubmitRequest, UpdateRequest } from "./rpc.ts";
+import type { AllocationApi, Asked, LogChunk, LogRequest, SubmitRequest, UpdateRequest } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { peersOf } from "./stubs.ts";
@@ -119,20 +121,28 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     return statusOf(this.#existing());
   }
 
-  async restart(wish: RestartWish): Promise<RunStatus> {
-    return this.#asked((state) => refusalOfWish(state, wish), { type: "restart", wish });
+  async restart(wish: RestartWish, ask?: Ask): Promise<Asked> {
+    return this.#asked({ type: "restart", wish, ask });
+  }
+
+  async signal(wish: SignalWish, ask?: Ask): Promise<Asked> {
+    return this.#asked({ type: "signal", wish, ask });
+  }
+
+  #asked(event: Extract<AllocationEvent, { type: "restart" | "signal" }>): Asked {
+    this.#shell.enter();
+    const replayed = isRepeated(this.#existing().record, event.ask);
+    const refusal = replayed ? null : refusalOfWish(this.#existing(), event.wish);
+    if (refusal !== null) throw refusal;
+    this.#actor.apply(event);
+    return { replayed, status: statusOf(this.#existing()) };
   }
 
   async update({ spec, specIndex, by }: UpdateRequest): Promise<RunStatus> {
-    const refused = ({ record }: Existing) => refusalOfUpdate(record, spec, specIndex);
-    return this.#asked(refused, { type: "update", spec, specIndex, by });
-  }
-
-  #asked(refusalOf: (state: Existing) => DroverError | null, event: AllocationEvent): RunStatus {
     this.#shell.enter();
-    const refusal = refusalOf(this.#existing());
+    const refusal = refusalOfUpdate(this.#existing().record, spec, specIndex);
     if (refusal !== null) throw refusal;
-    this.#actor.apply(event);
+    this.#actor.apply({ type: "update", spec, specIndex, by });
     return statusOf(this.#existing());
   }
 
@@ -146,13 +156,12 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
 
   async why(): Promise<Why> {
     this.#shell.enter();
-    const state = this.#existing();
-    const peers = peersOf(this.env);
-    const placement = state.record.ended ? null : openPlacement(state);
-    const waits = placement === null && !state.record.ended;
-    const pool = waits ? await peers.pool(state.record.spec.pool).explain(this.#name) : null;
-    const worker = placement === null ? null : await peers.worker(placement.worker).why();
-    return whyOf(state, pool ?? worker, placement?.worker ?? null);
+    return whyOfRun(this.#existing(), peersOf(this.env));
+  }
+
+  async stats(task?: string): Promise<RunStats> {
+    this.#shell.enter();
+    return statsOfRun(this.#existing(), peersOf(this.env), task);
   }
 
   async log(request: LogRequest): Promise<LogChunk> {

@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { SAMPLE_WAIT_MS } from "../core/limits.ts";
 import type { IdleBehavior, Intent, Order, OrderAnswer, Sighting, WorkerAnswer } from "../core/messages.ts";
 import { Rows } from "../core/rows.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
@@ -14,6 +15,7 @@ import {
 } from "../core/worker/state.ts";
 import { statusOf, whyOf } from "../core/worker/status.ts";
 import { upsertOf } from "../core/worker/summary.ts";
+import { isUsageFresh, type RunUsage, usageOfRun } from "../core/worker/usage.ts";
 import type { EnrollRequest, HostSetup, Orders } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/run.ts";
@@ -28,6 +30,7 @@ import type { CloudWorkerPeer } from "./peers.ts";
 import type { CloudWorkerApi, SignedCall } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
+import { until } from "./waiting.ts";
 import { sendOfWorker } from "./worker-messages.ts";
 
 /** The object that is a cloud machine. What it decides is in `core/worker`. */
@@ -146,6 +149,13 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   async why(): Promise<Why> {
     this.#enter();
     return whyOf(this.#living(), Date.now());
+  }
+
+  async usage(run: string): Promise<RunUsage | null> {
+    this.#enter();
+    if (!isUsageFresh(this.#living(), Date.now())) this.#line.askForAll();
+    await until(this.#actor, () => isUsageFresh(this.#living(), Date.now()), SAMPLE_WAIT_MS);
+    return usageOfRun(this.#living(), run);
   }
 
   async setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus> {

@@ -91,6 +91,11 @@ export class HostLine {
     this.#actor.apply({ type: "refused_host", kind: code, reason: message });
   }
 
+  /** Asks the host for all that it can say, where it can be asked. */
+  askForAll(): void {
+    for (const socket of this.#sockets()) if (socket.note() !== null) this.#ask(socket);
+  }
+
   /** Takes note of signs of life. To be called before anything is judged by when the host was last heard. */
   listen(): void {
     const { record, memo } = this.#actor.state;

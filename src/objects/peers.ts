@@ -17,6 +17,7 @@ import type {
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../core/messages.ts";
+import type { RunUsage } from "../core/worker/usage.ts";
 import type { Why } from "../schema/run.ts";
 
 /** What the objects may ask of each other: the messages of `core/messages.ts`, a method for each. */
@@ -33,6 +34,8 @@ export interface CloudWorkerPeer {
   order(order: Order): Promise<OrderAnswer>;
   poke(): Promise<WorkerAnswer>;
   why(): Promise<Why>;
+  /** What a run uses here; null if nothing is known. It waits for a moment if the host must be asked. */
+  usage(run: string): Promise<RunUsage | null>;
 }
 
 export interface PoolPeer {

@@ -1,8 +1,13 @@
+import type { Ask } from "../core/allocation/asks.ts";
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/chunks.ts";
+import type { RestartWish, SignalWish } from "../core/allocation/user.ts";
 import type { IdleBehavior } from "../core/messages.ts";
 import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { PoolConfig, PoolView, WorkerState, WorkerStatus, WorkerSummary } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary, Why } from "../schema/run.ts";
+import type { RunStats } from "../schema/stats.ts";
+
+export type { Ask } from "../core/allocation/asks.ts";
 
 /**
  * What the edge may ask of the objects. The edge knows these interfaces and no class; what the objects say
@@ -24,6 +29,12 @@ export interface UpdateRequest {
   spec: RunSpec;
   specIndex: number;
   by: string;
+}
+
+/** What became of a request. `replayed`: it had been done before, by its key. */
+export interface Asked {
+  status: RunStatus;
+  replayed: boolean;
 }
 
 /** A stretch of one stream of one attempt. */
@@ -70,13 +81,20 @@ export interface AllocationApi {
   /** Answers when the run is in one of `states`, or can never be again, or `waitMs` are over. */
   wait(states: RunState[], waitMs: number): Promise<RunStatus>;
   abort(request: { reason: string; by: string; waitMs: number }): Promise<RunStatus>;
-  /** Starts tasks again that run; `all`: those that have ended, too. Codes: `not_running`, `terminal`. */
-  restart(request: { task?: string; all?: boolean; by: string }): Promise<RunStatus>;
+  /**
+   * Starts tasks again that run; `all`: those that have ended, too. Codes: `not_running`, `terminal`,
+   * `unknown_task`, `idempotency_mismatch`. The same `ask` is done once.
+   */
+  restart(wish: RestartWish, ask?: Ask): Promise<Asked>;
+  /** Signals the main process of one task, or of all that run. Codes: those of `restart`. */
+  signal(wish: SignalWish, ask?: Ask): Promise<Asked>;
   /** Codes: `stale_index`, `terminal`, and `invalid_request` for what cannot change in place. */
   update(request: UpdateRequest): Promise<RunStatus>;
   /** Events with a number above `after`; holds the answer for up to `waitMs` while there is none. */
   events(after: number, waitMs: number): Promise<{ items: RunEvent[]; dropped: number; ended: boolean }>;
   why(): Promise<Why>;
+  /** What its tasks use, or one of them. Code: `unknown_task`. */
+  stats(task?: string): Promise<RunStats>;
   log(request: LogRequest): Promise<LogChunk>;
   /** A host's chunk lies in the object store; without a length, only how far its stream is stored. */
   storeLog(chunk: StoredChunk): Promise<ChunkAnswer>;

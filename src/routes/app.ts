@@ -16,6 +16,7 @@ import { openApiRoute } from "./openapi.ts";
 import { createPoolDirectory } from "./pool-directory.ts";
 import { poolRoutes } from "./pools.ts";
 import { renderError } from "./problem.ts";
+import { runAskRoutes } from "./run-asks.ts";
 import { runEventRoutes } from "./run-events.ts";
 import { runListRoutes } from "./run-lists.ts";
 import { runLogRoutes } from "./run-logs.ts";
@@ -49,6 +50,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
   submitRoutes(app);
   runListRoutes(app);
   runRoutes(app);
+  runAskRoutes(app);
   runEventRoutes(app);
   runLogRoutes(app);
   poolRoutes(app);

@@ -1,13 +1,7 @@
 import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
-import {
-  AbortRequest,
-  LATER_RUN_FIELDS,
-  RestartRequest,
-  RunStatus,
-  UpdateRequest,
-  Why,
-} from "../schema/run.ts";
+import { AbortRequest, LATER_RUN_FIELDS, RunStatus, UpdateRequest, Why } from "../schema/run.ts";
+import { RunStats } from "../schema/stats.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import {
@@ -56,22 +50,6 @@ const abort = createRoute({
   responses: oneRun,
 });
 
-const restart = createRoute({
-  method: "post",
-  path: "/v1/runs/{id}/restart",
-  summary: "Start tasks of a run again",
-  description:
-    "One task, or all that run; with `all` those that have ended, too, in the order of their lifecycle. " +
-    "It is not counted by the restart policy. What runs is stopped first.",
-  security: withToken,
-  request: {
-    params: RunParams,
-    query: z.strictObject({}),
-    body: { content: { "application/json": { schema: RestartRequest } } },
-  },
-  responses: oneRun,
-});
-
 const update = createRoute({
   method: "patch",
   path: "/v1/runs/{id}",
@@ -91,6 +69,16 @@ const why = createRoute({
   security: withToken,
   request: { params: RunParams, query: z.strictObject({}) },
   responses: { 200: jsonAnswer("the reason", Why), default: problemAnswer },
+});
+
+const stats = createRoute({
+  method: "get",
+  path: "/v1/runs/{id}/stats",
+  summary: "What the tasks of a run use",
+  description: "The latest sample of each task that runs, at most some seconds old, and the sum of them.",
+  security: withToken,
+  request: { params: RunParams, query: z.strictObject({ task: z.string().max(63).optional() }) },
+  responses: { 200: jsonAnswer("the usage", RunStats), default: problemAnswer },
 });
 
 /** Adds the routes of one run (`api.md`, Runs). */
@@ -116,14 +104,6 @@ export function runRoutes(app: EdgeApp): void {
     refuse(),
   );
   app.openapi(
-    restart,
-    async (c) => {
-      const run = c.env.objects.allocation(c.req.valid("param").id);
-      return c.json(await run.restart({ ...c.req.valid("json"), by: c.var.actor }), 200);
-    },
-    refuse(),
-  );
-  app.openapi(
     update,
     async (c) => {
       const { spec, specIndex } = c.req.valid("json");
@@ -135,6 +115,14 @@ export function runRoutes(app: EdgeApp): void {
   app.openapi(
     why,
     async (c) => c.json(await c.env.objects.allocation(c.req.valid("param").id).why(), 200),
+    refuse(),
+  );
+  app.openapi(
+    stats,
+    async (c) => {
+      const run = c.env.objects.allocation(c.req.valid("param").id);
+      return c.json(await run.stats(c.req.valid("query").task), 200);
+    },
     refuse(),
   );
 }

@@ -130,6 +130,23 @@ export const Means = z.object({
 });
 export type Means = z.infer<typeof Means>;
 
+/** What something uses: processor time so far, processors of late, and now memory and processes. */
+export const Sample = z.object({
+  cpuMs: z.number().min(0),
+  cpus: z.number().min(0).optional().meta({ description: "since the sample before; absent: there is none" }),
+  memoryBytes: Bytes,
+  pids: Bytes,
+});
+export type Sample = z.infer<typeof Sample>;
+
+/** The latest sample of what runs on a host (`host-protocol.md`, Report). */
+export const Usage = z.object({
+  agoMs: z.number().min(0),
+  host: Sample,
+  attempts: z.record(AttemptId, Sample),
+});
+export type Usage = z.infer<typeof Usage>;
+
 /** What a host says is true (`host-protocol.md`, Report). */
 export const Report = z.object({
   worker: Worker.optional(),
@@ -143,6 +160,7 @@ export const Report = z.object({
   attempts: z.array(AttemptReport).max(10_000),
   resources: HostResources.optional(),
   means: Means.optional(),
+  usage: Usage.optional(),
 });
 export type Report = z.infer<typeof Report>;
 

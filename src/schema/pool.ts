@@ -50,6 +50,8 @@ export const PoolConfig = z
     maxConcurrentCreates: z.int().min(1).default(10),
     maxQueue: z.int().min(1).max(1_000_000).default(10_000),
     allowHostPaths: z.boolean().default(false),
+    /** Absent in configurations that were stored before there was one. */
+    allowFakeDriver: z.boolean().optional(),
     image: z.string().max(256).default(""),
     probe: z
       .strictObject({

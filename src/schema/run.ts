@@ -3,6 +3,7 @@ import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../core/limits.ts
 import { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
 import { Duration, InstantText, Json, Name } from "./common.ts";
 import { RunSpec } from "./run-spec.ts";
+import { SIGNALS } from "./task.ts";
 
 export { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
 export { LATER_RUN_FIELDS, RunSpec, type RunSpecInput } from "./run-spec.ts";
@@ -149,6 +150,12 @@ export const RestartRequest = z
     path: ["all"],
     error: "cannot stand beside `task`: say one of them",
   });
+
+/** Which signal the main process of a task gets, or that of every task that runs. */
+export const SignalRequest = z.strictObject({
+  task: z.string().max(63).optional(),
+  signal: z.enum(SIGNALS),
+});
 
 /** A new spec, whole, and the index of the one that it replaces. */
 export const UpdateRequest = z.strictObject({ specIndex: z.int().min(1), spec: RunSpec });

@@ -103,6 +103,20 @@ export const Artifact = z.strictObject({
   to: Directory.refine((dir) => !dir.startsWith("/"), { error: "must be relative to the task's directory" }),
 });
 
+/** What a task of the fake driver does: no process of it is ever started. */
+export const FakeInput = z.strictObject({
+  runFor: Duration.default("0s"),
+  exitCode: z.int().min(0).max(255).default(0),
+  signal: z.enum(SIGNALS).optional(),
+  startError: z
+    .strictObject({ text: z.string().min(1).max(1_024), recoverable: z.boolean().default(false) })
+    .optional(),
+  blockStart: Duration.default("0s"),
+  ignoreSignals: z.boolean().default(false),
+  output: z.array(z.string().max(1_024)).max(100).default([]),
+  dieWithAgent: z.boolean().default(false),
+});
+
 /** One task of the long form. What it does not say, it takes from its group. */
 export const TaskInput = z.strictObject({
   name: z
@@ -120,7 +134,8 @@ export const TaskInput = z.strictObject({
   shutdownDelay: Duration.optional(),
   killTimeout: Duration.optional(),
   killSignal: z.enum(SIGNALS).optional(),
-  driver: z.enum(["exec"]).optional(),
+  driver: z.enum(["exec", "fake"]).optional(),
+  fake: FakeInput.optional(),
   user: z.string().min(1).max(64).optional(),
   artifacts: z.array(Artifact).max(64).optional(),
 });
@@ -128,6 +143,18 @@ export type TaskInput = z.output<typeof TaskInput>;
 
 /** Fields of a task that no host acts on yet. What is not done must not be taken silently. */
 export const LATER_TASK_FIELDS = ["user", "artifacts"] as const;
+
+/** What the fake driver plays: all that a process could do, without one. */
+export interface FakeScript {
+  runForMs: number;
+  exitCode: number;
+  signal?: SignalName;
+  startError?: { text: string; recoverable: boolean };
+  blockStartMs: number;
+  ignoreSignals: boolean;
+  output: string[];
+  dieWithAgent: boolean;
+}
 
 /** One process of a run as the host needs it. The short form has one, called `main`. */
 export interface TaskSpec {
@@ -139,4 +166,6 @@ export interface TaskSpec {
   resources: Resources;
   killTimeoutMs: number;
   killSignal: SignalName;
+  /** It has the fake driver, which plays this. */
+  fake?: FakeScript;
 }

@@ -95,6 +95,15 @@ test("submit tells a run that was there before, but not one that its own repetit
   expect((await client.runs.submit({ ...spec, id: "r2" })).replayed).toBe(false);
 });
 
+test("a signal whose answer is lost is sent again with the same key: it arrives once", async () => {
+  plane.on("POST", /signal$/, (_seen, res) => json(res, 200, statusOf("r1")));
+  plane.on("POST", /signal$/, (_seen, res) => res.destroy(), 1);
+  await client.runs.signal("r1", "SIGHUP");
+  await client.runs.signal("r1", "SIGHUP");
+  const keys = plane.seen.map(({ headers }) => headers["idempotency-key"]);
+  expect(keys).toEqual([keys[0], keys[0], expect.not.stringMatching(String(keys[0]))]);
+});
+
 test("nobody there is an UnreachableError, and nothing was sent", async () => {
   const { url } = plane;
   await plane.stop();
@@ -147,7 +156,10 @@ test("every route is asked as the API has it", async () => {
       { reason: "x" },
     ],
     [runs.abort("r1"), "POST /v1/runs/r1/abort?", {}],
+    [runs.restart("r1", { task: "m" }), "POST /v1/runs/r1/restart?", { task: "m" }],
+    [runs.signal("r1", "SIGHUP", { task: "m" }), "POST /v1/runs/r1/signal?", { task: "m", signal: "SIGHUP" }],
     [runs.events("r1", { after: 7, waitMs: 1 }), "GET /v1/runs/r1/events?wait=1ms&after=7"],
+    [runs.stats("r1", { task: "m" }), "GET /v1/runs/r1/stats?task=m"],
     [runs.why("r1"), "GET /v1/runs/r1/why?"],
     [
       runs.list({

@@ -8,7 +8,7 @@ import { NAME_PATTERN } from "../../src/schema/common.ts";
 import { WORKER_STATES } from "../../src/schema/pool.ts";
 import { RunSpec } from "../../src/schema/run.ts";
 import { type Bench, environmentFor, openBench } from "./support/command.ts";
-import { problem, TOKEN } from "./support/control-plane.ts";
+import { json, problem, TOKEN } from "./support/control-plane.ts";
 
 let bench: Bench;
 beforeAll(async () => {
@@ -99,6 +99,8 @@ const wrong: [args: string[], ...stderr: RegExp[]][] = [
   [["status"], /missing required argument 'run'/],
   [["logs", "--tail", "much", "r1"], /--tail/, /64KiB/],
   [["abort"], /missing required argument 'run'/],
+  [["signal", "r1"], /missing required argument 'signal'/],
+  [["signal", "r1", "SIGSTOPP"], /no signal SIGSTOPP/, /SIGHUP, SIGINT/],
   [["why"], /missing required argument 'run|worker'/],
   [["workers", "--state", "tired"], /--state/, /booting, idle/],
   [["up", "--port", "65536"], /--port/, /from 1 to 65535/],
@@ -116,6 +118,34 @@ test.each(wrong)(
     expect(bench.plane.seen.length).toBe(before);
   },
 );
+
+test.each(["SIGUSR1", "usr1"])("a signal may be called %s", async (name) => {
+  bench.plane.on("POST", /signal$/, (_seen, res) => json(res, 200, {}), 1);
+  const ended = await bench.run(["signal", "--task", "m", "r1", name]);
+  expect(ended).toMatchObject({ code: 0, stderr: "" });
+  expect(ended.stdout.toString()).toBe("r1 is being sent SIGUSR1\n");
+  expect(bench.plane.seen.at(-1)?.body).toEqual({ task: "m", signal: "SIGUSR1" });
+});
+
+test("stats are a table, with a total of more than one task", async () => {
+  const usage = { cpuMs: 61_000, cpus: 0.5, memoryBytes: 64 * 1024 * 1024, pids: 3 };
+  const tasks = [
+    { name: "web", state: "running", attempt: "r1/web/1.1", usage },
+    { name: "prepare", state: "dead", attempt: null, usage: null },
+  ];
+  const stats = { run: "r1", at: "2026-11-21T08:30:00.000Z", tasks, total: usage };
+  bench.plane.on("GET", /stats$/, (_seen, res) => json(res, 200, stats), 1);
+  const ended = await bench.run(["stats", "r1"]);
+  expect(ended.stdout.toString()).toBe(
+    [
+      "TASK     STATE    CPU   TIME  MEMORY  PIDS",
+      "web      running  0.50  1m1s  64MiB   3",
+      "prepare  dead     -     -     -       -",
+      "total             0.50  1m1s  64MiB   3",
+      "",
+    ].join("\n"),
+  );
+});
 
 test("what only the server can judge is said by the name of the flag", async () => {
   const errors = [
@@ -154,7 +184,7 @@ test.each([["--help"], ["help"], ["run", "--help"], ["help", "run"], ["ps", "-h"
   },
 );
 
-test.each(["up", "run", "ps", "status", "logs", "abort", "why", "workers"])(
+test.each(["up", "run", "ps", "status", "logs", "abort", "signal", "stats", "why", "workers"])(
   "the help of %s has examples",
   async (verb) => {
     const ended = await bench.run([verb, "--help"]);

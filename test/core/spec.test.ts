@@ -97,3 +97,25 @@ test("lists show the command of the leader, or of the first main task", () => {
     commandOf(RunSpec.parse({ tasks: tasks.map((one) => ({ ...one, leader: one.name === "b" })) })),
   ).toBe("two");
 });
+
+test("the script of a task that is only played says everything, in milliseconds", () => {
+  const played = (fake?: object) =>
+    tasksOf(RunSpec.parse({ tasks: [{ name: "m", argv: ["x"], driver: "fake", fake }] }))[0]?.fake;
+  const nothing = {
+    runForMs: 0,
+    blockStartMs: 0,
+    exitCode: 0,
+    ignoreSignals: false,
+    dieWithAgent: false,
+    output: [],
+  };
+  expect(played()).toEqual(nothing);
+  expect(played({ runFor: "2s", blockStart: "1m", signal: "SIGHUP", output: ["a"] })).toEqual({
+    ...nothing,
+    runForMs: 2_000,
+    blockStartMs: 60_000,
+    signal: "SIGHUP",
+    output: ["a"],
+  });
+  expect(played({ startError: { text: "no" } })?.startError).toEqual({ text: "no", recoverable: false });
+});

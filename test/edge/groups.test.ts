@@ -187,6 +187,69 @@ test("a command that is started again keeps its attempts apart, each with its ou
   expect((await read("again")).tasks[0].events.map((event: Json) => event.type)).toContain("Not Restarting");
 });
 
+test("a person signals a task: once, though the request comes twice (nomad.md §4.6)", async () => {
+  const count = "n=0; trap 'n=$((n+1)); echo got $n' HUP; echo on; while :; do sleep 0.05; done";
+  await submit("hup", sh("loop", count), sh("done", "echo done"));
+  await says("hup", "loop", "on");
+  await until(
+    "the other has ended",
+    async () => task(await read("hup"), "done").state === "dead" || undefined,
+  );
+  const send = (body: object, key: string) =>
+    up.call("POST", "/v1/runs/hup/signal", body, { "idempotency-key": key });
+  const first = await send({ task: "loop", signal: "SIGHUP" }, "a");
+  expect([first.status, first.headers.get("idempotency-replayed")]).toEqual([200, null]);
+  const second = await send({ task: "loop", signal: "SIGHUP" }, "a");
+  expect([second.status, second.headers.get("idempotency-replayed")]).toEqual([200, "true"]);
+  expect(await (await send({ signal: "SIGHUP" }, "a")).json()).toMatchObject({
+    code: "idempotency_mismatch",
+  });
+  await says("hup", "loop", "got 1\n");
+  await up.json(200, "POST", "/v1/runs/hup/signal", { signal: "SIGHUP" });
+  await says("hup", "loop", "got 1\ngot 2\n");
+  expect(await up.json(409, "POST", "/v1/runs/hup/signal", { task: "done", signal: "SIGHUP" })).toMatchObject(
+    {
+      code: "not_running",
+    },
+  );
+  await up.json(200, "POST", "/v1/runs/hup/signal", { task: "loop", signal: "SIGKILL" });
+  const run = await endOf("hup");
+  expect(typesOf(run, "loop").filter((type: string) => type === "Signaling")).toHaveLength(3);
+  expect(task(run, "loop").attempts[0].exit).toMatchObject({ signal: "SIGKILL" });
+  const log = await up.call("GET", "/v1/runs/hup/logs/loop/stdout");
+  expect(await log.text()).toBe("on\ngot 1\ngot 2\n");
+  expect(await up.json(409, "POST", "/v1/runs/hup/signal", { signal: "SIGHUP" })).toMatchObject({
+    code: "terminal",
+  });
+});
+
+test("a task that is only played needs a pool that allows it (`allowFakeDriver`)", async () => {
+  const spec = {
+    tasks: [{ name: "m", argv: ["x"], driver: "fake", fake: { exitCode: 3, output: ["played"] } }],
+  };
+  const refused = await up.json(422, "POST", "/v1/runs", { ...spec, id: "refused" });
+  expect(refused).toMatchObject({ code: "fake_driver_not_allowed" });
+});
+
+test("what its tasks use can be read while they run (nomad.md §6.3)", async () => {
+  await submit("busy", sh("spin", "echo on; while :; do :; done"), sh("idle", "exec sleep 600"));
+  await says("busy", "spin", "on");
+  const stats = await until("all of it was measured", async () => {
+    const read = await up.json(200, "GET", "/v1/runs/busy/stats");
+    return read.tasks.every((one: Json) => one.usage !== null) ? read : undefined;
+  });
+  const [spin, idle] = stats.tasks.map((one: Json) => one.usage);
+  expect(spin.cpuMs).toBeGreaterThan(idle.cpuMs);
+  expect(idle).toMatchObject({ memoryBytes: expect.any(Number), pids: 1 });
+  expect(stats.total).toMatchObject({ pids: 2, memoryBytes: spin.memoryBytes + idle.memoryBytes });
+  const one = await up.json(200, "GET", "/v1/runs/busy/stats?task=idle");
+  expect(one.tasks).toMatchObject([{ name: "idle", state: "running", attempt: "busy/idle/1.1" }]);
+  expect(await up.json(404, "GET", "/v1/runs/busy/stats?task=nope")).toMatchObject({ code: "unknown_task" });
+  await up.json(200, "POST", "/v1/runs/busy/abort", {});
+  await endOf("busy");
+  expect(await up.json(200, "GET", "/v1/runs/busy/stats")).toMatchObject({ at: null, total: null });
+});
+
 test("a person starts a task again, and changes its spec (nomad.md §4.6, §5.2)", async () => {
   const spec = { id: "again-by-hand", argv: ["sh", "-c", "echo on; sleep 600"], restart: { attempts: 0 } };
   await up.json(201, "POST", "/v1/runs", spec);

@@ -60,6 +60,27 @@ describe("orders", () => {
 });
 
 describe("an object that was evicted", () => {
+  test("asks its host when somebody wants to know what a run uses, and writes nothing", async () => {
+    const { worker, host, socket } = await connected();
+    await submit("busy");
+    await socket.orders(({ attempts }) => attempts.length > 0);
+    host.attempts = [{ id: "busy/main/1.1", state: "running", startedAgoMs: 5 }];
+    await socket.report(host);
+    await objects.allocation("busy").wait(["running"], 5_000);
+    await evict(worker);
+    const before = meter.rowsWritten;
+    const reading = objects.allocation("busy").stats();
+    await socket.asked();
+    const sample = { cpuMs: 900, cpus: 0.5, memoryBytes: 4_096, pids: 2 };
+    const attempts = { "busy/main/1.1": sample, "other/main/1.1": sample };
+    await socket.report(host, { usage: { agoMs: 10, host: sample, attempts } });
+    expect(await reading).toMatchObject({
+      tasks: [{ name: "main", state: "running", attempt: "busy/main/1.1", usage: sample }],
+      total: sample,
+    });
+    expect(meter.rowsWritten).toBe(before);
+  });
+
   test("is woken by an order, and passes it on over the socket that it finds", async () => {
     const { worker, socket } = await connected();
     await evict(worker);

@@ -289,6 +289,9 @@ export class Host {
         this.#signal(message.id);
         answer(1, { type: "signaled", id: message.id });
         break;
+      case "pass_on":
+        answer(1, { type: "passing_on", id: message.id, n: message.n });
+        break;
       case "kill_tree":
         answer(this.#world.chance.between(1, 500), ...this.#kill(message.id));
         break;
@@ -299,6 +302,12 @@ export class Host {
       case "probe":
         answer(this.#world.chance.between(10, 1_000), { type: "probed", ok: true, output: "running" });
         break;
+      case "sample": {
+        const used = { cpuMs: this.#localNow, memoryBytes: 4_096, pids: 1 };
+        const attempts = Object.fromEntries(message.ids.map((id) => [id, used]));
+        answer(1, { type: "sampled", host: used, attempts });
+        break;
+      }
       case "ship_log":
       case "punch":
         // Simulated commands write nothing.

@@ -2,6 +2,7 @@ import type { RunSpec } from "../../schema/run.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
 import type { Ended, Observed, Order, OrderAnswer, Place, PoolAnswer, RunUpsert } from "../messages.ts";
 import { tasksOf } from "../spec.ts";
+import { type Ask, isRepeated, withAsk } from "./asks.ts";
 import { foldChunk, type StoredChunk } from "./chunks.ts";
 import { addEvent } from "./events.ts";
 import { lastByteBy } from "./logs.ts";
@@ -23,8 +24,8 @@ export type AllocationEvent =
   | { type: "poke" }
   | { type: "submitted"; id: string; spec: RunSpec; hash: string }
   | { type: "abort"; reason: string; by: string }
-  | { type: "restart"; wish: RestartWish }
-  | { type: "signal"; wish: SignalWish }
+  | { type: "restart"; wish: RestartWish; ask?: Ask | undefined }
+  | { type: "signal"; wish: SignalWish; ask?: Ask | undefined }
   | { type: "update"; spec: RunSpec; specIndex: number; by: string }
   | { type: "place"; place: Place }
   | { type: "observed"; observed: Observed }
@@ -117,12 +118,13 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
     case "restart":
     case "signal": {
       const epoch = openPlacement(state)?.epoch;
-      if (epoch === undefined || refusalOfWish({ ...state, record }, event.wish) !== null) return state;
+      if (isRepeated(record, event.ask) || epoch === undefined) return state;
+      if (refusalOfWish({ ...state, record }, event.wish) !== null) return state;
       const next =
         event.type === "restart"
           ? foldRestart(record, epoch, event.wish, now)
           : foldSignal(record, epoch, event.wish, now);
-      return { ...state, record: next };
+      return { ...state, record: withAsk(next, event.ask) };
     }
     case "update":
       return { ...state, record: foldUpdate(record, event.spec, event.specIndex, event.by, now) };

@@ -3,6 +3,7 @@ import type { Exit, RunEvent, RunSpec, RunState, SignalName } from "../../schema
 import type { FailureCode } from "../errors.ts";
 import type { Instant } from "../machine.ts";
 import type { GroupTask } from "../spec.ts";
+import type { Ask } from "./asks.ts";
 import type { Reaction, Stage } from "./lifecycle.ts";
 import { orderMarks } from "./marks.ts";
 import type { RescheduleEvent } from "./reschedule.ts";
@@ -139,6 +140,8 @@ export interface AllocationRecord {
   /** The latest signals; `signaled` counts all there ever were. */
   signals?: SentSignal[];
   signaled?: number;
+  /** The latest requests with a key of their own that were done (`asks.ts`). */
+  asks?: Ask[];
   /** How far the group of the open epoch is; `prestart` if absent. */
   stage?: Stage;
   kill?: GroupKill;

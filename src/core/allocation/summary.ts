@@ -34,6 +34,7 @@ export function upsertOf(record: AllocationRecord, epoch: number): RunUpsert {
     command: commandOf(spec).slice(0, COMMAND_CHARS),
     resources: resourcesOf(spec),
     hostPaths: tasksOf(spec).some(({ dir }) => dir?.startsWith("/") ?? false),
+    ...(tasksOf(spec).some(({ fake }) => fake !== undefined) ? { fakes: true } : {}),
     exitCode: record.ended ? (outcome?.exitCode ?? null) : null,
     startedAt: startedAt(record),
     finishedAt: record.ended ? (outcome?.at ?? null) : null,

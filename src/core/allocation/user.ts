@@ -1,5 +1,6 @@
 import type { SignalName } from "../../schema/run.ts";
 import { DroverError } from "../errors.ts";
+import { MAX_SIGNALS_KEPT } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { GroupTask } from "../spec.ts";
 import { addEvent } from "./events.ts";
@@ -128,9 +129,9 @@ export function foldSignal(
   for (const task of running(record, views, only)) {
     const attempt = attemptOf(record, recordOf(record, task), epoch);
     if (attempt === undefined) continue;
-    const signals = signalsDue(next);
     const n = (next.signaled ?? 0) + 1;
-    next = { ...next, signaled: n, signals: [...signals, { id: attempt.id, signal, n }] };
+    const signals = [...signalsDue(next), { id: attempt.id, signal, n }].slice(-MAX_SIGNALS_KEPT);
+    next = { ...next, signaled: n, signals };
     const details = { task_signal: signal, task_signal_reason: `${by} asked for it` };
     next = addEvent(next, "Signaling", now, `${by} sends it ${signal}`, { task: task.name, details });
   }

@@ -23,6 +23,12 @@ function refusal(state: PoolState, upsert: RunUpsert): Extract<PoolAnswer, { kin
       "`dir` is absolute, and this pool does not allow that; use a directory relative to the task's own";
     return { kind: "refused", code: "host_paths_not_allowed", text };
   }
+  if (upsert.fakes === true && config.allowFakeDriver !== true) {
+    const text =
+      "a task has the fake driver, and this pool does not allow that; leave `driver` out, or set " +
+      "`allowFakeDriver` of a pool for tests";
+    return { kind: "refused", code: "fake_driver_not_allowed", text };
+  }
   const fits = cheapestFitting(configured, upsert.resources) !== undefined;
   if (!fits && !fitsOwnMachine(configured, upsert.resources)) {
     const types = typesText(configured);

@@ -18,6 +18,7 @@ import {
   type WorkerState,
   whatIsSaid,
 } from "./state.ts";
+import { usageReported } from "./usage.ts";
 
 /** The share of a lease that must be used up before it is extended: each extension is a row (rule R4). */
 const EXTEND_BELOW = 2 / 3;
@@ -33,7 +34,8 @@ export function judgeReport(state: Living, report: Report): "stale" | "unknown" 
 export function foldReport(state: Living, report: Report, now: Instant): WorkerState {
   if (judgeReport(state, report) !== "fresh") return state;
   const whole = state.memo.whole || report.full;
-  const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now, whole };
+  const usage = usageReported(state, report, now);
+  const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now, whole, usage };
   let record = extendLease(state.record, now);
   record = foldBoot(record, report, now);
   if (report.ordersSeen > ordersRevision(state)) record = { ...record, revision: report.ordersSeen };

@@ -1,5 +1,12 @@
 import type { Resources } from "../../schema/common.ts";
-import type { AttemptOrder, AttemptReport, Report, SignalOrder, StreamName } from "../../schema/host.ts";
+import type {
+  AttemptOrder,
+  AttemptReport,
+  Report,
+  Sample,
+  SignalOrder,
+  StreamName,
+} from "../../schema/host.ts";
 import type { WorkerEvent } from "../../schema/pool.ts";
 import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
@@ -89,6 +96,8 @@ export interface WorkerMemo {
   /** By placement: what of `reported` its allocation has answered, and when. */
   heard: Record<string, { said: string; at: Instant; again: boolean }>;
   logs: Record<string, Partial<Record<StreamName, number>>>;
+  /** What runs here uses, as the host has said last, and when that was measured. */
+  usage: { at: Instant; attempts: Record<string, Sample> } | null;
   /** Placements accepted since we were loaded, and not told to the host in any answer yet. */
   untold: ReadonlySet<string>;
   /**
@@ -120,6 +129,7 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
     reported: {},
     heard: {},
     logs: {},
+    usage: null,
     untold: new Set(),
     whole: false,
     poolHas: "",

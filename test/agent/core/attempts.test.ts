@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { KILL_WAITS_MS, LAST_WORDS_MS, LEASE_KILL_MS } from "../../../agent/core/bounds.ts";
-import type { AttemptJournal, FoundAttempt, LeaseJournal } from "../../../agent/core/journal.ts";
+import {
+  type AttemptJournal,
+  type FoundAttempt,
+  journalOf,
+  type LeaseJournal,
+} from "../../../agent/core/journal.ts";
 import { isLeaseEnding } from "../../../agent/core/lease.ts";
 import { busyHost, Driven, EXIT, ID, idleHost, LEASE_MS, run, SETUP, stop } from "./drive.ts";
 
@@ -59,6 +64,47 @@ describe("what is owed to an attempt", () => {
   const late = () => idleHost().order([run()]).order([stop()]);
   const refused = () => idleHost().order([run()]).tell({ type: "refused", id: ID });
   const unlaunched = () => idleHost().order([run(ID, { timeoutMs: 60_000 })]);
+});
+
+describe("signals (host-protocol.md, Orders)", () => {
+  const hup = (n: number) => ({ id: ID, signal: "SIGHUP" as const, n });
+  const passedOn = (n: number) => ({ type: "passing_on", id: ID, n }) as const;
+  const signals = [hup(2), hup(1)];
+
+  test.each<[string, () => Driven, number | undefined]>([
+    ["the first comes first", () => busyHost().order([run()], { signals }), 1],
+    ["then the next", () => busyHost().order([run()], { signals }).tell(passedOn(1)), 2],
+    ["each once", () => heard().order([run()], { signals }), undefined],
+    ["also if an older is named again", () => heard().order([run()], { signals: [hup(1), hup(3)] }), 3],
+    ["a word that comes twice changes nothing", () => heard().tell(passedOn(1)), undefined],
+    ["what the orders no longer name is not sent", () => named().order([run()]), undefined],
+    ["that of another attempt is not for this one", () => other(), undefined],
+    ["none before there is a process", () => early(), undefined],
+    ["but then", () => early().tell({ type: "launched", id: ID, by: "cgroup" }), 1],
+    ["none to what is being stopped", () => named().order([stop()], { signals }), undefined],
+    ["none to what has ended", () => named().tell(exited), undefined],
+    ["a new start of the agent sends none again", () => again(1, 2), undefined],
+    ["and sends what the last has not", () => again(1), 2],
+  ])("%s", (_, host, n) => {
+    expect(host().message("pass_on")?.n).toBe(n);
+  });
+
+  const named = () => busyHost().order([run()], { signals });
+  const heard = () => named().tell(passedOn(1)).tell(passedOn(2));
+  const early = () => idleHost().order([run()], { signals });
+  const other = () => busyHost().order([run()], { signals: [{ ...hup(1), id: "b/main/1.1" }] });
+  const again = (...heard: number[]) => {
+    const { state } = heard.reduce((host, n) => host.tell(passedOn(n)), named());
+    const lease = { until: LEASE_MS, ms: LEASE_MS };
+    const journal = journalOf(state.attempts[ID] ?? never());
+    const host = found({ kind: "running" }, JSON.parse(JSON.stringify(journal)), lease);
+    host.tell({ type: "joined", setup: SETUP }).tell({ type: "probed", ok: true, output: "" });
+    host.send();
+    return host.answer([run()], { revision: 7, signals });
+  };
+  const never = (): never => {
+    throw new Error("the attempt is not there");
+  };
 });
 
 describe("a kill (nomad.md §4.6)", () => {

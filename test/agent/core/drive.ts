@@ -58,7 +58,7 @@ export class Driven {
   owed(): Kind[] {
     return this.due()
       .map(({ kind }) => kind)
-      .filter((kind) => kind !== "report" && kind !== "probe");
+      .filter((kind) => kind !== "report" && kind !== "probe" && kind !== "sample");
   }
 
   message<K extends Kind>(kind: K): MessageOf<K> | undefined {

@@ -22,6 +22,10 @@ const orders = fc.record({
   leaseMs: fc.constantFrom(0, 60_000, LEASE_MS),
   reportWithinMs: fc.constant(10_000),
   attempts: fc.uniqueArray(order, { selector: (o) => o.id, maxLength: 3 }),
+  signals: fc.array(
+    fc.record({ id, signal: fc.constant("SIGHUP" as const), n: fc.integer({ min: 1, max: 5 }) }),
+    { maxLength: 3 },
+  ),
   logs: fc.dictionary(id, fc.record({ stdout: fc.nat(2_000_000) })),
   powerOff: fc.integer({ min: 0, max: 30 }).map((n) => n === 0),
 });
@@ -37,6 +41,7 @@ const event: fc.Arbitrary<HostEvent> = fc.oneof(
   },
   fc.record({ type: fc.constant("launch_failed" as const), id, startError: fc.constant(startError) }),
   fc.record({ type: fc.constantFrom("refused", "signaled", "forgotten"), id }),
+  fc.record({ type: fc.constant("passing_on" as const), id, n: fc.integer({ min: 1, max: 5 }) }),
   fc.record({ type: fc.constant("exited" as const), id, exit: fc.constantFrom(EXIT, null) }),
   fc.record({ type: fc.constant("tree_gone" as const), id, killed: fc.boolean() }),
   fc.record({ type: fc.constant("kill_failed" as const), id, error: fc.constant("lives") }),
@@ -109,6 +114,21 @@ test("an attempt whose tree is gone stays gone: nothing starts, signals or kills
           if (message.kind === "start" || message.kind === "signal" || message.kind === "kill_tree") {
             expect(gone.has(message.id)).toBe(false);
           }
+        }
+      });
+    }),
+  );
+});
+
+test("no signal is sent twice, nor to what does not run (host-protocol.md, Orders)", () => {
+  fc.assert(
+    fc.property(story, (events) => {
+      play(events, (state, now) => {
+        for (const message of hostMachine.due(state, now)) {
+          if (message.kind !== "pass_on") continue;
+          const attempt = state.attempts[message.id];
+          expect(attempt).toMatchObject({ main: "running", stop: undefined });
+          expect(message.n).toBeGreaterThan(attempt?.signaledUpTo ?? 0);
         }
       });
     }),

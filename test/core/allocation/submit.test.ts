@@ -81,6 +81,17 @@ describe("a submission", () => {
     expect(owed(at(nothing(), T0, submit({ dir })), T0).upsert?.hostPaths).toBe(hostPaths);
   });
 
+  test("says whether a task is only played (`allowFakeDriver`)", () => {
+    const task = { name: "m", argv: ["x"] };
+    const fakes = (more: object) =>
+      owed(at(nothing(), T0, submit({ argv: undefined, tasks: [{ ...task, ...more }] })), T0).upsert?.fakes;
+    expect([fakes({ driver: "fake" }), fakes({ driver: "exec" }), fakes({})]).toEqual([
+      true,
+      undefined,
+      undefined,
+    ]);
+  });
+
   test("shows no more of a long command line than lists have room for", () => {
     const state = at(nothing(), T0, submit({ argv: ["x".repeat(50), "y".repeat(50)] }));
     expect(owed(state, T0).upsert?.command).toBe(`${"x".repeat(50)} ${"y".repeat(29)}`);

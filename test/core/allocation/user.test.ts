@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { isRepeated } from "../../../src/core/allocation/asks.ts";
 import { orderOf } from "../../../src/core/allocation/orders.ts";
 import { refusalOfUpdate } from "../../../src/core/allocation/update.ts";
 import { refusalOfWish } from "../../../src/core/allocation/user.ts";
+import { MAX_ASKS_REMEMBERED, MAX_SIGNALS_KEPT } from "../../../src/core/limits.ts";
 import { RunSpec, type RunSpecInput } from "../../../src/schema/run.ts";
 import { queued } from "../support/allocation.ts";
 import { GroupStory, group, poststop, presidecar, prestart, task } from "../support/group.ts";
@@ -108,6 +110,68 @@ test("signals are numbered, and leave the orders with their attempt (host-protoc
     details: { task_signal: "SIGUSR1" },
   });
   expect(orderOf(story.ends("m").state, story.now)?.signals).toBeUndefined();
+});
+
+test(`a host that cannot be reached gets the latest ${MAX_SIGNALS_KEPT} signals`, () => {
+  const story = new GroupStory(group(task("m"), task("n")));
+  const numbers = () => orderOf(story.state, story.now)?.signals?.map(({ n }) => n) ?? [];
+  const send = () => story.apply({ type: "signal", wish: { task: "m", signal: "SIGHUP", by } });
+  for (let n = 1; n <= MAX_SIGNALS_KEPT; n += 1) send();
+  expect(numbers()).toEqual(Array.from({ length: MAX_SIGNALS_KEPT }, (_, i) => i + 1));
+  send();
+  expect(numbers()).toEqual(Array.from({ length: MAX_SIGNALS_KEPT }, (_, i) => i + 2));
+});
+
+// nomad.md §4.6, "signal task": allowed when there is a process
+test.each<[string, GroupStory, { task?: string }, string[]]>([
+  ["one task", new GroupStory(group(task("m"), task("n"))), { task: "n" }, ["n"]],
+  ["all that run", new GroupStory(group(task("m"), task("n"), task("o"))).ends("o"), {}, ["m", "n"]],
+  ["none that is dead", new GroupStory(group(task("m"), task("n"))).ends("m"), { task: "m" }, []],
+  ["none of a run that is over", new GroupStory(group(task("m"))).ends("m"), {}, []],
+])("a signal reaches %s", (_what, story, wish, names) => {
+  story.apply({ type: "signal", wish: { ...wish, signal: "SIGHUP", by } });
+  const signaled = (orderOf(story.state, story.now)?.signals ?? []).map(({ id }) => id.split("/")[1]);
+  expect(signaled).toEqual(names);
+});
+
+describe("a request with a key of its own (api.md, Idempotency)", () => {
+  const ask = { key: "k", hash: "h" };
+  const hup = { type: "signal", wish: { signal: "SIGHUP", by } } as const;
+
+  test("is done once, however often it comes", () => {
+    const story = new GroupStory(group(task("m"), task("n")));
+    story.apply({ ...hup, ask }).apply({ ...hup, ask });
+    expect(story.run.record.signaled).toBe(2); // one for each task
+    const again = { type: "restart", wish: { task: "m", by }, ask: { key: "l", hash: "h" } } as const;
+    story.apply(again).obey().apply(again).obey();
+    expect(story.status.tasks[0]?.restarts).toBe(1);
+  });
+
+  test("is known to have been done when the run has ended since", () => {
+    const story = new GroupStory(group(task("m"))).apply({ ...hup, ask }).ends("m");
+    expect(isRepeated(story.run.record, ask)).toBe(true);
+    expect(isRepeated(story.run.record, undefined)).toBe(false);
+  });
+
+  test("is refused with the key of another", () => {
+    const story = new GroupStory(group(task("m"))).apply({ ...hup, ask });
+    expect(() => isRepeated(story.run.record, { ...ask, hash: "other" })).toThrow("for something else");
+  });
+
+  test("that was refused can come again", () => {
+    const story = new GroupStory(group(task("m"), task("n"))).ends("m");
+    story.apply({ ...hup, wish: { ...hup.wish, task: "m" }, ask });
+    expect(isRepeated(story.run.record, ask)).toBe(false);
+  });
+
+  test(`is remembered until ${MAX_ASKS_REMEMBERED} others have come`, () => {
+    const story = new GroupStory(group(task("m"))).apply({ ...hup, ask });
+    for (let n = 1; n < MAX_ASKS_REMEMBERED; n += 1) story.apply({ ...hup, ask: { key: `${n}`, hash: "h" } });
+    expect(isRepeated(story.run.record, ask)).toBe(true);
+    story.apply({ ...hup, ask: { key: "last", hash: "h" } });
+    expect(isRepeated(story.run.record, ask)).toBe(false);
+    expect(story.run.record.asks?.length).toBe(MAX_ASKS_REMEMBERED);
+  });
 });
 
 // nomad.md §5.2 as decided

@@ -65,6 +65,7 @@ describe("a submission is refused at once, by code, and then nothing is stored (
       "unsatisfiable",
     ],
     ["an absolute directory", [{}], { hostPaths: true }, "host_paths_not_allowed"],
+    ["a task that is only played", [{}], { fakes: true }, "fake_driver_not_allowed"],
     ["one more than the queue may hold", [{ maxQueue: 2 }, [waiting("x"), waiting("y")]], {}, "busy"],
   ])("%s", (_what, args, more, code) => {
     const state = at(configured(...args), T0, run("a", more));
@@ -89,6 +90,7 @@ describe("a submission is refused at once, by code, and then nothing is stored (
     ["the last that the queue may hold", [{ maxQueue: 2 }, [waiting("x")]], {}],
     ["one that is placed does not count", [{ maxQueue: 1 }, [placed("x", "w1")], [workerRow("w1")]], {}],
     ["an absolute directory, where that is allowed", [{ allowHostPaths: true }], { hostPaths: true }],
+    ["a task that is only played, where that is allowed", [{ allowFakeDriver: true }], { fakes: true }],
     ["a pool without machines that may create none waits (`no_workers`)", [{ maxInstances: 0 }], {}],
   ])("not refused: %s", (_what, args, more) => {
     const state = at(configured(...args), T0, run("a", more));

@@ -38,7 +38,7 @@ describe("a report is taken (host-protocol.md, Report)", () => {
       "very many attempts",
       { attempts: Array.from({ length: 10_000 }, (_, i) => ({ ...attempt, id: `r${i}/main/1.1` })) },
     ],
-    ["what only a later agent says", { usage: { host: {} }, stale: ["a"] }],
+    ["what only a later agent says", { temperature: { host: {} }, stale: ["a"] }],
   ])("%s", (_what, more) => {
     expect(faults(more)).toEqual([]);
   });

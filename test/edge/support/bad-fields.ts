@@ -35,6 +35,17 @@ function put(name: string, over: object, pointer: string, detail: string): BadRe
 
 const argv = ["true"];
 
+function signal(name: string, body: unknown, pointer: string, detail: string): BadRequest {
+  return { name, method: "POST", path: "/v1/runs/a/signal", body, ...invalid, pointer, detail };
+}
+
+const SIGNALED: BadRequest[] = [
+  signal("no signal", {}, "/signal", "must be one of SIGHUP, SIGINT"),
+  signal("an unknown signal", { signal: "SIGNOPE" }, "/signal", "must be one of SIGHUP, SIGINT"),
+  signal("a signal by number", { signal: 9 }, "/signal", "must be one of SIGHUP, SIGINT"),
+  signal("an unknown field beside a signal", { signal: "SIGHUP", tsk: "m" }, "/tsk", "there is task, signal"),
+];
+
 const SPECS: BadRequest[] = [
   post("no command", {}, "/argv", "must be a list of strings"),
   post("an empty command", { argv: [] }, "/argv", "must name a command"),
@@ -130,7 +141,24 @@ const GROUPS: BadRequest[] = [
     "/tasks/0/lifecycle/hook",
     "must be one of prestart, poststart, poststop",
   ),
-  post("an unknown driver", group({ ...main, driver: "docker" }), "/tasks/0/driver", "must be exec"),
+  post(
+    "an unknown driver",
+    group({ ...main, driver: "docker" }),
+    "/tasks/0/driver",
+    "must be one of exec, fake",
+  ),
+  post(
+    "a script for a real process",
+    group({ ...main, fake: { runFor: "1s" } }),
+    "/tasks/0/fake",
+    'beside `driver: "fake"`',
+  ),
+  post(
+    "a script with an odd exit code",
+    group({ ...main, driver: "fake", fake: { exitCode: 256 } }),
+    "/tasks/0/fake/exitCode",
+    "at most 255",
+  ),
   post("a user", group({ ...main, user: "ci" }), "/tasks/0/user", "is not supported yet"),
   post(
     "an artifact",
@@ -309,6 +337,7 @@ const POOLS: BadRequest[] = [
 
 /** What is wrong in a field: of a spec, of a query, of a pool's configuration. */
 export const BAD_FIELDS: BadRequest[] = [
+  ...SIGNALED,
   ...SPECS,
   ...GROUPS,
   ...RESTARTS,

@@ -49,7 +49,7 @@ export interface RunningDrover {
   /** What it has said so far, on both streams. */
   said(): string;
   /** Sends with the token, and JSON if there is a body. */
-  call(method: string, path: string, body?: unknown): Promise<Response>;
+  call(method: string, path: string, body?: unknown, more?: Record<string, string>): Promise<Response>;
   /** The same, for the JSON of an answer that must have this status. */
   json(status: number, method: string, path: string, body?: unknown): Promise<Json>;
   /** Ctrl-C, and the exit code that it leads to. */
@@ -97,8 +97,8 @@ export async function startDrover(
   failed.catch(() => undefined);
   const stateDir = join(home, ".drover");
   const { url, token } = JSON.parse(readFileSync(join(stateDir, "context.json"), "utf8"));
-  const call: RunningDrover["call"] = (method, path, body) => {
-    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const call: RunningDrover["call"] = (method, path, body, more) => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", ...more };
     return fetch(`${url}${path}`, {
       method,
       headers,

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { Ask } from "../../../src/core/allocation/asks.ts";
 import { DroverError } from "../../../src/core/errors.ts";
 import { isTerminal } from "../../../src/core/run-state.ts";
 import type {
@@ -23,6 +24,7 @@ import { eventOf, poolViewOf, setupOf, statusOf, summaryOf, workerOf } from "./s
 export interface FakeRun {
   status: RunStatus;
   hash: string;
+  asks: Ask[];
   row: RunStatus | undefined;
   events: RunEvent[];
   log: Uint8Array;
@@ -86,6 +88,7 @@ export function createWorld(...pools: string[]): FakeWorld {
       const run: FakeRun = {
         status,
         hash: "",
+        asks: [],
         row: status,
         events: [],
         log: new Uint8Array(),
@@ -150,6 +153,15 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
     if (found === undefined) throw new DroverError("unknown_run", `There is no run "${id}".`);
     return found;
   };
+  const asked = ({ task = "main" }: { task?: string | undefined }, ask?: Ask) => {
+    const { asks, status } = run();
+    const replayed = asks.some(({ key }) => key === ask?.key);
+    if (replayed) return { status, replayed };
+    if (task !== "main") throw new DroverError("unknown_task", `There is no task "${task}".`);
+    if (isTerminal(status.state)) throw new DroverError("terminal", "The run has ended.");
+    if (ask !== undefined) asks.push(ask);
+    return { status, replayed };
+  };
   return {
     async submit({ spec, hash }) {
       const existing = world.runs.get(id);
@@ -178,11 +190,8 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       const look = () => (isTerminal(run().status.state) ? run().status : undefined);
       return (await until(waitMs, look)) ?? run().status;
     },
-    async restart({ task = "main" }) {
-      if (task !== "main") throw new DroverError("unknown_task", `There is no task "${task}".`);
-      if (isTerminal(run().status.state)) throw new DroverError("terminal", "The run has ended.");
-      return run().status;
-    },
+    restart: async (wish, ask) => asked(wish, ask),
+    signal: async (wish, ask) => asked(wish, ask),
     async update({ spec, specIndex }) {
       const found = run();
       if (specIndex !== found.status.specIndex) throw new DroverError("stale_index", "It has changed.");
@@ -195,6 +204,11 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       await until(waitMs, () => newer().length > 0 || ended() || undefined);
       const first = run().events[0]?.seq ?? 1;
       return { items: newer(), dropped: first - 1, ended: ended() };
+    },
+    stats: async (task) => {
+      if (task !== undefined && task !== "main")
+        throw new DroverError("unknown_task", `There is no task "${task}".`);
+      return { run: id, at: run().status.startedAt, tasks: [], total: null };
     },
     why: async () => ({
       state: run().status.state,

@@ -1,0 +1,38 @@
+import type { Command } from "commander";
+import { SIGNALS, type SignalName } from "../../src/schema/run.ts";
+import { connect } from "../context.ts";
+import { CliError } from "../errors.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../text.ts";
+
+const HELP = `
+The main process of a task gets it, and only that. Signals: ${SIGNALS.join(", ")}.
+
+Examples:
+  drover signal web-3 SIGHUP
+  drover signal --task worker web-3 USR1`;
+
+/** `drover signal`: signals the process of a task. */
+export function addSignal(program: Command, io: Io): void {
+  program
+    .command("signal")
+    .summary("send a signal to the tasks of a run")
+    .description("Sends a signal to the tasks of a run that run now: one, or all of them.")
+    .argument("<run>", "the run's id")
+    .argument("<signal>", "such as SIGHUP, or HUP")
+    .option("--task <name>", "only this task")
+    .addHelpText("after", HELP)
+    .action(async (id: string, name: string, flags: { task?: string }) => {
+      const signal = signalOf(name);
+      await connect(io).client.runs.signal(id, signal, flags);
+      await io.stdout.write(`${id} is being sent ${signal}\n`);
+    });
+}
+
+/** As `kill` takes it: with or without `SIG`, in either case. */
+function signalOf(name: string): SignalName {
+  const short = name.toUpperCase().replace(/^SIG/, "");
+  const found = SIGNALS.find((signal) => signal === `SIG${short}`);
+  if (found !== undefined) return found;
+  throw new CliError(`There is no signal ${printable(name)} to send.`, [`Use one of ${SIGNALS.join(", ")}.`]);
+}

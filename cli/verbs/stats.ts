@@ -1,0 +1,42 @@
+import type { Command } from "commander";
+import { formatSize } from "../../src/core/size.ts";
+import type { RunStats } from "../../src/schema/stats.ts";
+import { connect } from "../context.ts";
+import type { Io } from "../io.ts";
+import { briefDuration, table } from "../text.ts";
+
+const HELP = `
+CPU is how many processors were used of late; TIME what was used of them so far.
+
+Examples:
+  drover stats web-3
+  drover stats --task worker --json web-3`;
+
+/** `drover stats`: what the tasks of a run use. */
+export function addStats(program: Command, io: Io): void {
+  program
+    .command("stats")
+    .summary("show what the tasks of a run use")
+    .description("Shows how much processor and memory each task of a run uses, and all that run together.")
+    .argument("<run>", "the run's id")
+    .option("--task <name>", "only this task")
+    .option("--json", "print it as JSON")
+    .addHelpText("after", HELP)
+    .action(async (id: string, { json, task }: { json?: boolean; task?: string }) => {
+      const stats = await connect(io).client.runs.stats(id, task === undefined ? {} : { task });
+      await io.stdout.write(json ? `${JSON.stringify(stats, null, 2)}\n` : view(stats));
+    });
+}
+
+function view({ tasks, total }: RunStats): string {
+  const rows = tasks.map(({ name, state, usage }) => [name, state, ...cells(usage)]);
+  if (tasks.length > 1) rows.push(["total", "", ...cells(total)]);
+  return table(["TASK", "STATE", "CPU", "TIME", "MEMORY", "PIDS"], rows, Number.POSITIVE_INFINITY);
+}
+
+function cells(usage: RunStats["total"]): string[] {
+  if (usage === null) return ["-", "-", "-", "-"];
+  const { cpus, cpuMs, memoryBytes, pids } = usage;
+  const whole = memoryBytes - (memoryBytes % 1_024);
+  return [cpus === undefined ? "-" : cpus.toFixed(2), briefDuration(cpuMs), formatSize(whole), String(pids)];
+}

@@ -1,0 +1,24 @@
+import { type Existing, openPlacement } from "../core/allocation/state.ts";
+import { statsOf } from "../core/allocation/stats.ts";
+import { whyOf } from "../core/allocation/why.ts";
+import type { Why } from "../schema/run.ts";
+import type { RunStats } from "../schema/stats.ts";
+import type { Peers } from "./stubs.ts";
+
+/** Why a run is as it is: what it knows itself, and what the one says that it waits for. */
+export async function whyOfRun(state: Existing, peers: Peers): Promise<Why> {
+  const { record } = state;
+  const placement = record.ended ? null : openPlacement(state);
+  const waits = placement === null && !record.ended;
+  const pool = waits ? await peers.pool(record.spec.pool).explain(record.id) : null;
+  const worker = placement === null ? null : await peers.worker(placement.worker).why();
+  return whyOf(state, pool ?? worker, placement?.worker ?? null);
+}
+
+/** What a run uses. Only its worker knows, from its host; a run without a place uses nothing. */
+export async function statsOfRun(state: Existing, peers: Peers, task: string | undefined): Promise<RunStats> {
+  const nothing = statsOf(state, null, task);
+  const placement = state.record.ended ? null : openPlacement(state);
+  if (placement === null || nothing.tasks.every(({ attempt }) => attempt === null)) return nothing;
+  return statsOf(state, await peers.worker(placement.worker).usage(state.record.id), task);
+}

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { statsOf } from "../../../src/core/allocation/stats.ts";
+import { queued } from "../support/allocation.ts";
+import { GroupStory, group, task } from "../support/group.ts";
+
+// nomad.md §6.3, as decided: the latest sample of each task that runs; an unknown task is an error.
+
+const sample = { cpuMs: 100, cpus: 0.5, memoryBytes: 1_000, pids: 2 };
+const { cpus: _, ...first } = sample;
+const usage = {
+  at: 1_000,
+  attempts: { "build-17/m/1.1": sample, "build-17/n/1.1": { ...sample, memoryBytes: 10 } },
+};
+const two = () => new GroupStory(group(task("m"), task("n")));
+
+test.each<[string, GroupStory, typeof usage | null, (number | null)[], object | null]>([
+  ["of all that run", two(), usage, [1_000, 10], { cpuMs: 200, cpus: 1, memoryBytes: 1_010, pids: 4 }],
+  ["not of what has ended", two().ends("m"), usage, [null, 10], { ...sample, memoryBytes: 10 }],
+  ["nothing was measured", two(), null, [null, null], null],
+  ["the run has ended", two().ends("m").ends("n"), usage, [null, null], null],
+])("%s", (_what, story, known, memory, total) => {
+  const stats = statsOf(story.run, known, undefined);
+  expect(stats.tasks.map((one) => one.usage?.memoryBytes ?? null)).toEqual(memory);
+  expect(stats.total).toEqual(total);
+  expect(stats.at === null).toBe(total === null);
+});
+
+test("processors are known of the sum only if they are of each part", () => {
+  const attempts = { ...usage.attempts, "build-17/n/1.1": first };
+  expect(statsOf(two().run, { at: 1, attempts }, undefined).total?.cpus).toBeUndefined();
+});
+
+test("of one task, if there is one of that name", () => {
+  expect(statsOf(two().run, usage, "n").total?.memoryBytes).toBe(10);
+  expect(() => statsOf(two().run, usage, "x")).toThrow('the run has no task called "x"; it has m, n');
+});
+
+test("a run that waits uses nothing", () => {
+  expect(statsOf(queued(), null, undefined)).toMatchObject({ at: null, total: null });
+});
