@@ -1,5 +1,13 @@
 import type { Envelope, Instant, Millis } from "../../src/core/machine.ts";
-import type { HostSetup, Means, Orders, Report, StartError, StreamName } from "../../src/schema/host.ts";
+import type {
+  HostSetup,
+  HostStop,
+  Means,
+  Orders,
+  Report,
+  StartError,
+  StreamName,
+} from "../../src/schema/host.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
 
 /** How a stream that has outgrown reports is doing. */
@@ -41,6 +49,8 @@ export interface StopState {
   killing: boolean;
   /** The signal has been sent, or there was nobody to send it to. */
   signaled: boolean;
+  /** Why the host itself has begun it, while the attempt had not ended. Absent: it was ordered. */
+  by?: HostStop;
 }
 
 /** One attempt as the host knows it. */
@@ -208,8 +218,8 @@ export type HostEvent =
   /** Its data are deleted, its id is remembered. */
   | { type: "forgotten"; id: string }
   | { type: "probed"; ok: boolean; output: string }
-  /** The agent is told to end. */
-  | { type: "shutdown" }
+  /** The agent is told to end; or, in the place of one that is dead, that the lease ends. */
+  | { type: "shutdown"; by?: HostStop }
   | { type: "tick" };
 
 /** Log bytes that a report shall carry: `bytes` of them, from offset `from` on. */

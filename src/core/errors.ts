@@ -119,6 +119,7 @@ export const FAILURE_CODES = [
   "machine_lost",
   "status_lost",
   "unkillable",
+  "agent_ended",
 ] as const;
 export type FailureCode = (typeof FAILURE_CODES)[number];
 

@@ -1,4 +1,4 @@
-import type { AttemptReport, StartError, StreamName } from "../../schema/host.ts";
+import type { AttemptReport, HostStop, StartError, StreamName } from "../../schema/host.ts";
 import type { Exit, RunEvent, RunSpec, RunState, SignalName } from "../../schema/run.ts";
 import type { FailureCode } from "../errors.ts";
 import type { Instant } from "../machine.ts";
@@ -18,6 +18,8 @@ export interface AttemptRecord {
   exit: Exit | null;
   startError: StartError | null;
   timedOut: boolean;
+  /** Its host has stopped it by itself, for this reason. */
+  stopped?: HostStop;
   killError: string | null;
 }
 
