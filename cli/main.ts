@@ -9,6 +9,7 @@ import { addLogs } from "./verbs/logs.ts";
 import { addPools } from "./verbs/pools.ts";
 import { addPs } from "./verbs/ps.ts";
 import { addRestart } from "./verbs/restart.ts";
+import { addRm } from "./verbs/rm.ts";
 import { addRun } from "./verbs/run.ts";
 import { addStatus } from "./verbs/status.ts";
 import { addTending } from "./verbs/tend.ts";
@@ -46,6 +47,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addLogs(program, io);
   addAbort(program, io, exitWith);
   addRestart(program, io);
+  addRm(program, io, exitWith);
   addWhy(program, io);
   addWorkers(program, io);
   addTending(program, io, exitWith);

@@ -1,5 +1,5 @@
 import type { EventList, RunBatch, RunSpecInput, RunState, RunStatus, Why } from "../src/schema/run.ts";
-import { type CallOptions, callJson, callValue, pause, type Target } from "./http.ts";
+import { type CallOptions, callJson, callStream, callValue, pause, type Target } from "./http.ts";
 import { type LogWish, readLog } from "./logs.ts";
 import { hasEnded } from "./states.ts";
 
@@ -79,6 +79,11 @@ export function singleRunsOf(target: Target) {
         const earlyMs = LEAST_STEP_MS - (performance.now() - askedAt);
         if (earlyMs > 0) await pause(earlyMs, options.signal);
       }
+    },
+
+    /** Deletes a run that has ended, with its logs. */
+    async remove(run: string, options: CallOptions = {}): Promise<void> {
+      await callStream(target, { ...options, method: "DELETE", path: path(run), repeatable: false });
     },
 
     /** Asks for the end of a run, and with `waitMs` waits that long for it. Asking twice does no harm. */

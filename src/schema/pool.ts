@@ -59,6 +59,11 @@ export const PoolConfig = z
       .prefault({}),
     timeouts: Timeouts.prefault({}),
     sync: z.strictObject({ interval: PositiveDuration.default("1m") }).prefault({}),
+    retention: z
+      .strictObject({
+        runs: PositiveDuration.default("7d").meta({ description: "how long ended runs and their logs stay" }),
+      })
+      .prefault({}),
   })
   .meta({ id: "PoolConfig" });
 export type PoolConfig = z.output<typeof PoolConfig>;
@@ -69,7 +74,7 @@ export const LATER_POOL_FIELDS = [
   "maxCloudOpsPerSecond",
   "priceFactor",
   "tags",
-  "retention",
+  "logs",
   "preemptible",
   "quotaGroup",
   "staleRun",

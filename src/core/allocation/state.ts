@@ -150,6 +150,8 @@ export interface AllocationRecord {
   placeAt?: Instant;
   /** When anything of it was first started. */
   startedAt?: Instant;
+  /** Since when nothing but this is left of it: its id is not to be used again for now (`forget.ts`). */
+  forgotten?: Instant;
   /** The latest version in which something changed that the pool is to know; `version` if absent. */
   poolVersion?: number;
   events: RunEvent[];
@@ -178,6 +180,8 @@ export interface AllocationState {
   memo: AllocationMemo;
   /** Log segments of the latest event (see `LogSegment`). */
   spill: LogSegment[];
+  /** What is left of a run that was deleted: there is no `record` then. */
+  tombstone?: AllocationRecord;
 }
 
 /** A run that there is. */
@@ -198,6 +202,8 @@ export const EMPTY_MEMO: AllocationMemo = {
  * could not be repaired: a run of which nothing proves that its pool has ever heard.
  */
 export function loadedAllocation(record: AllocationRecord | null, settled: boolean): AllocationState {
+  if (record?.forgotten !== undefined)
+    return { record: null, memo: EMPTY_MEMO, spill: [], tombstone: record };
   const last = record?.placements.at(-1);
   const known = record !== null && (record.ended || last !== undefined);
   if (!settled || !known) return { record, memo: EMPTY_MEMO, spill: [] };

@@ -3,13 +3,13 @@ import type { HostStop } from "../../../src/schema/host.ts";
 import { abort, EXIT, exited, observed, ordered, RUN, runAt, started, T0 } from "../support/allocation.ts";
 import { GroupStory, group, poststop, presidecar, prestart, task } from "../support/group.ts";
 
-const LOST = { state: "unknown", exitCode: null, signal: null, failure: { code: "machine_lost" } };
+const LOST = { state: "unknown", exitCode: null, failure: { code: "machine_lost" } };
 const FAILED = { state: "failed", exitCode: null, signal: null, failure: { code: "agent_ended" } };
 const TERM = { code: null, signal: "SIGTERM" } as const;
 const stopped = (why: HostStop, exit: Parameters<typeof exited>[0] = TERM) =>
   observed([{ ...exited(exit), stopped: why }]);
 
-describe("a command that its host has stopped by itself is no end of its own (rule R4, api.md States)", () => {
+describe("a command that its host has stopped is no end of its own (rule R4, api.md States)", () => {
   test.each<[string, HostStop, Parameters<typeof exited>[0], object]>([
     ["at the end of the lease it is lost, as its worker would say", "lease", TERM, LOST],
     ["the end of the agent fails it", "agent", TERM, FAILED],
