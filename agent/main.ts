@@ -200,7 +200,7 @@ async function endLease(settings: Settings): Promise<void> {
     if (holder === undefined) left.journal.keep(...states);
   };
   const agent = await takeOn(left, { ...settings, powerOff: undefined }, keep);
-  agent.tell({ type: "shutdown" });
+  agent.tell({ type: "shutdown", by: "lease" });
 }
 
 // Whoever reads what the agent says may be gone; that is no reason to end the tasks.

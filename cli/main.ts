@@ -10,6 +10,7 @@ import { addLogs } from "./verbs/logs.ts";
 import { addPools } from "./verbs/pools.ts";
 import { addPs } from "./verbs/ps.ts";
 import { addRestart } from "./verbs/restart.ts";
+import { addRm } from "./verbs/rm.ts";
 import { addRun } from "./verbs/run.ts";
 import { addSignal } from "./verbs/signal.ts";
 import { addStats } from "./verbs/stats.ts";
@@ -50,7 +51,11 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addLogs(program, io);
   addAbort(program, io, exitWith);
   addRestart(program, io);
+<<<<<<< HEAD
   addSignal(program, io);
+=======
+  addRm(program, io, exitWith);
+>>>>>>> s2-keep
   addWhy(program, io);
   addWorkers(program, io);
   addTending(program, io, exitWith);

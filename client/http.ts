@@ -22,7 +22,7 @@ export interface CallOptions {
 
 /** One request, before it becomes HTTP. */
 export interface Call extends CallOptions {
-  method: "GET" | "POST" | "PUT";
+  method: "GET" | "POST" | "PUT" | "DELETE";
   path: string;
   query?: Record<string, string | number | boolean | readonly string[] | undefined>;
   headers?: Record<string, string>;

@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 import type {
   EventList,
   RunBatch,
@@ -9,6 +10,10 @@ import type {
 } from "../src/schema/run.ts";
 import type { RunStats } from "../src/schema/stats.ts";
 import { type CallOptions, callJson, callValue, pause, type Target } from "./http.ts";
+=======
+import type { EventList, RunBatch, RunSpecInput, RunState, RunStatus, Why } from "../src/schema/run.ts";
+import { type CallOptions, callJson, callStream, callValue, pause, type Target } from "./http.ts";
+>>>>>>> s2-keep
 import { type LogWish, readLog } from "./logs.ts";
 import { hasEnded } from "./states.ts";
 
@@ -101,6 +106,11 @@ export function singleRunsOf(target: Target) {
         const earlyMs = LEAST_STEP_MS - (performance.now() - askedAt);
         if (earlyMs > 0) await pause(earlyMs, options.signal);
       }
+    },
+
+    /** Deletes a run that has ended, with its logs. */
+    async remove(run: string, options: CallOptions = {}): Promise<void> {
+      await callStream(target, { ...options, method: "DELETE", path: path(run), repeatable: false });
     },
 
     /** Asks for the end of a run, and with `waitMs` waits that long for it. Asking twice does no harm. */

@@ -1,5 +1,5 @@
 import type { Instant, Millis } from "../../src/core/machine.ts";
-import type { StreamName } from "../../src/schema/host.ts";
+import type { HostStop, StreamName } from "../../src/schema/host.ts";
 import type { TaskSpec } from "../../src/schema/run.ts";
 import { DEFAULT_KILL_TIMEOUT_MS, KILL_WAITS_MS } from "./bounds.ts";
 import type { AttemptState, HostMessage, NumberedSignal, StopPlan } from "./types.ts";
@@ -30,14 +30,22 @@ export function ownStop({ plan }: AttemptState): StopPlan {
 
 /**
  * Begins to stop an attempt: signal, grace, SIGKILL to the tree (`nomad.md` §4.6). A stop that has begun is
- * never undone and keeps its signal; another one can only shorten its grace.
+ * never undone and keeps its signal and its reason; another one can only shorten its grace. `by`: the host
+ * begins it by itself. What has ended on its own then was not stopped by anybody.
  */
-export function stopAttempt(attempt: AttemptState, plan: StopPlan, now: Instant): AttemptState {
+export function stopAttempt(
+  attempt: AttemptState,
+  plan: StopPlan,
+  now: Instant,
+  by?: HostStop,
+): AttemptState {
   if (attempt.treeGone) return attempt;
   const killAt = plan.signal === "SIGKILL" ? now : now + plan.timeoutMs;
-  const { stop } = attempt;
-  if (stop === undefined)
-    return { ...attempt, stop: { signal: plan.signal, killAt, killing: false, signaled: false } };
+  const { stop, main } = attempt;
+  if (stop === undefined) {
+    const why = by === undefined || main === "over" ? {} : { by };
+    return { ...attempt, stop: { signal: plan.signal, killAt, killing: false, signaled: false, ...why } };
+  }
   return killAt < stop.killAt ? { ...attempt, stop: { ...stop, killAt } } : attempt;
 }
 

@@ -27,7 +27,7 @@ export function elapse(state: HostState, now: Instant): HostState {
   const next = same ? state : { ...state, attempts, boot, usage };
   const powerOffAt = leasePowerOffAt(next);
   if (powerOffAt === undefined || powerOffAt > now) return next;
-  return endHost(next, { code: 0, reason: "its lease is over", powerOff: true }, now);
+  return endHost(next, { code: 0, reason: "its lease is over", powerOff: true, by: "lease" }, now);
 }
 
 function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): AttemptState {
@@ -36,7 +36,7 @@ function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): A
   if (at.timeout !== undefined && at.timeout <= now) {
     next = stopAttempt({ ...next, timedOut: true }, ownStop(next), now);
   } else if (at.leaseStop !== undefined && at.leaseStop <= now) {
-    next = stopAttempt(next, ownStop(next), now);
+    next = stopAttempt(next, ownStop(next), now, "lease");
   }
   const { kill } = momentsOf(state, next);
   if (next.stop !== undefined && kill !== undefined && kill <= now) {

@@ -1,4 +1,5 @@
 import type { Instant, Millis } from "../../src/core/machine.ts";
+import type { HostStop } from "../../src/schema/host.ts";
 import { ownStop, stopAttempt } from "./attempt.ts";
 import { LAST_WORDS_MS } from "./bounds.ts";
 import { withNews } from "./pace.ts";
@@ -11,17 +12,20 @@ export interface EndPlan {
   graceMs?: Millis;
   silent?: boolean;
   powerOff?: boolean;
+  /** Whose end it is: unless it is said, the agent's own. */
+  by?: HostStop;
 }
 
 /** Begins to end: every attempt is stopped, none is started. The first reason stays. */
 export function endHost(state: HostState, plan: EndPlan, now: Instant): HostState {
   if (state.ending !== undefined) return state;
-  const { code, reason, graceMs = Infinity, silent = false, powerOff = false } = plan;
+  const { code, reason, graceMs = Infinity, silent = false, powerOff = false, by: why = "agent" } = plan;
   let by = now;
   const attempts = Object.fromEntries(
     Object.entries(state.attempts).map(([id, attempt]) => {
       const own = ownStop(attempt);
-      const stopped = stopAttempt(attempt, { ...own, timeoutMs: Math.min(own.timeoutMs, graceMs) }, now);
+      const short = { ...own, timeoutMs: Math.min(own.timeoutMs, graceMs) };
+      const stopped = stopAttempt(attempt, short, now, why);
       by = Math.max(by, stopped.stop?.killAt ?? now);
       return [id, stopped];
     }),

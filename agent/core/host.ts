@@ -87,8 +87,10 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
       return fullWanted(state, now);
     case "stale":
       return endHost(state, { ...event, graceMs: SHORT_STOP_MS, silent: true }, now);
-    case "shutdown":
-      return endHost(state, { code: 0, reason: "told to end", graceMs: SHORT_STOP_MS }, now);
+    case "shutdown": {
+      const { by = "agent" } = event;
+      return endHost(state, { code: 0, reason: "told to end", graceMs: SHORT_STOP_MS, by }, now);
+    }
     case "probed":
       return { ...state, boot: probed(state, event, now) };
     case "sampled":

@@ -72,6 +72,7 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
     ...(treeGone && exit !== undefined ? { exit } : {}),
     ...(treeGone && startError !== undefined ? { startError } : {}),
     ...(timedOut ? { timedOut } : {}),
+    ...(stop?.by === undefined ? {} : { stopped: stop.by }),
     ...(stop === undefined && kill.tries === 0
       ? {}
       : { kill: { tries: kill.tries, error: kill.error, treeGone, by } }),

@@ -1,11 +1,18 @@
 import type { Envelope, Instant, Millis } from "../../src/core/machine.ts";
 import type {
   HostSetup,
+<<<<<<< HEAD
   Means,
   Orders,
   Report,
   Sample,
   SignalOrder,
+=======
+  HostStop,
+  Means,
+  Orders,
+  Report,
+>>>>>>> s2-keep
   StartError,
   StreamName,
 } from "../../src/schema/host.ts";
@@ -50,6 +57,8 @@ export interface StopState {
   killing: boolean;
   /** The signal has been sent, or there was nobody to send it to. */
   signaled: boolean;
+  /** Why the host itself has begun it, while the attempt had not ended. Absent: it was ordered. */
+  by?: HostStop;
 }
 
 /** A signal as the orders name it: each number is sent once. */
@@ -242,10 +251,15 @@ export type HostEvent =
   /** Its data are deleted, its id is remembered. */
   | { type: "forgotten"; id: string }
   | { type: "probed"; ok: boolean; output: string }
+<<<<<<< HEAD
   /** What is used at this moment. */
   | { type: "sampled"; host: RawUsage; attempts: Record<string, RawUsage> }
   /** The agent is told to end. */
   | { type: "shutdown" }
+=======
+  /** The agent is told to end; or, in the place of one that is dead, that the lease ends. */
+  | { type: "shutdown"; by?: HostStop }
+>>>>>>> s2-keep
   | { type: "tick" };
 
 /** Log bytes that a report shall carry: `bytes` of them, from offset `from` on. */

@@ -32,6 +32,8 @@ export const STATUS_OF_CODE = {
   not_running: 409,
   /** The run has ended, or is being stopped. */
   terminal: 409,
+  /** Only a run that has ended can be deleted. */
+  not_terminal: 409,
   /** The spec has changed since it was read: read it again. */
   stale_index: 409,
   /** The enrollment code has been used with another secret. */
@@ -42,6 +44,8 @@ export const STATUS_OF_CODE = {
   cloned: 409,
   /** The provider's identity cannot change while the pool has machines. */
   pool_in_use: 409,
+  /** The run has been deleted, by somebody or after its retention. Its id is not used again for now. */
+  expired_run: 410,
   /** The enrollment code, or the worker that it names, is over. */
   enrollment_over: 410,
   body_too_large: 413,
@@ -120,6 +124,7 @@ export const FAILURE_CODES = [
   "machine_lost",
   "status_lost",
   "unkillable",
+  "agent_ended",
 ] as const;
 export type FailureCode = (typeof FAILURE_CODES)[number];
 

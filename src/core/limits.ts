@@ -46,6 +46,13 @@ export const MAX_TASK_ATTEMPTS = 50;
 export const MAX_LOSSES_IN_A_ROW = 5;
 /** Times that a run was placed anew which are remembered (`nomad.md` §7.3). */
 export const MAX_RESCHEDULES_KEPT = 50;
+/** How long the id of a deleted run answers 410, and is given to no other (`api.md`, Conventions). */
+export const TOMBSTONE_MS = 30 * 24 * 3_600_000;
+/** Ended runs that a pool looks at, and lets go, at once. */
+export const FORGET_BATCH = 32;
+/** How often a pool looks for ended runs whose time is over, at most; if there are many, how soon again. */
+export const FORGET_LOOK_MS = 60_000;
+export const FORGET_NEXT_MS = 1_000;
 /** Events kept with a worker. */
 export const MAX_WORKER_EVENTS = 100;
 /** Characters of any text that comes from outside and is kept: an error, a reason, the output of a probe. */

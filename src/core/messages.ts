@@ -65,6 +65,15 @@ export interface Place {
 }
 export type PlaceAnswer = { kind: "run"; run: RunUpsert } | NoSuch;
 
+/** Pool → Allocation: the run has ended, and is not to be kept any longer. */
+export interface Forget {
+  run: string;
+  /** Which submission under its id. */
+  submittedAt: Instant;
+}
+/** `forgotten`: nothing of that submission is left; else what there is under its id. */
+export type ForgetAnswer = { kind: "forgotten" } | { kind: "run"; run: RunUpsert };
+
 /**
  * Allocation → CloudWorker: what shall run of this placement. Absolute; a higher revision replaces a lower.
  */

@@ -7,6 +7,8 @@ import type { Instant } from "./machine.ts";
 export interface RowDisk<Row> {
   read(key: string): Row | undefined;
   readLive(): Iterable<[string, Row]>;
+  /** Rows that are not live, in the order of their keys. */
+  readEnded(limit: number): Iterable<[string, Row]>;
   write(key: string, row: Row, live: boolean, at: Instant): void;
   remove(key: string): void;
   /** The highest value that any row, live or not, has in a field of numbers; 0 if there is no row. */
@@ -53,6 +55,13 @@ export class Rows<Row> {
   /** All live rows, in the order in which they were first seen by this process. */
   *live(): Generator<Row> {
     for (const row of this.#rows.values()) if (this.#isLive(row)) yield row;
+  }
+
+  /** The first so many rows that are not live as they are stored, in the order of their keys. */
+  *ended(limit: number): Generator<[string, Row]> {
+    for (const [key, row] of this.#disk.readEnded(limit + this.#removed.size)) {
+      if (!this.#removed.has(key) && !this.#rows.has(key)) yield [key, row];
+    }
   }
 
   /** Writes a row at the next flush. Writing the very same row again costs nothing. */

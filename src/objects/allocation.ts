@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { type Ask, isRepeated } from "../core/allocation/asks.ts";
 import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/chunks.ts";
+import { answerForget, mayForget } from "../core/allocation/forget.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
@@ -12,20 +13,33 @@ import {
   type AllocationState,
   type Existing,
   loadedAllocation,
-  openPlacement,
 } from "../core/allocation/state.ts";
 import { statusOf } from "../core/allocation/status.ts";
-import { stateOf, upsertOf } from "../core/allocation/summary.ts";
+import { answerPlace, stateOf } from "../core/allocation/summary.ts";
 import { refusalOfUpdate } from "../core/allocation/update.ts";
+<<<<<<< HEAD
 import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user.ts";
+=======
+import { type RestartWish, refusalOfWish } from "../core/allocation/user.ts";
+>>>>>>> s2-keep
 import { DroverError, type ErrorCode } from "../core/errors.ts";
 import { ACKNOWLEDGE_MS } from "../core/limits.ts";
-import type { Ended, EndedAnswer, Observed, ObservedAnswer, Place, PlaceAnswer } from "../core/messages.ts";
+import type {
+  Ended,
+  EndedAnswer,
+  Forget,
+  ForgetAnswer,
+  Observed,
+  ObservedAnswer,
+  Place,
+  PlaceAnswer,
+} from "../core/messages.ts";
 import type { RunState, RunStatus, Why } from "../schema/run.ts";
 import type { RunStats } from "../schema/stats.ts";
 import { sendOfAllocation } from "./allocation-messages.ts";
 import { statsOfRun, whyOfRun } from "./allocation-reads.ts";
 import type { Env } from "./env.ts";
+import { existing, expiredRun, explainRun } from "./existing.ts";
 import { hasNews, LogStore, readLog } from "./log-store.ts";
 import type { AllocationPeer } from "./peers.ts";
 import type { AllocationApi, Asked, LogChunk, LogRequest, SubmitRequest, UpdateRequest } from "./rpc.ts";
@@ -60,8 +74,9 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
 
   #save(state: AllocationState): void {
     this.#logs.write(state.spill);
-    if (state.record !== null) {
-      this.#store.write(state.record);
+    const left = state.record ?? state.tombstone;
+    if (left !== undefined) {
+      this.#store.write(left);
       return;
     }
     this.#store.remove();
@@ -73,14 +88,13 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   #existing(): Existing {
-    const { state } = this.#actor;
-    if (state.record === null) throw new DroverError("unknown_run", `there is no run "${this.#name}"`);
-    return { ...state, record: state.record };
+    return existing(this.#actor.state, this.#name);
   }
 
   async submit({ spec, hash }: SubmitRequest): Promise<{ created: boolean; status: RunStatus }> {
     const created = this.#actor.state.record === null;
-    const { record } = this.#shell.enter({ type: "submitted", id: this.#name, spec, hash });
+    const { record, tombstone } = this.#shell.enter({ type: "submitted", id: this.#name, spec, hash });
+    if (tombstone !== undefined) throw expiredRun(this.#name);
     if (record !== null && record.hash !== hash) {
       throw new DroverError("run_exists", `a run "${this.#name}" exists already, with another submission`);
     }
@@ -156,12 +170,16 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
 
   async why(): Promise<Why> {
     this.#shell.enter();
+<<<<<<< HEAD
     return whyOfRun(this.#existing(), peersOf(this.env));
   }
 
   async stats(task?: string): Promise<RunStats> {
     this.#shell.enter();
     return statsOfRun(this.#existing(), peersOf(this.env), task);
+=======
+    return explainRun(this.#existing(), peersOf(this.env));
+>>>>>>> s2-keep
   }
 
   async log(request: LogRequest): Promise<LogChunk> {
@@ -176,16 +194,17 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async place(place: Place): Promise<PlaceAnswer> {
-    return this.#view(this.#shell.enter({ type: "place", place }));
+    return answerPlace(this.#shell.enter({ type: "place", place }));
   }
 
   async poke(): Promise<PlaceAnswer> {
-    return this.#view(this.#shell.enter({ type: "poke" }));
+    return answerPlace(this.#shell.enter({ type: "poke" }));
   }
 
-  #view(state: AllocationState): PlaceAnswer {
-    if (state.record === null) return { kind: "no_such" };
-    return { kind: "run", run: upsertOf(state.record, openPlacement(state)?.epoch ?? 0) };
+  async forget(forget: Forget): Promise<ForgetAnswer> {
+    this.#shell.count();
+    await this.#logs.clear(this.env.LOGS, this.#name, () => mayForget(this.#actor.state, forget));
+    return answerForget(this.#actor.apply({ type: "forget", forget }));
   }
 
   async observed(observed: Observed): Promise<ObservedAnswer> {

@@ -36,6 +36,23 @@ export class LogStore {
   }
 
   /**
+   * Deletes all logs of a run, as long as it may: first what lies in the bucket, since nothing but the rows
+   * and the record leads there. Doing it again does no harm.
+   */
+  async clear(bucket: R2Bucket | undefined, run: string, may: () => boolean): Promise<void> {
+    while (may()) {
+      const { objects = [] } = (await bucket?.list({ prefix: `logs/${run}/` })) ?? {};
+      if (objects.length === 0) break;
+      await bucket?.delete(objects.map(({ key }) => key));
+    }
+    if (!may()) return;
+    for (const [name] of [...this.#kv.list({ prefix: "log/" })]) {
+      this.#kv.delete(name);
+      meter.rowsWritten += 1;
+    }
+  }
+
+  /**
    * The bytes of a stream at a position: those of its rows and its tail as they are, up to the next object of
    * the store; one that the position lies in by its name.
    */

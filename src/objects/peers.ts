@@ -3,6 +3,8 @@ import type {
   ConfigureAnswer,
   Ended,
   EndedAnswer,
+  Forget,
+  ForgetAnswer,
   Intent,
   Observed,
   ObservedAnswer,
@@ -25,6 +27,7 @@ export interface AllocationPeer {
   place(place: Place): Promise<PlaceAnswer>;
   observed(observed: Observed): Promise<ObservedAnswer>;
   ended(ended: Ended): Promise<EndedAnswer>;
+  forget(forget: Forget): Promise<ForgetAnswer>;
   poke(): Promise<PlaceAnswer>;
 }
 

@@ -1,11 +1,12 @@
 import { DurableObject } from "cloudflare:workers";
 import { DroverError } from "../core/errors.ts";
+import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type {
   Configure,
   ConfigureAnswer,
+  Forget,
   PoolAnswer,
   RunUpsert,
-  WorkerAnswer,
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../core/messages.ts";
@@ -19,6 +20,7 @@ import {
   type PoolRecord,
   type PoolState,
   type RunRow,
+  runKey,
   type WorkerRow,
 } from "../core/pool/state.ts";
 import { explainRun, poolView, runsByWorker, workerSummary } from "../core/pool/views.ts";
@@ -26,15 +28,14 @@ import { answerWorker } from "../core/pool/workers.ts";
 import { Rows } from "../core/rows.ts";
 import type { PoolView, WorkerState, WorkerSummary } from "../schema/pool.ts";
 import type { RunSummary, Why } from "../schema/run.ts";
-import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
 import { invite } from "./invitations.ts";
-import type { CloudWorkerPeer, PoolPeer } from "./peers.ts";
+import type { PoolPeer } from "./peers.ts";
+import { sendOfPool } from "./pool-messages.ts";
 import type { Invitation, InvitationRequest, PoolApi, RunFilter } from "./rpc.ts";
 import { isMatch, MAX_WAIT_ITEMS, RunLists } from "./run-lists.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
-import { peersOf } from "./stubs.ts";
 import { until } from "./waiting.ts";
 
 /** The object that is a queue and the workers that serve it. What it decides is in `core/pool`. */
@@ -60,34 +61,13 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
         state.workers.flush();
         if (state.record !== null) this.#store.write(state.record);
       },
-      send: (message) => this.#send(message),
+      send: (message) => sendOfPool(this.env, message, () => this.#configured()),
     },
   );
   readonly #actor = this.#shell.actor;
 
   get #name(): string {
     return this.ctx.id.name ?? "";
-  }
-
-  async #send(message: PoolMessage): Promise<PoolEvent> {
-    const peers = peersOf(this.env);
-    const { to, kind } = message;
-    switch (kind) {
-      case "list": {
-        const { provider } = this.#configured().record.config;
-        return { type: "listed", answer: await providerOf(provider).list(message.tag) };
-      }
-      case "place":
-      case "poke_run": {
-        const run = peers.allocation(to);
-        const answer = await (kind === "place" ? run.place(message.body) : run.poke());
-        return { type: "place_answered", key: message.key, poked: kind === "poke_run", answer };
-      }
-      default: {
-        const answer = await askWorker(peers.worker(to), message);
-        return { type: "worker_answered", worker: to, poked: kind === "poke_worker", answer };
-      }
-    }
   }
 
   override async alarm(): Promise<void> {
@@ -131,6 +111,17 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   async view(): Promise<PoolView> {
     this.#shell.enter();
     return poolView(this.#configured(), Date.now());
+  }
+
+  async forget(forget: Forget): Promise<void> {
+    const key = runKey(forget.submittedAt, forget.run);
+    const { runs } = this.#shell.enter({ type: "unwanted", forget });
+    if (runs.get(key)?.forget === true) {
+      const gone = () => this.#actor.state.runs.get(key) === undefined;
+      if (await until(this.#actor, gone, ACKNOWLEDGE_MS)) return;
+    }
+    const text = "the run has ended, and not everybody has confirmed that yet; try again";
+    throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
   }
 
   async invite(request: InvitationRequest): Promise<Invitation> {
@@ -177,18 +168,5 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     return rows
       .map((row) => workerSummary(row, runs.get(row.worker) ?? [], this.#name))
       .filter((one) => states.includes(one.state));
-  }
-}
-
-type ToWorker = Extract<PoolMessage, { kind: "create" | "sighting" | "poke_worker" }>;
-
-function askWorker(worker: CloudWorkerPeer, message: ToWorker): Promise<WorkerAnswer> {
-  switch (message.kind) {
-    case "create":
-      return worker.create(message.body);
-    case "sighting":
-      return worker.sighting(message.body);
-    case "poke_worker":
-      return worker.poke();
   }
 }

@@ -1,7 +1,11 @@
 import type { Ask } from "../core/allocation/asks.ts";
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/chunks.ts";
+<<<<<<< HEAD
 import type { RestartWish, SignalWish } from "../core/allocation/user.ts";
 import type { IdleBehavior } from "../core/messages.ts";
+=======
+import type { Forget, IdleBehavior } from "../core/messages.ts";
+>>>>>>> s2-keep
 import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { PoolConfig, PoolView, WorkerState, WorkerStatus, WorkerSummary } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary, Why } from "../schema/run.ts";
@@ -125,6 +129,11 @@ export interface Invitation {
 
 export interface PoolApi {
   view(): Promise<PoolView>;
+  /**
+   * Deletes an ended run; answers when its allocation has forgotten it. Code: `not_acknowledged`, as long as
+   * the pool has not heard of its end.
+   */
+  forget(run: Forget): Promise<void>;
   /** Answers when the worker is there for which a machine can enroll with the code. */
   invite(request: InvitationRequest): Promise<Invitation>;
   /** Newest first. `cursor` is the `next` of an earlier answer. */

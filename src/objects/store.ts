@@ -75,6 +75,10 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     return this.#select("WHERE live = 1 ORDER BY k");
   }
 
+  readEnded(limit: number): [string, Row][] {
+    return this.#select("WHERE live = 0 ORDER BY k LIMIT ?", limit);
+  }
+
   /** Rows with keys below `before`, the highest first. */
   readBelow(before: string, limit: number): [string, Row][] {
     return this.#select("WHERE k < ? ORDER BY k DESC LIMIT ?", before, limit);

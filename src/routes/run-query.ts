@@ -84,15 +84,21 @@ async function lookUp(objects: Objects, question: RunQuestion, ids: string[]) {
   for (const run of [...answers.values()].flat()) known.set(run.id, run);
   const doubtful = ids.filter((id) => isDoubtful(known.get(id), question));
   const unknown = new Set<string>();
+  const expired = new Set<string>();
   await inParallel(doubtful, async (id) => {
     try {
       known.set(id, summaryOf(await objects.allocation(id).read()));
     } catch (error) {
-      if (!hasCode(error, "unknown_run")) throw error;
-      unknown.add(id);
+      if (hasCode(error, "unknown_run")) unknown.add(id);
+      else if (hasCode(error, "expired_run")) expired.add(id);
+      else throw error;
     }
   });
   if (unknown.size > 0) throw unknownRuns(ids.filter((id) => unknown.has(id)));
+  if (expired.size > 0) {
+    const text = "some of these runs have been deleted; `runs` names them";
+    throw new DroverError("expired_run", text, { extra: { runs: ids.filter((id) => expired.has(id)) } });
+  }
   return { known, service };
 }
 

@@ -1,7 +1,20 @@
 import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
+<<<<<<< HEAD
 import { AbortRequest, LATER_RUN_FIELDS, RunStatus, UpdateRequest, Why } from "../schema/run.ts";
 import { RunStats } from "../schema/stats.ts";
+=======
+import { DroverError } from "../core/errors.ts";
+import { isTerminal } from "../core/run-state.ts";
+import {
+  AbortRequest,
+  LATER_RUN_FIELDS,
+  RestartRequest,
+  RunStatus,
+  UpdateRequest,
+  Why,
+} from "../schema/run.ts";
+>>>>>>> s2-keep
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import {
@@ -62,6 +75,18 @@ const update = createRoute({
   responses: oneRun,
 });
 
+const remove = createRoute({
+  method: "delete",
+  path: "/v1/runs/{id}",
+  summary: "Delete a run that has ended",
+  description:
+    "With its history and logs. Its id answers 410 to everything for 30 days. A pool does the same when " +
+    "its `retention` is over.",
+  security: withToken,
+  request: { params: RunParams, query: z.strictObject({}) },
+  responses: { 204: { description: "it is deleted" }, default: problemAnswer },
+});
+
 const why = createRoute({
   method: "get",
   path: "/v1/runs/{id}/why",
@@ -111,6 +136,20 @@ export function runRoutes(app: EdgeApp): void {
       return c.json(await run.update({ spec, specIndex, by: c.var.actor }), 200);
     },
     refuse(LATER_RUN_FIELDS),
+  );
+  app.openapi(
+    remove,
+    async (c) => {
+      const { id } = c.req.valid("param");
+      const { state, pool, submittedAt } = await c.env.objects.allocation(id).read();
+      if (!isTerminal(state)) {
+        const text = `the run "${id}" is ${state}; abort it, and delete it when it has ended`;
+        throw new DroverError("not_terminal", text);
+      }
+      await c.env.objects.pool(pool).forget({ run: id, submittedAt: Date.parse(submittedAt) });
+      return c.body(null, 204);
+    },
+    refuse(),
   );
   app.openapi(
     why,

@@ -93,6 +93,12 @@ export type StartError = z.infer<typeof StartError>;
 export const LogPiece = z.object({ from: Bytes, size: Bytes, data: z.base64().optional() });
 export type LogPiece = z.infer<typeof LogPiece>;
 
+/** Why a host has begun to stop an attempt by itself: its lease ends, or its agent was told to end. */
+export const HostStop = z.enum(["lease", "agent"]).meta({
+  description: "the host itself stopped it, because its lease ends, or its agent was told to end",
+});
+export type HostStop = z.infer<typeof HostStop>;
+
 /**
  * One attempt as the host sees it. `exited`: the status is known and the tree is empty. `gone`: the tree is
  * empty and the status will never be known.
@@ -108,6 +114,7 @@ export const AttemptReport = z.object({
     .boolean()
     .optional()
     .meta({ description: "the host itself stopped it, because its time was over" }),
+  stopped: HostStop.optional(),
   kill: z
     .object({
       tries: z.int().min(0),

@@ -61,6 +61,11 @@ export const PoolConfig = z
       .prefault({}),
     timeouts: Timeouts.prefault({}),
     sync: z.strictObject({ interval: PositiveDuration.default("1m") }).prefault({}),
+    retention: z
+      .strictObject({
+        runs: PositiveDuration.default("7d").meta({ description: "how long ended runs and their logs stay" }),
+      })
+      .prefault({}),
   })
   .meta({ id: "PoolConfig" });
 export type PoolConfig = z.output<typeof PoolConfig>;
@@ -71,7 +76,7 @@ export const LATER_POOL_FIELDS = [
   "maxCloudOpsPerSecond",
   "priceFactor",
   "tags",
-  "retention",
+  "logs",
   "preemptible",
   "quotaGroup",
   "staleRun",

@@ -156,7 +156,11 @@ describe("the end of the agent", () => {
       const agent = await busyAgent();
       agent.child.kill(signal);
       expect((await agent.ended).code).toBe(0);
-      expect(bench.plane.attempt(ID)).toMatchObject({ state: "exited", exit: { signal: "SIGTERM" } });
+      expect(bench.plane.attempt(ID)).toMatchObject({
+        state: "exited",
+        exit: { signal: "SIGTERM" },
+        stopped: "agent",
+      });
       expect(bench.processes()).toEqual([]);
     },
   );

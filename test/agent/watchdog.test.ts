@@ -170,7 +170,8 @@ test("the control plane is away for a whole lease: the agent itself ends its tas
   expect(await leftOfLease(until)).toBeGreaterThan(LEASE_KILL_MS - WATCHDOG_LOOK_MS);
   expect(agent.child.exitCode).toBeNull();
   bench.plane.override = () => undefined;
-  expect((await bench.plane.untilState(ID, "exited")).exit?.signal).toBe("SIGTERM");
+  const told = await bench.plane.untilState(ID, "exited");
+  expect(told).toMatchObject({ exit: { signal: "SIGTERM" }, stopped: "lease" });
 });
 
 describe("the watchdog itself", () => {

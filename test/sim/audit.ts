@@ -11,6 +11,7 @@ import type { Group } from "../../src/core/spec.ts";
 import type { Cloud } from "./cloud.ts";
 import type { Host, Process } from "./host.ts";
 import type { Objects, Audit as ObjectsAudit } from "./objects.ts";
+import { RETENTION_MS } from "./workload.ts";
 import type { World } from "./world.ts";
 
 /** Epochs that a run may need in a simulation: more, and it is placed again and again in vain. */
@@ -52,6 +53,12 @@ export class Audit implements ObjectsAudit {
   }
 
   #staysEnded(name: string, before: AllocationRecord, after: AllocationRecord): void {
+    if (after.forgotten !== undefined) {
+      const until = (before.outcome?.at ?? 0) + RETENTION_MS;
+      const early = before.forgotten === undefined && after.forgotten < until;
+      if (early) this.#world.violated(`1: ${name} is forgotten before its retention is over`, name);
+      return;
+    }
     const same = after.ended && JSON.stringify(after.outcome) === JSON.stringify(before.outcome);
     if (!same)
       this.#world.violated(`1 and 9: ${name} had ended ${before.outcome?.state}, and changes its end`, name);

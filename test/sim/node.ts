@@ -106,6 +106,11 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
       // Only this table's machine writes it, so what it reads is what it has written.
       read: (key) => stored.get(key) as Row | undefined,
       readLive: () => [...(stored as Map<string, Row>)].filter(([, row]) => isLive(row)), // see above
+      readEnded: (limit) =>
+        [...(stored as Map<string, Row>)] // see above
+          .filter(([, row]) => !isLive(row))
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .slice(0, limit),
       write: (key, row) => void stored.set(key, row),
       remove: (key) => void stored.delete(key),
       highest: (field) => Math.max(0, ...rows().map((row) => Number(row[field as keyof Row] ?? 0))),

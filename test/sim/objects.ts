@@ -1,3 +1,4 @@
+import { answerForget } from "../../src/core/allocation/forget.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
@@ -8,11 +9,10 @@ import {
   type AllocationRecord,
   type AllocationState,
   loadedAllocation,
-  openPlacement,
 } from "../../src/core/allocation/state.ts";
-import { upsertOf as runUpsertOf } from "../../src/core/allocation/summary.ts";
+import { answerPlace } from "../../src/core/allocation/summary.ts";
 import type { Machine } from "../../src/core/machine.ts";
-import type { CreateAnswer, PlaceAnswer, WorkerAnswer } from "../../src/core/messages.ts";
+import type { CreateAnswer, WorkerAnswer } from "../../src/core/messages.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
 import { answerRun } from "../../src/core/pool/runs.ts";
 import {
@@ -125,8 +125,8 @@ export class Objects {
       {
         machine: this.#machines.allocation,
         load: (disk, settled) => loadedAllocation(disk.value, settled),
-        save: (disk, { record }) => {
-          disk.value = record;
+        save: (disk, { record, tombstone }) => {
+          disk.value = record ?? tombstone ?? null;
         },
         stored: (before, after) => this.#audit.allocation(name, before, after),
         send: async (message): Promise<AllocationEvent> => {
@@ -260,15 +260,22 @@ export class Objects {
       case "place": {
         const { body: place } = message;
         const answer = await world.call("pool", to, `place ${place.epoch} on ${place.worker}`, () =>
-          this.allocation(to).serve((actor) => viewOf(actor.apply({ type: "place", place }))),
+          this.allocation(to).serve((actor) => answerPlace(actor.apply({ type: "place", place }))),
         );
         return { type: "place_answered", key: message.key, poked: false, answer };
       }
       case "poke_run": {
         const answer = await world.call("pool", to, "poke", () =>
-          this.allocation(to).serve((actor) => viewOf(actor.apply({ type: "poke" }))),
+          this.allocation(to).serve((actor) => answerPlace(actor.apply({ type: "poke" }))),
         );
         return { type: "place_answered", key: message.key, poked: true, answer };
+      }
+      case "forget": {
+        const { body: forget, key } = message;
+        const answer = await world.call("pool", to, "forget", () =>
+          this.allocation(to).serve((actor) => answerForget(actor.apply({ type: "forget", forget }))),
+        );
+        return { type: "forget_answered", key, answer };
       }
       case "list":
         return {
@@ -297,11 +304,6 @@ function workerEventOf(
     case "poke_worker":
       return { type: "poke" };
   }
-}
-
-function viewOf(state: AllocationState): PlaceAnswer {
-  if (state.record === null) return { kind: "no_such" };
-  return { kind: "run", run: runUpsertOf(state.record, openPlacement(state)?.epoch ?? 0) };
 }
 
 function workerViewOf(state: WorkerState, now: number): WorkerAnswer {

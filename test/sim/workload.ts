@@ -13,6 +13,9 @@ export interface Job {
 }
 
 /** The pool of every simulation: short times, so that a story of some thousand steps sees leases end. */
+/** How long ended runs are kept here: so short that some are forgotten while others still run. */
+export const RETENTION_MS = 90_000;
+
 export const POOL: PoolConfig = PoolConfigSchema.parse({
   provider: { kind: "http", url: "http://127.0.0.1:1", secret: "sim" },
   instanceTypes: {
@@ -22,6 +25,7 @@ export const POOL: PoolConfig = PoolConfigSchema.parse({
   maxInstances: 3,
   probe: { interval: "20s", boot: "true" },
   timeouts: { boot: "3m", probe: "4m", idle: "30s", shutdown: "10s", lease: "5m" },
+  retention: { runs: `${RETENTION_MS}ms` },
 });
 
 /** The jobs of one simulation: short and long, some with limits, some aborted, some of several tasks. */

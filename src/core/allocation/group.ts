@@ -8,6 +8,7 @@ import type { AllocationRecord, PlacementRecord } from "./state.ts";
 import {
   attemptOf,
   groupOfRun,
+  hostStopOf,
   isOver,
   isStopping,
   mayBeOrdered,
@@ -65,13 +66,18 @@ function settleTask(
   if (attempt === undefined && !mayBeOrdered(record, task, views, now))
     return withTask(record, task, { dead: { at: now, how: "killed" } });
   if (known.stopFrom !== undefined || now < turnOf(record, group, task)) return record;
-  if (!isRemoved(record, task) && !hasTurn(task, views)) return record;
+  if (!isRemoved(record, task) && !isHostEnding(record) && !hasTurn(task, views)) return record;
   return beginStop(record, group, task, now);
 }
 
 function turnOf(record: AllocationRecord, group: Group, task: GroupTask): Instant {
-  const alone = task.hook === "poststop" || isRemoved(record, task);
+  const alone = task.hook === "poststop" || isRemoved(record, task) || isHostEnding(record);
   return alone ? 0 : turnsFrom(record, group);
+}
+
+/** Its host stops it all at once, whatever the group's order. */
+function isHostEnding(record: AllocationRecord): boolean {
+  return hostStopOf(record, record.endedEpoch + 1) !== undefined;
 }
 
 function isRemoved(record: AllocationRecord, task: GroupTask): boolean {
@@ -97,8 +103,10 @@ function beginStop(record: AllocationRecord, group: Group, task: GroupTask, now:
 }
 
 /** Why the tasks of a run are being stopped, in words. */
-export function whyStopped({ wish, kill }: AllocationRecord): string {
+export function whyStopped(record: AllocationRecord): string {
+  const { wish, kill } = record;
   if (wish !== null) return wish.reason;
+  if (isHostEnding(record)) return "its host stops everything";
   return kill === undefined ? "it is no longer wanted" : reactionText(kill);
 }
 
@@ -119,7 +127,7 @@ function react(
   { epoch }: PlacementRecord,
   now: Instant,
 ): AllocationRecord {
-  if (record.wish !== null || record.kill !== undefined) return record;
+  if (record.wish !== null || record.kill !== undefined || isHostEnding(record)) return record;
   const views = viewsOf(record, group, epoch);
   const reaction = reactionOf(views);
   if (reaction === null) return record;
@@ -135,7 +143,7 @@ function react(
 
 /** Opens the next gates. Not while the group is being stopped: what was never ordered must stay so. */
 function advance(record: AllocationRecord, group: Group, { epoch }: PlacementRecord): AllocationRecord {
-  if (record.wish !== null || record.kill !== undefined) return record;
+  if (record.wish !== null || record.kill !== undefined || isHostEnding(record)) return record;
   const views = viewsOf(record, group, epoch);
   const stage = stageOf(record, views);
   const reached = reachedStage(stage, views);

@@ -1,10 +1,20 @@
 import type { RunSpec } from "../../schema/run.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
-import type { Ended, Observed, Order, OrderAnswer, Place, PoolAnswer, RunUpsert } from "../messages.ts";
+import type {
+  Ended,
+  Forget,
+  Observed,
+  Order,
+  OrderAnswer,
+  Place,
+  PoolAnswer,
+  RunUpsert,
+} from "../messages.ts";
 import { tasksOf } from "../spec.ts";
 import { type Ask, isRepeated, withAsk } from "./asks.ts";
 import { foldChunk, type StoredChunk } from "./chunks.ts";
 import { addEvent } from "./events.ts";
+import { foldForget, tombstoneUntil, withoutOld } from "./forget.ts";
 import { lastByteBy } from "./logs.ts";
 import { groupWakesAt, orderMarks } from "./marks.ts";
 import { foldObserved } from "./observe.ts";
@@ -31,6 +41,7 @@ export type AllocationEvent =
   | { type: "observed"; observed: Observed }
   | { type: "chunk"; chunk: StoredChunk }
   | { type: "ended"; ended: Ended }
+  | { type: "forget"; forget: Forget }
   | { type: "pool_answered"; version: number; answer: PoolAnswer }
   | { type: "order_answered"; order: Order; answer: OrderAnswer };
 
@@ -39,7 +50,8 @@ export type AllocationMessage = Envelope &
 
 /** What an allocation decides (`architecture.md` §2 to §5). */
 export const allocationMachine: Machine<AllocationState, AllocationEvent, AllocationMessage> = {
-  apply(before, event, now) {
+  apply(stored, event, now) {
+    const before = withoutOld(stored, now);
     const settled = settle(fold({ ...before, spill: [] }, event, now), now);
     return remembered(numbered(before, withRevision(before, settled, now)), event, now);
   },
@@ -67,7 +79,8 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
 
   wakeAt(state) {
     const { record } = state;
-    if (record === null || record.ended) return undefined;
+    if (record === null) return tombstoneUntil(state);
+    if (record.ended) return undefined;
     if (record.outcome !== null) return lastByteBy(record, record.outcome.at);
     const placement = openPlacement(state);
     const tasks = placement === null ? undefined : groupWakesAt(record, placement.epoch, state.memo.woken);
@@ -97,7 +110,8 @@ function remembered(state: AllocationState, event: AllocationEvent, now: Instant
 
 function fold(state: AllocationState, event: AllocationEvent, now: Instant): AllocationState {
   const { record } = state;
-  if (event.type === "submitted") return record === null ? submit(event, now) : state;
+  if (event.type === "submitted")
+    return record === null && state.tombstone === undefined ? submit(event, now) : state;
   if (record === null) return state;
   switch (event.type) {
     case "tick":
@@ -138,6 +152,8 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
       return foldChunk(state, event.chunk, now);
     case "ended":
       return foldEnded(state, event.ended, now);
+    case "forget":
+      return foldForget(state, event.forget, now);
     case "pool_answered":
       return foldPoolAnswer(state, event.version, event.answer, now);
     case "order_answered":

@@ -1,4 +1,4 @@
-import type { AttemptReport } from "../../schema/host.ts";
+import type { AttemptReport, HostStop } from "../../schema/host.ts";
 import { type AttemptParts, parseAttemptId } from "../attempt-id.ts";
 import { MAX_TASK_ATTEMPTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
@@ -97,6 +97,7 @@ function advance(before: AttemptRecord | undefined, report: AttemptReport, now: 
   const ago = (ms: number | undefined): Instant | null =>
     ms === undefined ? null : Math.max(0, Math.round(now - ms));
   const over = report.state === "exited" || report.state === "gone";
+  const stopped = report.stopped ?? before?.stopped;
   return {
     id: report.id,
     epoch: parseAttemptId(report.id)?.epoch ?? 0,
@@ -106,9 +107,15 @@ function advance(before: AttemptRecord | undefined, report: AttemptReport, now: 
     exit: report.exit ?? null,
     startError: report.startError ?? null,
     timedOut: report.timedOut ?? false,
+    ...(stopped === undefined ? {} : { stopped }),
     killError: report.kill?.error ?? before?.killError ?? null,
   };
 }
+
+const HOST_STOPS: Record<HostStop, string> = {
+  lease: "its host stops it, because the lease ends",
+  agent: "its host stops it, because the agent there was told to end",
+};
 
 function attemptEvents(
   record: AllocationRecord,
@@ -121,6 +128,10 @@ function attemptEvents(
   let next = record;
   if (after.startedAt !== null && (before?.startedAt ?? null) === null) {
     next = addEvent(next, "Started", after.startedAt, "the command was started", { task });
+  }
+  if (after.stopped !== undefined && before?.stopped === undefined) {
+    const reason = HOST_STOPS[after.stopped];
+    next = addEvent(next, "Killing", now, reason, { task, details: { kill_reason: reason } });
   }
   if (after.killError !== null && (before?.killError ?? null) === null) {
     const message = `the host could not kill it in five tries and goes on trying: ${after.killError}`;

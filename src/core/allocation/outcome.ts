@@ -1,8 +1,9 @@
+import type { HostStop } from "../../schema/host.ts";
 import type { Instant } from "../machine.ts";
 import type { Group } from "../spec.ts";
 import { firstFailed, type TaskView } from "./lifecycle.ts";
 import type { AllocationRecord, AttemptRecord, Outcome, Wish } from "./state.ts";
-import { attemptOf, recordOf } from "./tasks.ts";
+import { attemptOf, hostStopOf, recordOf } from "./tasks.ts";
 
 /** Signal numbers, for the exit code that a shell would give (128 + n). */
 const SIGNAL_NUMBERS: Record<string, number> = {
@@ -42,6 +43,7 @@ function outcomeOfAttempt(record: AllocationRecord, attempt: AttemptRecord, now:
     return { state: "failed", at: now, ...NO_EXIT, failure: { code, text } };
   }
   if (attempt.exit === null && attempt.killError !== null) return outcomeOfGivenUpKill(attempt, now);
+  if (attempt.stopped !== undefined) return outcomeOfHostStop(attempt.stopped, now);
   if (attempt.exit === null) {
     const text = "nothing of the command is left on its machine, and how it ended is not known";
     return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "status_lost", text } };
@@ -78,6 +80,8 @@ export function outcomeOf(
   const mains = present.filter(({ task }) => task.hook === "main");
   const shown = present.find(({ task }) => task.leader) ?? (mains.length === 1 ? mains[0] : undefined);
   const culprit = firstFailed(views);
+  const stopped = culprit === undefined ? interruption(record, group, views, epoch) : undefined;
+  if (stopped !== undefined) return outcomeOfHostStop(stopped, now);
   if (culprit === undefined) {
     const attempt = shown === undefined ? undefined : attemptBy(shown);
     return { state: "complete", at: now, ...NO_EXIT, ...(attempt === undefined ? {} : exitOf(attempt)) };
@@ -85,6 +89,40 @@ export function outcomeOf(
   const attempt = attemptBy(shown ?? culprit);
   const exit = attempt === undefined ? {} : exitOf(attempt);
   return { state: "failed", at: now, ...NO_EXIT, ...exit, failure: failureOf(culprit, attemptBy(culprit)) };
+}
+
+/**
+ * Why the host has kept a group from ending by itself; undefined if it has not. A group whose leader, or all
+ * of whose tasks but sidecars and poststop tasks, had ended by themselves has had its end: what was stopped
+ * then would have been stopped anyway.
+ */
+export function interruption(
+  record: AllocationRecord,
+  group: Group,
+  views: TaskView[],
+  epoch: number,
+): HostStop | undefined {
+  const leader = group.tasks.find((task) => task.leader);
+  const needed = views.filter(({ task }) => {
+    if (leader !== undefined) return task === leader;
+    return !task.sidecar && task.hook !== "poststop" && recordOf(record, task).removed === undefined;
+  });
+  const done = needed.every(({ task }) => recordOf(record, task).dead?.how === "terminated");
+  return done ? undefined : hostStopOf(record, epoch);
+}
+
+/**
+ * How a run ends that its host has stopped by itself, and that may not be placed anew. At the end of a lease
+ * it is what the worker would say (rule R4: the machine counts as lost). An agent that was told to end is the
+ * mechanism that fails the run (`api.md`, States). What the command made of the signal is no result.
+ */
+function outcomeOfHostStop(stopped: HostStop, now: Instant): Outcome {
+  if (stopped === "lease") {
+    const text = "its host lost the control plane, and stopped it before the end of its lease";
+    return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "machine_lost", text } };
+  }
+  const text = "the agent of its machine was told to end, and stopped it";
+  return { state: "failed", at: now, ...NO_EXIT, failure: { code: "agent_ended", text } };
 }
 
 function failureOf({ task }: TaskView, attempt: AttemptRecord | undefined): Outcome["failure"] {

@@ -4,7 +4,7 @@ import { addEvent } from "./events.ts";
 import { settleGroup } from "./group.ts";
 import { lastByteBy, logsComplete } from "./logs.ts";
 import { deadlineOf } from "./orders.ts";
-import { outcomeOf, outcomeOfWish } from "./outcome.ts";
+import { interruption, outcomeOf, outcomeOfWish } from "./outcome.ts";
 import { closePlacement } from "./placement.ts";
 import { mayReschedule, rescheduled } from "./reschedule.ts";
 import {
@@ -59,7 +59,8 @@ function outcomeNow(record: AllocationRecord, epoch: number, failedAt: Instant, 
   const group = groupOfRun(record);
   const views = viewsOf(record, group, epoch);
   const outcome = outcomeOf(record, group, views, epoch, now);
-  const failed = record.wish === null && views.some((view) => view.failed);
+  const cut = interruption(record, group, views, epoch) !== undefined;
+  const failed = record.wish === null && (cut || views.some((view) => view.failed));
   const again = failed && mayReschedule(group.reschedule, record.reschedules ?? [], failedAt);
   return again ? { ...outcome, again } : outcome;
 }

@@ -1,4 +1,4 @@
-import type { AttemptReport, StartError, StreamName } from "../../schema/host.ts";
+import type { AttemptReport, HostStop, StartError, StreamName } from "../../schema/host.ts";
 import type { Exit, RunEvent, RunSpec, RunState, SignalName } from "../../schema/run.ts";
 import type { FailureCode } from "../errors.ts";
 import type { Instant } from "../machine.ts";
@@ -19,6 +19,8 @@ export interface AttemptRecord {
   exit: Exit | null;
   startError: StartError | null;
   timedOut: boolean;
+  /** Its host has stopped it by itself, for this reason. */
+  stopped?: HostStop;
   killError: string | null;
 }
 
@@ -151,6 +153,8 @@ export interface AllocationRecord {
   placeAt?: Instant;
   /** When anything of it was first started. */
   startedAt?: Instant;
+  /** Since when nothing but this is left of it: its id is not to be used again for now (`forget.ts`). */
+  forgotten?: Instant;
   /** The latest version in which something changed that the pool is to know; `version` if absent. */
   poolVersion?: number;
   events: RunEvent[];
@@ -179,6 +183,8 @@ export interface AllocationState {
   memo: AllocationMemo;
   /** Log segments of the latest event (see `LogSegment`). */
   spill: LogSegment[];
+  /** What is left of a run that was deleted: there is no `record` then. */
+  tombstone?: AllocationRecord;
 }
 
 /** A run that there is. */
@@ -199,6 +205,8 @@ export const EMPTY_MEMO: AllocationMemo = {
  * could not be repaired: a run of which nothing proves that its pool has ever heard.
  */
 export function loadedAllocation(record: AllocationRecord | null, settled: boolean): AllocationState {
+  if (record?.forgotten !== undefined)
+    return { record: null, memo: EMPTY_MEMO, spill: [], tombstone: record };
   const last = record?.placements.at(-1);
   const known = record !== null && (record.ended || last !== undefined);
   if (!settled || !known) return { record, memo: EMPTY_MEMO, spill: [] };

@@ -1,8 +1,8 @@
 import type { RunState } from "../../schema/run.ts";
-import type { RunUpsert } from "../messages.ts";
+import type { PlaceAnswer, RunUpsert } from "../messages.ts";
 import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
 import { avoidedWorkers } from "./reschedule.ts";
-import type { AllocationRecord } from "./state.ts";
+import { type AllocationRecord, type AllocationState, openPlacement } from "./state.ts";
 
 /** Characters of the command line that lists show. */
 const COMMAND_CHARS = 80;
@@ -43,4 +43,10 @@ export function upsertOf(record: AllocationRecord, epoch: number): RunUpsert {
     epoch,
     ended: record.endedEpoch,
   };
+}
+
+/** What `place` and `poke` are answered: the run as it is now (rule R6). */
+export function answerPlace(state: AllocationState): PlaceAnswer {
+  if (state.record === null) return { kind: "no_such" };
+  return { kind: "run", run: upsertOf(state.record, openPlacement(state)?.epoch ?? 0) };
 }

@@ -1,3 +1,4 @@
+import type { HostStop } from "../../schema/host.ts";
 import { parseAttemptId } from "../attempt-id.ts";
 import type { Instant } from "../machine.ts";
 import { type Group, type GroupTask, groupOf } from "../spec.ts";
@@ -77,10 +78,23 @@ export function stageOf(record: AllocationRecord, views: TaskView[]): Stage {
   return record.stage ?? reachedStage("prestart", fresh());
 }
 
+/**
+ * Why the host of the open epoch has stopped tasks by itself; undefined if it has not. It stops all it has
+ * and starts nothing more, so whatever has not run yet cannot run there, the poststop tasks too.
+ */
+export function hostStopOf(record: AllocationRecord, epoch: number): HostStop | undefined {
+  return record.tasks.flatMap(({ attempts }) => stopsByHost(attempts, epoch))[0];
+}
+
+function stopsByHost(attempts: AttemptRecord[], epoch: number): HostStop[] {
+  return attempts.flatMap((one) => (one.epoch === epoch && one.stopped !== undefined ? [one.stopped] : []));
+}
+
 /** Whether a task is to be stopped, or not to be started any more: a poststop task only when time is over. */
 export function isStopping(record: AllocationRecord, task: GroupTask): boolean {
-  const { wish, kill } = record;
+  const { wish, kill, endedEpoch } = record;
   if (recordOf(record, task).removed !== undefined) return true;
+  if (hostStopOf(record, endedEpoch + 1) !== undefined) return true;
   if (task.hook === "poststop") return wish?.state === "timedout";
   return wish !== null || kill !== undefined;
 }
@@ -93,5 +107,9 @@ export function mayBeOrdered(
   now: Instant,
 ): boolean {
   const { startAt = 0 } = recordOf(record, task);
+  // A host that has stopped the others starts no poststop task: it was never ordered there.
+  const stopped = (one: GroupTask) => stopsByHost(recordOf(record, one).attempts, record.endedEpoch + 1);
+  const cut = views.some((view) => view.task.hook !== "poststop" && stopped(view.task).length > 0);
+  if (task.hook === "poststop" && cut) return false;
   return now >= startAt && gateIsOpen(task, stageOf(record, views), views);
 }

@@ -3,6 +3,8 @@ import { durationMs } from "../duration.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
 import type {
   Configure,
+  Forget,
+  ForgetAnswer,
   Intent,
   ListAnswer,
   Place,
@@ -12,6 +14,7 @@ import type {
   WorkerAnswer,
   WorkerUpsert,
 } from "../messages.ts";
+import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./forget.ts";
 import { foldInvite } from "./invite.ts";
 import { plan, queueOf } from "./plan.ts";
 import { foldPlaceAnswer, foldRun, isTold, openEpoch, tell } from "./runs.ts";
@@ -25,6 +28,9 @@ export type PoolEvent =
   | { type: "worker"; upsert: WorkerUpsert }
   /** A machine of one's own may join as this worker, until then. */
   | { type: "invite"; worker: string; notAfter: Instant }
+  /** Somebody wants an ended run deleted. */
+  | { type: "unwanted"; forget: Forget }
+  | { type: "forget_answered"; key: string; answer: ForgetAnswer }
   | { type: "place_answered"; key: string; poked: boolean; answer: PlaceAnswer }
   | { type: "worker_answered"; worker: string; poked: boolean; answer: WorkerAnswer }
   | { type: "listed"; answer: ListAnswer };
@@ -33,6 +39,7 @@ export type PoolMessage = Envelope &
   (
     | { kind: "place"; key: string; body: Place }
     | { kind: "poke_run"; key: string }
+    | { kind: "forget"; key: string; body: Forget }
     | { kind: "poke_worker" }
     | { kind: "create"; body: Intent }
     | { kind: "sighting"; body: Sighting }
@@ -44,7 +51,8 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   apply(before, event, now) {
     const state = fold(before, event, now);
     if (state.record === null) return state;
-    return decide({ ...state, record: state.record }, event, now);
+    const looked = lookForExpired({ ...state, record: state.record }, now);
+    return decide(looked, event, now);
   },
 
   due(state, now) {
@@ -52,6 +60,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
     const configured: Configured = { ...state, record: state.record };
     return [
       ...runMessages(configured, now),
+      ...forgetMessages(configured),
       ...workerMessages(configured, now),
       ...sweepDue(configured, now),
     ];
@@ -60,7 +69,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   wakeAt(state) {
     if (state.record === null) return undefined;
     const configured: Configured = { ...state, record: state.record };
-    return earliest(sweepAt(configured), holdEndsAt(configured), pauseEndsAt(configured));
+    return earliest(state.memo.lookAt, sweepAt(configured), holdEndsAt(configured), pauseEndsAt(configured));
   },
 };
 
@@ -92,6 +101,10 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
       return foldWorker(configured, event.upsert, now);
     case "invite":
       return foldInvite(configured, event.worker, event.notAfter, now);
+    case "unwanted":
+      return foldUnwanted(state, event.forget, now);
+    case "forget_answered":
+      return foldForgotten(state, event.key, event.answer);
     case "place_answered":
       if (event.poked) state.memo.pokedAt.set(event.key, now);
       return foldPlaceAnswer(state, event.key, event.answer, now);
@@ -116,7 +129,8 @@ function foldConfigure(state: PoolState, configure: Configure): PoolState {
     record.config.provider.url !== config.provider.url;
   const hasWorkers = !providedWorkers(state).next().done;
   if (moved && hasWorkers) return { ...state, memo: { ...state.memo, refusedRevision: revision } };
-  return { ...state, record: { ...record, revision, config, hold: null } };
+  const memo = { ...state.memo, lookAt: undefined };
+  return { ...state, memo, record: { ...record, revision, config, hold: null } };
 }
 
 /**
@@ -161,11 +175,24 @@ function runMessages(state: Configured, now: Instant): PoolMessage[] {
       const { run, worker, opened: epoch, version, submittedAt } = row;
       const body: Place = { run, worker, epoch, version, submittedAt };
       owed.push({ to: row.run, kind: "place", repeatedBy: "self", key, body });
-    } else if (isOverdue(state, key, row.heardAt, now)) {
+    } else if (row.forget !== true && isOverdue(state, key, row.heardAt, now)) {
       owed.push({ to: row.run, kind: "poke_run", repeatedBy: "peer", key });
     }
   }
   return owed;
+}
+
+/** If this process dies, what is to be forgotten is found again: no alarm is needed for that. */
+function forgetMessages(state: Configured): PoolMessage[] {
+  return dueForgets(state).map(({ key, body }) => {
+    return {
+      to: body.run,
+      kind: "forget",
+      repeatedBy: state.memo.expired.has(key) ? "peer" : "self",
+      key,
+      body,
+    };
+  });
 }
 
 function workerMessages(state: Configured, now: Instant): PoolMessage[] {

@@ -14,6 +14,8 @@ export interface RunRow extends RunUpsert {
   /** The worker of that epoch. */
   worker: string | null;
   heardAt: Instant;
+  /** Somebody wants it deleted: it is kept at hand until its allocation has forgotten it. */
+  forget?: true;
 }
 
 /** A worker in the pool's ledger. `asked`: the permit is given, the worker itself does not know yet. */
@@ -62,6 +64,9 @@ export interface PoolMemo {
   sightings: Record<string, Sighting>;
   /** When the owner of a row was last asked how it is, by the row's key. Kept in place. */
   pokedAt: Map<string, Instant>;
+  /** Ended runs whose time is over, by key, and when to look for others; absent: at once. Kept in place. */
+  expired: Map<string, RunRow>;
+  lookAt?: Instant | undefined;
   /** Why the latest configuration was refused. */
   refusedRevision: number;
   /** When we last decided, and from what: what was to happen by then has. */
@@ -91,6 +96,7 @@ export function loadedPool(
     sweepError: null,
     sightings: {},
     pokedAt: new Map(),
+    expired: new Map(),
     refusedRevision: 0,
     decidedAt: 0,
     decidedFrom: "",
@@ -108,9 +114,9 @@ export function isOpen(row: RunRow): boolean {
   return row.opened > row.ended;
 }
 
-/** Whether a run's row is kept at hand: it is not over, or still uses capacity. */
+/** Whether a run's row is kept at hand: it is not over, still uses capacity, or is about to go. */
 export function isLiveRun(row: RunRow): boolean {
-  return !isTerminal(row.state) || isOpen(row);
+  return !isTerminal(row.state) || isOpen(row) || row.forget === true;
 }
 
 /** Whether a worker may still have a machine. */

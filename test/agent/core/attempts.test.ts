@@ -7,6 +7,7 @@ import {
   type LeaseJournal,
 } from "../../../agent/core/journal.ts";
 import { isLeaseEnding } from "../../../agent/core/lease.ts";
+import { reportOfAttempt } from "../../../agent/core/report.ts";
 import { busyHost, Driven, EXIT, ID, idleHost, LEASE_MS, run, SETUP, stop } from "./drive.ts";
 
 const gone = { type: "tree_gone", id: ID, killed: false } as const;
@@ -162,6 +163,11 @@ describe("what is said of an attempt (host-protocol.md, Report)", () => {
     ["its tree gone without a word", () => busyHost().tell(gone), { state: "gone" }],
     ["not to be started", () => notStarted(), { state: "exited", startError: { code: "not_executable" } }],
     ["timed out", () => busyHost({ timeoutMs: 5 }).pass(5).tell(exited).tell(gone), { timedOut: true }],
+    [
+      "stopped for the end of its agent",
+      () => busyHost().tell({ type: "shutdown" }),
+      { state: "stopping", stopped: "agent" },
+    ],
     ["omitted and gone: nothing", () => busyHost().tell(exited).tell(gone).order([]), undefined],
   ])("%s", (_, host, said) => {
     const report = ask(host());
@@ -190,6 +196,35 @@ describe("what is said of an attempt (host-protocol.md, Report)", () => {
       state: "exited",
       exit: EXIT,
     });
+  });
+});
+
+describe("who has begun a stop is told, and nobody else's is (rule R4)", () => {
+  const ask = (host: Driven) => host.pass(60_000).report()?.attempts[0]?.stopped;
+  const nearEnd = () => busyHost().pass(LEASE_MS - LEASE_KILL_MS);
+  const shutdown = { type: "shutdown" } as const;
+  test.each<[string, () => Driven, string | undefined]>([
+    ["the end of the lease", nearEnd, "lease"],
+    ["the end of the agent", () => busyHost().tell(shutdown), "agent"],
+    [
+      "the end of the lease, in place of its agent",
+      () => busyHost().tell({ ...shutdown, by: "lease" }),
+      "lease",
+    ],
+    ["orders", () => busyHost().order([stop()]), undefined],
+    ["orders, and then the end of its agent", () => busyHost().order([stop()]).tell(shutdown), undefined],
+    ["its lease, and then orders", () => nearEnd().order([stop()]), "lease"],
+    ["its time limit", () => busyHost({ timeoutMs: 5 }).pass(5), undefined],
+    ["nobody: it had ended before its agent did", () => busyHost().tell(exited).tell(shutdown), undefined],
+  ])("%s", (_, host, said) => {
+    expect(ask(host())).toBe(said);
+  });
+
+  test("a new start of the agent tells it too", () => {
+    const attempt = busyHost().tell(shutdown).state.attempts[ID];
+    if (attempt === undefined) throw new Error("it is not known");
+    const next = found({ kind: "ended", at: 1, exit: EXIT }, journalOf(attempt)).state.attempts[ID];
+    expect(next && reportOfAttempt(next, 2).stopped).toBe("agent");
   });
 });
 

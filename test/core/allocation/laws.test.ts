@@ -25,6 +25,7 @@ const report: fc.Arbitrary<AttemptReport> = fc.record(
     exit: fc.constantFrom(EXIT, { ...EXIT, code: 7 }, { ...EXIT, code: null, signal: "SIGTERM" }),
     startError: fc.constant({ code: "start_failed" as const, text: "no" }),
     timedOut: fc.boolean(),
+    stopped: fc.constantFrom("lease", "agent"),
     log: fc.record({
       stdout: fc.record({ from: fc.nat(6), size: fc.nat(9), data: fc.constantFrom("", "YWJj") }),
     }),

@@ -28,6 +28,7 @@ describe("a report is taken (host-protocol.md, Report)", () => {
             endedAgoMs: 0,
             exit,
             timedOut: true,
+            stopped: "lease",
             kill: { tries: 0, error: null, treeGone: true, by: "cgroup" },
             log: { stdout: { from: 0, size: 3, data: "YWJj" }, stderr: { from: 0, size: 0 } },
           },

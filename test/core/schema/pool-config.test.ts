@@ -23,6 +23,7 @@ test("what is not said has its default (api.md, Pools and workers)", () => {
     image: "",
     probe: { interval: "10s", boot: "systemctl is-system-running" },
     timeouts: { boot: "10m", probe: "10m", idle: "1m", shutdown: "10s", lease: "30m" },
+    retention: { runs: "7d" },
     sync: { interval: "1m" },
   });
 });

@@ -19,6 +19,11 @@ export class MapDisk<Row> implements RowDisk<Row> {
     for (const [key, { row, live }] of this.rows) if (live) yield [key, row];
   }
 
+  readEnded(limit: number): [string, Row][] {
+    const ended = [...this.rows].filter(([, { live }]) => !live).sort(([a], [b]) => (a < b ? -1 : 1));
+    return ended.slice(0, limit).map(([key, { row }]) => [key, row]);
+  }
+
   write(key: string, row: Row, live: boolean, at: Instant): void {
     this.calls.push({ what: "write", key, live, at });
     this.rows.set(key, { row, live });

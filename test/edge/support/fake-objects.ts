@@ -246,6 +246,9 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
       return poolViewOf(name);
     },
+    async forget({ run }) {
+      world.runs.delete(run);
+    },
     async invite({ ttlMs, keyHash }) {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
       const worker = `${name}-${keyHash ?? "1"}`;

@@ -1,0 +1,32 @@
+import type { Command } from "commander";
+import { connect } from "../context.ts";
+import { forEachOf } from "../each.ts";
+import { EXIT } from "../errors.ts";
+import type { Io } from "../io.ts";
+
+const HELP = `
+Only runs that have ended: abort the others first. The id of a deleted run is not
+used again for 30 days. The exit code is ${EXIT.drover} if any could not be deleted.
+
+Examples:
+  drover rm build-17
+  drover rm build-17 build-18`;
+
+/** `drover rm`: deletes ended runs. */
+export function addRm(program: Command, io: Io, exitWith: (code: number) => void): void {
+  program
+    .command("rm")
+    .summary("delete ended runs, with their logs")
+    .description("Deletes runs that have ended, with their history and logs, before their retention is over.")
+    .argument("<run...>", "the ids of the runs")
+    .addHelpText("after", HELP)
+    .action(async (ids: string[]) => {
+      const { client } = connect(io);
+      const wentWell = await forEachOf(io, ids, async (id) => {
+        await client.runs.remove(id);
+        await io.stdout.write(`${id} is deleted\n`);
+        return true;
+      });
+      if (!wentWell) exitWith(EXIT.drover);
+    });
+}

@@ -1,0 +1,65 @@
+import type { RunSpec } from "../../schema/run.ts";
+import { TOMBSTONE_MS } from "../limits.ts";
+import type { Instant } from "../machine.ts";
+import type { Forget, ForgetAnswer } from "../messages.ts";
+import { type AllocationRecord, type AllocationState, EMPTY_MEMO } from "./state.ts";
+import { answerPlace } from "./summary.ts";
+
+/** Whether a run may be forgotten: it has ended, and is the one that is meant. */
+export function mayForget({ record }: AllocationState, { submittedAt }: Forget): boolean {
+  return record?.ended === true && record.submittedAt === submittedAt;
+}
+
+/**
+ * Forgets a run: its spec, its history and its logs. What is left says that there was one, and in which state
+ * it ended; for everybody who asks there is no run (rule R6), but for whoever would submit another under its
+ * id.
+ */
+export function foldForget(state: AllocationState, forget: Forget, now: Instant): AllocationState {
+  if (state.record === null || !mayForget(state, forget)) return state;
+  return { record: null, memo: EMPTY_MEMO, spill: [], tombstone: tombstoneOf(state.record, now) };
+}
+
+/** What `forget` is answered: the run as it is now, if it is not gone (rule R6). */
+export function answerForget(state: AllocationState): ForgetAnswer {
+  const answer = answerPlace(state);
+  return answer.kind === "no_such" ? { kind: "forgotten" } : answer;
+}
+
+/**
+ * A record like any other, of a run that has ended, so that a version that knows of no tombstones reads an
+ * empty run.
+ */
+function tombstoneOf(record: AllocationRecord, now: Instant): AllocationRecord {
+  const { id, hash, version, submittedAt, waitingSince, endedEpoch, spec, outcome } = record;
+  const { pool, type, priority, killTimeout, killSignal, resources } = spec;
+  const nothing = { argv: ["-"], env: {}, meta: {}, labels: {} };
+  return {
+    ...{ id, hash, version, submittedAt, waitingSince, endedEpoch },
+    spec: { ...nothing, pool, type, priority, killTimeout, killSignal, resources } as RunSpec, // all it needs
+    firstPlacedAt: null,
+    placements: [],
+    revision: 1,
+    wish: null,
+    outcome: outcome && { ...outcome, exitCode: null, signal: null, failure: null },
+    ended: true,
+    tasks: [],
+    events: [],
+    eventsDropped: 0,
+    logs: {},
+    forgotten: now,
+  };
+}
+
+/** When the last that is left of a run goes, too: then its id can be used again. */
+export function tombstoneUntil({ tombstone }: AllocationState): Instant | undefined {
+  return tombstone?.forgotten === undefined ? undefined : tombstone.forgotten + TOMBSTONE_MS;
+}
+
+/** The state without a tombstone that is older than it must be. */
+export function withoutOld(state: AllocationState, now: Instant): AllocationState {
+  const until = tombstoneUntil(state);
+  if (until === undefined || now < until) return state;
+  const { tombstone: _over, ...rest } = state;
+  return rest;
+}

@@ -1,0 +1,50 @@
+import type { WorkerAnswer } from "../core/messages.ts";
+import type { PoolEvent, PoolMessage } from "../core/pool/machine.ts";
+import type { Configured } from "../core/pool/state.ts";
+import { providerOf } from "./cloud.ts";
+import type { Env } from "./env.ts";
+import type { CloudWorkerPeer } from "./peers.ts";
+import { peersOf } from "./stubs.ts";
+
+/** Carries a message of a pool to whom it is for, and its reply back as an event. Rejects without one. */
+export async function sendOfPool(
+  env: Env,
+  message: PoolMessage,
+  configured: () => Configured,
+): Promise<PoolEvent> {
+  const peers = peersOf(env);
+  const { to, kind } = message;
+  switch (kind) {
+    case "list": {
+      const { provider } = configured().record.config;
+      return { type: "listed", answer: await providerOf(provider).list(message.tag) };
+    }
+    case "place":
+    case "poke_run": {
+      const run = peers.allocation(to);
+      const answer = await (kind === "place" ? run.place(message.body) : run.poke());
+      return { type: "place_answered", key: message.key, poked: kind === "poke_run", answer };
+    }
+    case "forget": {
+      const answer = await peers.allocation(to).forget(message.body);
+      return { type: "forget_answered", key: message.key, answer };
+    }
+    default: {
+      const answer = await askWorker(peers.worker(to), message);
+      return { type: "worker_answered", worker: to, poked: kind === "poke_worker", answer };
+    }
+  }
+}
+
+type ToWorker = Extract<PoolMessage, { kind: "create" | "sighting" | "poke_worker" }>;
+
+function askWorker(worker: CloudWorkerPeer, message: ToWorker): Promise<WorkerAnswer> {
+  switch (message.kind) {
+    case "create":
+      return worker.create(message.body);
+    case "sighting":
+      return worker.sighting(message.body);
+    case "poke_worker":
+      return worker.poke();
+  }
+}

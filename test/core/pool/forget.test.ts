@@ -1,0 +1,120 @@
+import { describe, expect, test } from "vitest";
+import { FORGET_BATCH, FORGET_LOOK_MS, FORGET_NEXT_MS } from "../../../src/core/limits.ts";
+import type { RunUpsert } from "../../../src/core/messages.ts";
+import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
+import { type Configured, type RunRow, runKey } from "../../../src/core/pool/state.ts";
+import { at, configured, placed, pool, recordOf, T0, upsert, waiting } from "../support/pool.ts";
+import { poolConfig } from "../support/pool-config.ts";
+
+const HOUR = 3_600_000;
+const tick: PoolEvent = { type: "tick" };
+const keep = { retention: { runs: "1h" } };
+
+/** A run that ended `agoMs` before T0. */
+function over(id: string, agoMs: number, more: Partial<RunRow> = {}): RunRow {
+  const end = { state: "complete", wants: "nothing", ended: 1, finishedAt: T0 - agoMs } as const;
+  return { ...placed(id, "w1", { submittedAt: T0 - 10 * HOUR }), ...end, ...more };
+}
+
+function forgets(state: Configured, now = T0): string[] {
+  return poolMachine.due(state, now).flatMap((one) => (one.kind === "forget" ? [one.to] : []));
+}
+
+const answered = (row: RunUpsert, answer: object = { kind: "forgotten" }) =>
+  ({ type: "forget_answered", key: runKey(row.submittedAt, row.run), answer }) as PoolEvent;
+
+describe("what a pool lets go (api.md, `retention`)", () => {
+  test.each<[string, RunRow, boolean]>([
+    ["one whose retention ends now", over("a", HOUR), true],
+    ["one with a moment left", over("a", HOUR - 1), false],
+    ["one that uses its place still (rule R3)", over("a", HOUR, { opened: 2 }), false],
+    ["one that runs, however old", placed("a", "w1", { submittedAt: T0 - 10 * HOUR }), false],
+    ["one that waits, however old", waiting("a", { submittedAt: T0 - 10 * HOUR }), false],
+    [
+      "one of which its owner knew nothing: since that was heard",
+      over("a", 0, { finishedAt: null, heardAt: T0 - HOUR }),
+      true,
+    ],
+  ])("%s", (_, row, goes) => {
+    expect(forgets(at(configured(keep, [row]), T0, tick))).toEqual(goes ? ["a"] : []);
+  });
+
+  test("a configuration that an older version has stored keeps them for 7 days", () => {
+    const { retention: _, ...config } = poolConfig();
+    const rows = [over("a", 7 * 24 * HOUR), over("b", 7 * 24 * HOUR - 1)];
+    const state = pool(recordOf(config as ReturnType<typeof poolConfig>), rows);
+    expect(forgets(at(state, T0, tick))).toEqual(["a"]);
+  });
+
+  test("another retention counts at once", () => {
+    const state = at(configured({ retention: { runs: "2h" } }, [over("a", HOUR)]), T0, tick);
+    expect(forgets(state)).toEqual([]);
+    const configure = { pool: "default", revision: 2, config: poolConfig(keep), seed: "s" };
+    expect(forgets(at(state, T0, { type: "configure", configure }))).toEqual(["a"]);
+  });
+
+  test("it wakes by itself when the first of them is due, and not more often than once a minute", () => {
+    const soon = at(configured(keep, [over("a", HOUR / 2), over("b", HOUR / 4)]), T0, tick);
+    expect(poolMachine.wakeAt(soon)).toBe(T0 + HOUR / 2);
+    const now = at(configured(keep, [over("a", HOUR - 1)]), T0, tick);
+    expect(poolMachine.wakeAt(now)).toBe(T0 + FORGET_LOOK_MS);
+    expect(poolMachine.wakeAt(at(configured(keep), T0, tick))).toBeUndefined();
+  });
+
+  test("of many it takes a few at a time, and goes on soon", () => {
+    const rows = Array.from({ length: FORGET_BATCH + 1 }, (_, i) => over(`r${100 + i}`, 2 * HOUR));
+    const state = at(configured(keep, rows), T0, tick);
+    expect(forgets(state)).toHaveLength(FORGET_BATCH);
+    expect(poolMachine.wakeAt(state)).toBe(T0 + FORGET_NEXT_MS);
+    const rest = at(state, T0 + FORGET_NEXT_MS, ...rows.slice(0, FORGET_BATCH).map((row) => answered(row)));
+    expect(forgets(at(rest, T0 + FORGET_NEXT_MS, tick), T0 + FORGET_NEXT_MS)).toEqual([
+      `r${100 + FORGET_BATCH}`,
+    ]);
+  });
+});
+
+describe("a run that somebody wants deleted", () => {
+  const unwanted = (row: RunUpsert): PoolEvent => ({ type: "unwanted", forget: row });
+
+  test.each<[string, RunRow, boolean]>([
+    ["goes before its time", over("a", 0), true],
+    ["stays while it uses its place", over("a", 0, { opened: 2 }), false],
+    ["stays while it has not ended", placed("a", "w1"), false],
+  ])("%s", (_, row, goes) => {
+    expect(forgets(at(configured({}, [row]), T0, unwanted(row)))).toEqual(goes ? ["a"] : []);
+  });
+
+  test("is not forgotten with the pool's memory: the wish is stored (rule R1)", () => {
+    const state = at(configured({}, [over("a", 0)]), T0, unwanted(over("a", 0)));
+    const rows = [...state.runs.live()];
+    expect(forgets(at(configured({}, rows), T0, tick))).toEqual(["a"]);
+  });
+
+  test("one that is not known is nothing to the pool", () => {
+    expect(forgets(at(configured(), T0, unwanted(upsert("a"))))).toEqual([]);
+  });
+});
+
+describe("the row goes", () => {
+  const row = over("a", HOUR);
+  const key = runKey(row.submittedAt, row.run);
+  const another = { kind: "run", run: upsert("a", { submittedAt: T0 }) };
+  const itself = { kind: "run", run: upsert("a", { submittedAt: row.submittedAt }) };
+
+  test.each<[string, object, boolean]>([
+    ["when its owner has forgotten the run", { kind: "forgotten" }, true],
+    ["when its owner is another submission under this id", another, true],
+    ["not when its owner still has the run", itself, false],
+  ])("%s", (_, answer, gone) => {
+    const state = at(configured(keep, [row]), T0, tick);
+    const after = at(state, T0, answered(row, answer));
+    expect(after.runs.get(key) === undefined).toBe(gone);
+    expect(forgets(after)).toEqual(gone ? [] : ["a"]);
+  });
+
+  test("what is told of it later and late brings no place back", () => {
+    const state = at(configured(keep, [row]), T0, tick, answered(row));
+    const late = at(state, T0, { type: "run", upsert: row });
+    expect(forgets(at(late, T0 + FORGET_LOOK_MS, tick), T0 + FORGET_LOOK_MS)).toEqual(["a"]);
+  });
+});

@@ -1,0 +1,45 @@
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { drover, endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
+
+let home: string;
+let up: RunningDrover;
+beforeAll(async () => {
+  home = makeHome("delete");
+  up = await startDrover(home);
+}, 60_000);
+afterAll(async () => {
+  await endDrover(home, up);
+  rmSync(home, { recursive: true, force: true });
+}, 60_000);
+
+test("only a run that has ended is deleted, and then its id answers 410 (api.md, DELETE)", async () => {
+  const argv = ["sh", "-c", `while ! [ -e ${join(home, "go")} ]; do sleep 0.05; done; echo done`];
+  expect(existsSync(join(home, "go"))).toBe(false);
+  await up.json(201, "POST", "/v1/runs", { id: "old", argv });
+  expect(await up.json(409, "DELETE", "/v1/runs/old")).toMatchObject({ code: "not_terminal" });
+  await up.json(200, "POST", "/v1/runs/old/abort?wait=30s", {});
+  await up.json(200, "GET", "/v1/runs/old?wait=30s&state=done");
+
+  const removed = await drover(home, ["rm", "old"]);
+  expect([removed.code, removed.stdout.toString()]).toEqual([0, "old is deleted\n"]);
+  const { items } = await up.json(200, "GET", "/v1/runs");
+  expect(items).toEqual([]);
+  for (const [method, path, body] of [
+    ["GET", "/v1/runs/old"],
+    ["DELETE", "/v1/runs/old"],
+    ["GET", "/v1/runs/old/events"],
+    ["GET", "/v1/runs/old/why"],
+    ["GET", "/v1/runs/old/logs/main/stdout"],
+    ["POST", "/v1/runs/old/abort", {}],
+    ["POST", "/v1/runs/old/restart", {}],
+    ["POST", "/v1/runs", { id: "old", argv: ["true"] }],
+  ] as const) {
+    expect(await up.json(410, method, path, body)).toMatchObject({ code: "expired_run", temporary: false });
+  }
+  const asked = await up.json(410, "POST", "/v1/runs/query", { runs: ["old"], states: ["all"] });
+  expect(asked).toMatchObject({ code: "expired_run", runs: ["old"] });
+  const again = await drover(home, ["rm", "old"]);
+  expect([again.code, again.stderr]).toEqual([125, expect.stringContaining("has been deleted")]);
+}, 120_000);
