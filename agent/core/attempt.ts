@@ -51,8 +51,16 @@ export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMes
   const overdue = stop !== undefined && (main === "waiting" || stop.killing);
   if (main === "over" || overdue) return [{ ...envelope, kind: "kill_tree", waitMs: killWaitMs(attempt) }];
   if (stop !== undefined) return stop.signaled ? [] : [{ ...envelope, kind: "signal", signal: stop.signal }];
-  if (main === "waiting" && task !== undefined && mayStart) return [{ ...envelope, kind: "start", task }];
-  return [];
+  if (main !== "waiting" || task === undefined || !mayStart) return [];
+  return [{ ...envelope, kind: attempt.prepared || !needsPreparation(task) ? "start" : "prepare", task }];
+}
+
+/**
+ * Whether something of a task may take long before it can start. Then that is a step of its own: it can be
+ * stopped, and the lease is looked at again when it is done (rule R4).
+ */
+function needsPreparation({ artifacts = [] }: TaskSpec): boolean {
+  return artifacts.length > 0;
 }
 
 function killWaitMs({ kill }: AttemptState): Millis {

@@ -12,6 +12,7 @@ import { mayStart } from "./lease.ts";
 import { dueLine, fullWanted, lineClosed, lineOpened, lineOpening, lineWakesAt, newLine } from "./line.ts";
 import { withNewsOf } from "./news.ts";
 import { applyOrders } from "./orders.ts";
+import { dueClears, placementCleared, withPlacements } from "./placements.ts";
 import { makeReport } from "./report.ts";
 import type { BootState, HostEvent, HostMessage, HostState } from "./types.ts";
 
@@ -22,10 +23,17 @@ export type { HostEvent, HostMessage, HostState } from "./types.ts";
  * is, joined or not: what runs goes on, within its time limit and the lease that was granted.
  */
 export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 0): HostState {
-  const { attempts, lease, means = { kill: "processes", limits: [] }, powersOff = false } = found;
-  return {
+  const {
+    attempts,
+    placements = [],
+    lease,
+    means = { kill: "processes", limits: [] },
+    powersOff = false,
+  } = found;
+  return withPlacements({
     means,
     attempts: Object.fromEntries(attempts.map((one) => [one.id, adopt(one, now)])),
+    placements,
     ordersSeen: 0,
     reportWithinMs: Number.MAX_SAFE_INTEGER,
     ...(attempts.length === 0 && lease === undefined ? {} : { leaseUntil: adoptLease(lease, now) }),
@@ -35,7 +43,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     exchange: newExchange(),
     line: newLine(),
     punches: true,
-  };
+  });
 }
 
 /** What the host agent decides (`host-protocol.md`). Files, processes and sockets are its shell. */
@@ -49,7 +57,14 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
     const messages = attempts.flatMap((attempt) => dueForAttempt(attempt, mayStart(state, attempt, now)));
     const exchange = [...dueReport(state, now), ...dueLine(state, now)];
     const logs = [...dueChunks(state), ...duePunches(state)];
-    return [...messages, ...logs, ...exchange, ...dueProbe(state), ...dueExit(state, now)];
+    return [
+      ...messages,
+      ...dueClears(state),
+      ...logs,
+      ...exchange,
+      ...dueProbe(state),
+      ...dueExit(state, now),
+    ];
   },
 
   wakeAt(state) {
@@ -65,7 +80,7 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
     case "report_sent":
       return reportSent(state, event.seq, now);
     case "orders":
-      return applyOrders(state, event, now);
+      return withPlacements(applyOrders(state, event, now));
     case "report_failed":
       return reportFailed(state, event, now);
     case "line_opening":
@@ -82,6 +97,8 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
       return endHost(state, { code: 0, reason: "told to end", graceMs: SHORT_STOP_MS }, now);
     case "probed":
       return { ...state, boot: probed(state, event, now) };
+    case "cleared":
+      return placementCleared(state, event.placement);
     case "tick":
       return state;
     case "chunk_sent":

@@ -73,6 +73,8 @@ function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
     resources: wholeNumbers({ ...spec.resources, ...task.resources }),
     killTimeoutMs: durationMs(task.killTimeout ?? spec.killTimeout),
     killSignal: task.killSignal ?? spec.killSignal,
+    ...(task.user === undefined ? {} : { user: task.user }),
+    ...(task.artifacts === undefined ? {} : { artifacts: task.artifacts }),
   };
 }
 

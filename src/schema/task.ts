@@ -96,12 +96,13 @@ export const Lifecycle = z.strictObject({
   sidecar: z.boolean().optional(),
 });
 
-/** A file that the host fetches before the task starts. */
+/** A file that the host fetches before the task starts, into a directory below the task's own. */
 export const Artifact = z.strictObject({
   url: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2_048),
   sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits"),
   to: Directory.refine((dir) => !dir.startsWith("/"), { error: "must be relative to the task's directory" }),
 });
+export type Artifact = z.output<typeof Artifact>;
 
 /** One task of the long form. What it does not say, it takes from its group. */
 export const TaskInput = z.strictObject({
@@ -126,9 +127,6 @@ export const TaskInput = z.strictObject({
 });
 export type TaskInput = z.output<typeof TaskInput>;
 
-/** Fields of a task that no host acts on yet. What is not done must not be taken silently. */
-export const LATER_TASK_FIELDS = ["user", "artifacts"] as const;
-
 /** One process of a run as the host needs it. The short form has one, called `main`. */
 export interface TaskSpec {
   name: string;
@@ -139,4 +137,7 @@ export interface TaskSpec {
   resources: Resources;
   killTimeoutMs: number;
   killSignal: SignalName;
+  /** The user that it runs as; the agent's own if absent. */
+  user?: string;
+  artifacts?: Artifact[];
 }
