@@ -68,6 +68,11 @@ export class HostAgent {
     this.tell(event);
   }
 
+  /** The id of the worker that this is the host of, once it has joined. */
+  get worker(): string | undefined {
+    return this.#state.setup?.worker;
+  }
+
   /** Something has happened. */
   tell(event: HostEvent): void {
     const { now } = this.#options;
@@ -120,6 +125,8 @@ export class HostAgent {
     switch (message.kind) {
       case "start":
         return this.#supervisor?.start(message.id, message.task);
+      case "prepare":
+        return this.#supervisor?.prepare(message.id, message.task);
       case "signal":
         return this.#supervisor?.signal(message.id, message.signal);
       case "pass_on":
@@ -128,6 +135,8 @@ export class HostAgent {
         return this.#supervisor?.killTree(message.id, message.waitMs);
       case "forget":
         return this.#supervisor?.forget(message.id);
+      case "clear":
+        return this.#supervisor?.clear(message.placement);
       case "probe":
         return this.#probe(message.command);
       case "sample":

@@ -7,9 +7,11 @@ import { makeClock } from "./clock.ts";
 import { initialHost } from "./core/host.ts";
 import { isLeaseEnding } from "./core/lease.ts";
 import type { HostEvent } from "./core/types.ts";
+import { AllocDirs } from "./exec/alloc-dirs.ts";
 import { AttemptStore } from "./exec/dirs.ts";
 import { findAttempt } from "./exec/found.ts";
 import { Groups } from "./exec/groups.ts";
+import { Prestart } from "./exec/prestart.ts";
 import { shellTellsSignals } from "./exec/shim.ts";
 import { Supervisor } from "./exec/supervisor.ts";
 import { readBootId, readLocalBootId, readResources } from "./facts.ts";
@@ -105,6 +107,9 @@ function exitOrPowerOff(command: string | undefined) {
 /** The files of a host, and what an earlier start has left in them. */
 interface Left {
   store: AttemptStore;
+  allocs: AllocDirs;
+  /** Names this boot of the machine. */
+  boot: string;
   journal: Journal;
   groups: Groups;
   ids: string[];
@@ -112,14 +117,16 @@ interface Left {
 
 function openLeft(stateDir: string): Left {
   const store = new AttemptStore(stateDir);
-  const journal = new Journal(stateDir, readLocalBootId(process.env));
+  const boot = readLocalBootId(process.env);
+  const journal = new Journal(stateDir, boot);
+  const allocs = new AllocDirs(stateDir);
   const ids = [...new Set([...store.found(), ...journal.begun()])];
-  return { store, journal, groups: new Groups(stateDir), ids };
+  return { store, allocs, boot, journal, groups: new Groups(stateDir), ids };
 }
 
 /** Takes on what was left, as it is. `keep`: who writes down what becomes of it. */
 async function takeOn(
-  { store, journal, groups, ids }: Left,
+  { store, allocs, boot, journal, groups, ids }: Left,
   { stateDir, powerOff }: Settings,
   keep: Journal["keep"],
 ): Promise<HostAgent> {
@@ -131,11 +138,13 @@ async function takeOn(
   const attempts = found.map(({ attempt }) => attempt);
   const lease = journal.readLease();
   const powersOff = powerOff !== undefined;
-  const state = initialHost({ attempts, lease, means: groups.means, powersOff }, now());
+  const placements = allocs.found();
+  const state = initialHost({ attempts, placements, lease, means: groups.means, powersOff }, now());
   const exits = exitOrPowerOff(powerOff);
   const agent = new HostAgent(state, { now, stateDir, journal: { keep }, instance, exit: exits });
   const tell = (event: HostEvent) => agent.tell(event);
-  const supervisor = new Supervisor({ store, groups, now, instance, shellTells, tell });
+  const prestart = new Prestart({ allocs, instance, boot, worker: () => agent.worker });
+  const supervisor = new Supervisor({ store, allocs, prestart, groups, now, shellTells, tell });
   for (const one of found) supervisor.adopt(one);
   agent.supervise(supervisor);
   return agent;
@@ -153,6 +162,7 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   keepWatchdog(watchdog);
   const left = openLeft(stateDir);
   left.store.prune();
+  await left.allocs.prune();
   left.journal.prune(left.ids);
   left.groups.prune(left.ids);
   const agent = await takeOn(left, settings, (before, after) => {

@@ -59,7 +59,7 @@ kill_bare() {
     done
   done
   for folder in /proc/[0-9]*; do
-    tr '\\0' '\\n' <"$folder/environ" | grep -qF "DROVER_TASK_DIR=$state/attempts/" || continue
+    tr '\\0' '\\n' <"$folder/environ" | grep -qF "DROVER_TASK_DIR=$state/" || continue
     seen=1
     kill -9 "\${folder#/proc/}"
   done

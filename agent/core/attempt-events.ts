@@ -29,6 +29,8 @@ function attemptAfter(
 ): AttemptState {
   const { main, stop } = attempt;
   switch (event.type) {
+    case "prepared":
+      return main === "waiting" ? { ...attempt, prepared: true } : attempt;
     case "launched":
       if (main !== "waiting") return { ...attempt, by: event.by };
       return { ...withoutTask(attempt), main: "running", startedAt: now, by: event.by };

@@ -59,6 +59,7 @@ export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMes
   const overdue = stop !== undefined && (main === "waiting" || stop.killing);
   if (main === "over" || overdue) return [{ ...envelope, kind: "kill_tree", waitMs: killWaitMs(attempt) }];
   if (stop !== undefined) return stop.signaled ? [] : [{ ...envelope, kind: "signal", signal: stop.signal }];
+<<<<<<< HEAD
   if (main === "waiting" && task !== undefined && mayStart) return [{ ...envelope, kind: "start", task }];
   const [next] = main === "running" ? signalsLeft(attempt) : [];
   return next === undefined ? [] : [{ ...envelope, kind: "pass_on", ...next }];
@@ -67,6 +68,18 @@ export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMes
 /** The signals that it has not got yet, in their order (`host-protocol.md`, Orders). */
 function signalsLeft({ signals = [], signaledUpTo = 0 }: AttemptState): NumberedSignal[] {
   return signals.filter(({ n }) => n > signaledUpTo).sort((a, b) => a.n - b.n);
+=======
+  if (main !== "waiting" || task === undefined || !mayStart) return [];
+  return [{ ...envelope, kind: attempt.prepared || !needsPreparation(task) ? "start" : "prepare", task }];
+}
+
+/**
+ * Whether something of a task may take long before it can start. Then that is a step of its own: it can be
+ * stopped, and the lease is looked at again when it is done (rule R4).
+ */
+function needsPreparation({ artifacts = [] }: TaskSpec): boolean {
+  return artifacts.length > 0;
+>>>>>>> s2-hooks
 }
 
 function killWaitMs({ kill }: AttemptState): Millis {

@@ -42,6 +42,20 @@ export const PUNCH_STEP_BYTES = 16 * 1024 * 1024;
 export const MAX_REPORT_LOG_BYTES = 700 * 1024;
 /** Room for what the log bytes need around them, and for an instant that grew a digit. */
 export const REPORT_SLACK_BYTES = 1_024;
+/** Artifacts of one task that are fetched at once (`nomad.md` §4.4). */
+export const ARTIFACTS_AT_ONCE = 3;
+/** One artifact, as it is fetched; and what one archive may unpack to. An endless one ends here. */
+export const MAX_ARTIFACT_BYTES = 16 * 1024 ** 3;
+export const MAX_UNPACKED_BYTES = 64 * 1024 ** 3;
+export const MAX_ARCHIVE_ENTRIES = 1_000_000;
+/** Redirects that are followed for one artifact. */
+export const MAX_REDIRECTS = 10;
+/** A download that brings less than this in that time is too slow: it has failed, and is tried again. */
+export const ARTIFACT_LEAST_BYTES = 64 * 1024;
+export const ARTIFACT_SLOW_MS: Millis = 60_000;
+/** Tries in a row that have brought next to nothing before a download is given up; the wait doubles. */
+export const ARTIFACT_TRIES = 5;
+export const ARTIFACT_RETRY_FIRST_MS: Millis = 500;
 /** What every kill must have left of the lease when it begins (rule R4). */
 export const LEASE_KILL_MS: Millis = 30_000;
 /** How long each try of a kill waits for the tree to be empty (`nomad.md` §4.6). The last is repeated. */

@@ -12,6 +12,7 @@ import { mayStart } from "./lease.ts";
 import { dueLine, fullWanted, lineClosed, lineOpened, lineOpening, lineWakesAt, newLine } from "./line.ts";
 import { withNewsOf } from "./news.ts";
 import { applyOrders } from "./orders.ts";
+import { dueClears, placementCleared, withPlacements } from "./placements.ts";
 import { makeReport } from "./report.ts";
 import type { BootState, HostEvent, HostMessage, HostState } from "./types.ts";
 import { dueSample, withSample } from "./usage.ts";
@@ -23,10 +24,17 @@ export type { HostEvent, HostMessage, HostState } from "./types.ts";
  * is, joined or not: what runs goes on, within its time limit and the lease that was granted.
  */
 export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 0): HostState {
-  const { attempts, lease, means = { kill: "processes", limits: [] }, powersOff = false } = found;
-  return {
+  const {
+    attempts,
+    placements = [],
+    lease,
+    means = { kill: "processes", limits: [] },
+    powersOff = false,
+  } = found;
+  return withPlacements({
     means,
     attempts: Object.fromEntries(attempts.map((one) => [one.id, adopt(one, now)])),
+    placements,
     ordersSeen: 0,
     reportWithinMs: Number.MAX_SAFE_INTEGER,
     ...(attempts.length === 0 && lease === undefined ? {} : { leaseUntil: adoptLease(lease, now) }),
@@ -37,7 +45,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     line: newLine(),
     usage: { sampling: false },
     punches: true,
-  };
+  });
 }
 
 /** What the host agent decides (`host-protocol.md`). Files, processes and sockets are its shell. */
@@ -53,10 +61,17 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
     const logs = [...dueChunks(state), ...duePunches(state)];
     return [
       ...messages,
+<<<<<<< HEAD
       ...logs,
       ...exchange,
       ...dueProbe(state),
       ...dueSample(state),
+=======
+      ...dueClears(state),
+      ...logs,
+      ...exchange,
+      ...dueProbe(state),
+>>>>>>> s2-hooks
       ...dueExit(state, now),
     ];
   },
@@ -74,7 +89,7 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
     case "report_sent":
       return reportSent(state, event.seq, now);
     case "orders":
-      return applyOrders(state, event, now);
+      return withPlacements(applyOrders(state, event, now));
     case "report_failed":
       return reportFailed(state, event, now);
     case "line_opening":
@@ -93,8 +108,13 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
     }
     case "probed":
       return { ...state, boot: probed(state, event, now) };
+<<<<<<< HEAD
     case "sampled":
       return { ...state, usage: withSample(state.usage, event, now) };
+=======
+    case "cleared":
+      return placementCleared(state, event.placement);
+>>>>>>> s2-hooks
     case "tick":
       return state;
     case "chunk_sent":

@@ -50,6 +50,8 @@ export interface FoundAttempt {
 /** All that a new start of the agent finds. */
 export interface FoundHost {
   attempts: FoundAttempt[];
+  /** Placements of which there are directories, `<run>/<epoch>`. */
+  placements?: string[];
   lease?: LeaseJournal | undefined;
   /** Absent: nothing is known to be had. */
   means?: Means | undefined;

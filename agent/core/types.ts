@@ -77,6 +77,8 @@ export interface AttemptState {
   by?: Means["kill"] | undefined;
   /** The main process. `over`: it has ended, or will never be started. */
   main: "waiting" | "running" | "over";
+  /** What must be there before it starts is there (`needsPreparation`). */
+  prepared?: true;
   startedAt?: Instant | undefined;
   endedAt?: Instant | undefined;
   /** Neither `exit` nor `startError` when it is over: its status will never be known. */
@@ -181,6 +183,8 @@ export interface HostState {
   setup?: HostSetup;
   means: Means;
   attempts: Record<string, AttemptState>;
+  /** Placements that may have directories here, `<run>/<epoch>`. */
+  placements: string[];
   /** Revision of the orders last applied. */
   ordersSeen: number;
   reportWithinMs: Millis;
@@ -216,6 +220,8 @@ export type HostEvent =
   | { type: "full_wanted" }
   /** The control plane will never again listen to this start of the agent. */
   | { type: "stale"; code: number; reason: string }
+  /** What its task needs before it starts is there. */
+  | { type: "prepared"; id: string }
   | { type: "launched"; id: string; by: Means["kill"] }
   | { type: "launch_failed"; id: string; startError: StartError }
   /** The id was ever started here, so it was not started now. */
@@ -250,6 +256,8 @@ export type HostEvent =
   | { type: "punch_failed" }
   /** Its data are deleted, its id is remembered. */
   | { type: "forgotten"; id: string }
+  /** The directories that its tasks have shared are deleted. */
+  | { type: "cleared"; placement: string }
   | { type: "probed"; ok: boolean; output: string }
 <<<<<<< HEAD
   /** What is used at this moment. */
@@ -294,6 +302,11 @@ export type HostMessage = Envelope &
     | { kind: "connect"; heartbeatMs: Millis }
     /** Close the socket: it does not answer. `line_closed`. */
     | { kind: "hang_up" }
+    /**
+     * Fetch what its task needs before it starts. `prepared`, `launch_failed`, or `refused` if a `kill_tree`
+     * has come in between.
+     */
+    | { kind: "prepare"; id: string; task: TaskSpec }
     /** Start it, unless this id was ever started or killed here. `launched`, `launch_failed` or `refused`. */
     | { kind: "start"; id: string; task: TaskSpec }
     /** Signal the main process. `signaled`. */
@@ -307,6 +320,8 @@ export type HostMessage = Envelope &
     | { kind: "kill_tree"; id: string; waitMs: Millis }
     /** Delete its data, remember its id. `forgotten`. */
     | { kind: "forget"; id: string }
+    /** Delete the directories of a placement. `cleared`. */
+    | { kind: "clear"; placement: string }
     /** Send log bytes to the object store. `chunk_sent`, then `chunk_stored` or `chunk_failed`. */
     | { kind: "ship_log"; url: string; id: string; stream: StreamName; from: number; bytes: number }
     /** Give back the disk under log bytes, and leave all others where they are. `punched`, `punch_failed`. */

@@ -11,12 +11,9 @@ const REMEMBER_MS = 30 * 86_400_000;
 /** The name of an attempt's folder: anything else in there is none of ours. */
 const KEY = /^[a-z0-9-]+_[a-z0-9-]+_\d+\.\d+$/;
 
-/** Where the files of one attempt lie. */
+/** Where the agent's files of one attempt lie; those of its task are in `AllocDirs`. */
 export interface AttemptDirs {
   root: string;
-  /** The task's own directory. */
-  work: string;
-  tmp: string;
   stdout: string;
   stderr: string;
   /** What the shim says of the end. */
@@ -49,12 +46,19 @@ export class AttemptStore {
     const at = (name: string) => join(root, name);
     return {
       root,
-      work: at("work"),
-      tmp: at("tmp"),
       stdout: at("stdout"),
       stderr: at("stderr"),
       exit: at("exit"),
     };
+  }
+
+  /**
+   * The task's directory, if an agent has started it that knew of none but those of attempts. Undefined for
+   * any other.
+   */
+  taskDirOf(id: string): string | undefined {
+    const work = join(this.dirsOf(id).root, "work");
+    return existsSync(work) ? work : undefined;
   }
 
   /** Ids of which an earlier start of the agent has left data that were not about to be deleted. */
@@ -65,11 +69,11 @@ export class AttemptStore {
   }
 
   /**
-   * Makes the folders of a new attempt. False if this id was ever claimed or forgotten here: it must not
+   * Makes the folder of a new attempt. False if this id was ever claimed or forgotten here: it must not
    * start.
    */
   claim(id: string): boolean {
-    const { root, work, tmp } = this.dirsOf(id);
+    const { root } = this.dirsOf(id);
     if (existsSync(join(this.#forgotten, keyOf(id))) || this.#unwritten.has(id)) return false;
     try {
       mkdirSync(root);
@@ -77,8 +81,6 @@ export class AttemptStore {
       if (errorCode(error) === "EEXIST") return false;
       throw error;
     }
-    mkdirSync(work);
-    mkdirSync(tmp);
     return true;
   }
 

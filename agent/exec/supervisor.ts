@@ -1,24 +1,32 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
-import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Instant, Millis } from "../../src/core/machine.ts";
 import type { StartError, StreamName } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
 import type { HostEvent, NumberedSignal } from "../core/types.ts";
 import { errorCode, errorText, isDiskFull } from "../files.ts";
+import type { AllocDirs } from "./alloc-dirs.ts";
 import type { AttemptDirs, AttemptStore } from "./dirs.ts";
 import { readEnd } from "./end.ts";
+<<<<<<< HEAD
 import { markersOf, taskEnvironment } from "./environment.ts";
 import { FakeDriver } from "./fake.ts";
+=======
+import { markersOf } from "./environment.ts";
+>>>>>>> s2-hooks
 import type { Found } from "./found.ts";
 import { entrancesOf } from "./group.ts";
 import type { Groups } from "./groups.ts";
 import { killTree } from "./kill.ts";
+import type { Prestart } from "./prestart.ts";
 import { childrenOf, lives, type Proc, readProc } from "./processes.ts";
-import { resolveCommand } from "./resolve.ts";
 import { noSpace, spawnShim } from "./shim.ts";
 import { sendSignal } from "./signal.ts";
+<<<<<<< HEAD
 import { measure, measureHost } from "./usage.ts";
+=======
+import { StartFault } from "./start-fault.ts";
+>>>>>>> s2-hooks
 
 /** How long a shim that has nothing left to wait for may take to write the status and end. */
 const SHIM_END_MS: Millis = 2_000;
@@ -38,12 +46,12 @@ interface Running {
 
 export interface SupervisorOptions {
   store: AttemptStore;
+  allocs: AllocDirs;
+  prestart: Prestart;
   groups: Groups;
   now: () => Instant;
   /** Hears of what happens to attempts by itself: output and exits. */
   tell: (event: HostEvent) => void;
-  /** Marks every process of this host (`DROVER_INSTANCE`). */
-  instance: string | undefined;
   /** See `readShimEnd`. */
   shellTells: boolean;
 }
@@ -60,6 +68,8 @@ export class Supervisor {
   /** Attempts whose streams may grow, with the sizes told last. */
   readonly #sizes = new Map<string, Record<StreamName, number>>();
   readonly #last = new Map<string, Promise<unknown>>();
+  /** Attempts that are being prepared. */
+  readonly #preparing = new Map<string, AbortController>();
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -77,6 +87,11 @@ export class Supervisor {
     if (shim === undefined) return;
     const ended = main.kind === "running" ? this.#watch(id, shim) : Promise.resolve();
     this.#running.set(id, { shim, ended });
+  }
+
+  /** Does what may take long before a start: `prepared`, `launch_failed`, or `refused` if it was stopped. */
+  prepare(id: string, task: TaskSpec): Promise<HostEvent> {
+    return this.#inOrder(id, () => this.#prepare(id, task));
   }
 
   /** Starts an attempt, once: `launched`, `launch_failed` or `refused`. */
@@ -108,8 +123,13 @@ export class Supervisor {
 
   /** Ends all that lives of an attempt, and its ever being started: `tree_gone` or `kill_failed`. */
   killTree(id: string, waitMs: Millis): Promise<HostEvent> {
+<<<<<<< HEAD
     this.#fakes.unblock(id);
     return this.#inOrder(id, async () => this.#fakes.killTree(id) ?? this.#killTree(id, waitMs));
+=======
+    this.#preparing.get(id)?.abort();
+    return this.#inOrder(id, () => this.#killTree(id, waitMs));
+>>>>>>> s2-hooks
   }
 
   /** Deletes the data of an attempt whose tree is gone: `forgotten`. */
@@ -120,6 +140,7 @@ export class Supervisor {
     });
   }
 
+<<<<<<< HEAD
   /** Measures what the machine and these attempts use: `sampled`. */
   async sample(ids: string[]): Promise<HostEvent> {
     const { groups } = this.#options;
@@ -127,6 +148,12 @@ export class Supervisor {
       (id) => [id, { group: groups.of(id), shim: this.#running.get(id)?.shim }] as const,
     );
     return { type: "sampled", host: measureHost(), attempts: measure(new Map(measured)) };
+=======
+  /** Deletes the directories of a placement of which no attempt is left: `cleared`. */
+  async clear(placement: string): Promise<HostEvent> {
+    await this.#options.allocs.clear(placement);
+    return { type: "cleared", placement };
+>>>>>>> s2-hooks
   }
 
   /** Tells how far the streams of all live attempts have grown. */
@@ -157,27 +184,34 @@ export class Supervisor {
     }
   }
 
+  async #prepare(id: string, task: TaskSpec): Promise<HostEvent> {
+    const stop = new AbortController();
+    this.#preparing.set(id, stop);
+    try {
+      await this.#options.prestart.prepare(id, task, stop.signal);
+      return { type: "prepared", id };
+    } catch (error) {
+      if (stop.signal.aborted) return { type: "refused", id };
+      return { type: "launch_failed", id, startError: startErrorOf(error) };
+    } finally {
+      this.#preparing.delete(id);
+    }
+  }
+
   async #start(id: string, task: TaskSpec): Promise<HostEvent> {
     const { store } = this.#options;
     const dirs = store.dirsOf(id);
     try {
       if (!store.claim(id)) return { type: "refused", id };
-      const startError = await this.#launch(id, task, dirs);
-      if (startError !== undefined) return { type: "launch_failed", id, startError };
+      await this.#launch(id, task, dirs);
       return { type: "launched", id, by: this.#options.groups.means.kill };
     } catch (error) {
       return { type: "launch_failed", id, startError: startErrorOf(error) };
     }
   }
 
-  async #launch(id: string, task: TaskSpec, dirs: AttemptDirs): Promise<StartError | undefined> {
-    const env = taskEnvironment(id, task, dirs, this.#options.instance);
-    const dir = resolve(dirs.work, task.dir ?? ".");
-    const [name = "", ...args] = task.argv;
-    const resolved = resolveCommand(name, env.PATH ?? "", dir);
-    if (!resolved.ok) return resolved.startError;
-    // `exec` would take a name that begins with a dash for an option of its own.
-    const argv = [name.startsWith("-") ? resolved.file : name, ...args];
+  async #launch(id: string, task: TaskSpec, dirs: AttemptDirs): Promise<void> {
+    const { argv, dir, env } = await this.#options.prestart.ready(id, task);
     const group = this.#options.groups.make(id, task.resources);
     const child = await spawnShim(argv, group === undefined ? [] : entrancesOf(group), dir, env, dirs);
     const shim = readProc(child.pid ?? 0);
@@ -189,7 +223,6 @@ export class Supervisor {
       });
     });
     if (shim !== undefined) this.#running.set(id, { shim, ended });
-    return undefined;
   }
 
   async #watch(id: string, shim: Proc): Promise<void> {
@@ -229,10 +262,10 @@ export class Supervisor {
   }
 
   async #killTree(id: string, waitMs: Millis): Promise<HostEvent> {
-    const { store, groups, now } = this.#options;
+    const { store, allocs, groups, now } = this.#options;
     store.ban(id);
     const running = this.#running.get(id);
-    const query = { markers: markersOf(id, store.dirsOf(id)), shim: running?.shim };
+    const query = { markers: markersOf(id, store.taskDirOf(id) ?? allocs.of(id).local), shim: running?.shim };
     const { empty, killed, left } = await killTree(query, groups.of(id), waitMs, now);
     if (!empty) return { type: "kill_failed", id, error: errorOf(left) };
     groups.forget(id);
@@ -294,6 +327,7 @@ function errorOf(left: number[]): string {
 }
 
 function startErrorOf(error: unknown): StartError {
+  if (error instanceof StartFault) return error.startError;
   if (errorCode(error) === "E2BIG") {
     const text =
       "The arguments and the environment together are larger than this machine can hand to a process.";

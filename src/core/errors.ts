@@ -118,6 +118,8 @@ export const FAILURE_CODES = [
   "not_executable",
   "directory_not_found",
   "arguments_too_long",
+  "user_not_found",
+  "artifact_failed",
   "start_failed",
   "task_failed",
   "queue_timeout",
@@ -135,6 +137,7 @@ export function failureClass(code: FailureCode): "task" | "infrastructure" {
     case "not_executable":
     case "directory_not_found":
     case "arguments_too_long":
+    case "user_not_found":
     case "task_failed":
       return "task";
     default:

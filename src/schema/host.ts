@@ -71,7 +71,7 @@ export type JoinRequest = z.infer<typeof JoinRequest>;
 
 /**
  * Why a command could not be started. It stands beside `exit`, because there is no exit of a process that
- * never was. The codes are those of `failure.code` with class `task`, and `start_failed`.
+ * never was. The codes are those of `failure.code` with class `task`, `start_failed` and `artifact_failed`.
  */
 export const StartError = z.object({
   code: z.enum([
@@ -79,6 +79,8 @@ export const StartError = z.object({
     "not_executable",
     "directory_not_found",
     "arguments_too_long",
+    "user_not_found",
+    "artifact_failed",
     "start_failed",
   ]),
   text: Text,

@@ -7,7 +7,7 @@ import { SIGNALS } from "./task.ts";
 
 export { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
 export { LATER_RUN_FIELDS, RunSpec, type RunSpecInput } from "./run-spec.ts";
-export { SIGNALS, type SignalName, type TaskSpec } from "./task.ts";
+export { type Artifact, SIGNALS, type SignalName, type TaskSpec } from "./task.ts";
 
 /** One submission, or up to a thousand. */
 export const Submission = z.union(

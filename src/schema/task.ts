@@ -96,12 +96,13 @@ export const Lifecycle = z.strictObject({
   sidecar: z.boolean().optional(),
 });
 
-/** A file that the host fetches before the task starts. */
+/** A file that the host fetches before the task starts, into a directory below the task's own. */
 export const Artifact = z.strictObject({
   url: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2_048),
   sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits"),
   to: Directory.refine((dir) => !dir.startsWith("/"), { error: "must be relative to the task's directory" }),
 });
+export type Artifact = z.output<typeof Artifact>;
 
 /** What a task of the fake driver does: no process of it is ever started. */
 export const FakeInput = z.strictObject({
@@ -141,6 +142,7 @@ export const TaskInput = z.strictObject({
 });
 export type TaskInput = z.output<typeof TaskInput>;
 
+<<<<<<< HEAD
 /** Fields of a task that no host acts on yet. What is not done must not be taken silently. */
 export const LATER_TASK_FIELDS = ["user", "artifacts"] as const;
 
@@ -156,6 +158,8 @@ export interface FakeScript {
   dieWithAgent: boolean;
 }
 
+=======
+>>>>>>> s2-hooks
 /** One process of a run as the host needs it. The short form has one, called `main`. */
 export interface TaskSpec {
   name: string;
@@ -166,6 +170,12 @@ export interface TaskSpec {
   resources: Resources;
   killTimeoutMs: number;
   killSignal: SignalName;
+<<<<<<< HEAD
   /** It has the fake driver, which plays this. */
   fake?: FakeScript;
+=======
+  /** The user that it runs as; the agent's own if absent. */
+  user?: string;
+  artifacts?: Artifact[];
+>>>>>>> s2-hooks
 }

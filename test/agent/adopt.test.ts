@@ -45,7 +45,8 @@ async function startAgain(env?: Record<string, string>): Promise<RunningAgent> {
 /** A file of the bench: what a task waits for, or leaves. */
 const fileOf = (name: string) => join(bench.dir, name);
 const waitFor = (name: string) => `while ! [ -e ${fileOf(name)} ]; do sleep 0.02; done`;
-const shimFile = () => join(bench.stateDir, "attempts", "build-17_main_1.1", "exit");
+const attemptFolder = () => join(bench.stateDir, "attempts", "build-17_main_1.1");
+const shimFile = () => join(attemptFolder(), "exit");
 
 describe("an agent that is killed while tasks run (host-protocol.md, Survives)", () => {
   test("its next start adopts them: their exit and every byte of their output arrive", async () => {
@@ -160,7 +161,7 @@ describe("a start that was interrupted", () => {
 
   test("a task that deletes all that the agent has of it is not started again", async () => {
     const first = `echo once >>${fileOf("count")}; echo ready; ${waitFor("go")}`;
-    const clean = `rm -rf "$(dirname "$DROVER_TASK_DIR")"; echo >${fileOf("clean")}`;
+    const clean = `rm -rf "${attemptFolder()}" "$DROVER_TASK_DIR"; echo >${fileOf("clean")}`;
     const agent = await busyAgent(`${first}; ${clean}; exec sleep 300`);
     writeFileSync(fileOf("go"), "");
     await expect.poll(() => existsSync(fileOf("clean")), { timeout: 20_000 }).toBe(true);

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Bench, openBench, run, stop } from "./support/bench.ts";
@@ -102,7 +102,7 @@ describe("`exited` means that the tree is empty (host-protocol.md, Report)", () 
   });
 
   test("although the command deletes all that the agent has of it", async () => {
-    const script = 'rm -rf "$(dirname "$DROVER_TASK_DIR")"; sleep 300 &';
+    const script = `rm -rf "${bench.stateDir}/attempts" "$(dirname "$DROVER_TASK_DIR")"; sleep 300 &`;
     bench.plane.order([run(ID, ["sh", "-c", script])]);
     // The shim itself has told the agent: its file is gone.
     expect((await bench.plane.untilState(ID, "exited")).exit).toMatchObject({ code: 0 });
@@ -131,6 +131,10 @@ test("what the orders omit is stopped; its data go, its id stays (host-protocol.
   bench.plane.order([]);
   await bench.plane.until("it is forgotten", () => bench.plane.reports.at(-1)?.attempts.length === 0);
   await expect.poll(() => existsSync(data), { timeout: 20_000 }).toBe(false);
+  // The agent has let go of it, too.
+  const journal = join(bench.stateDir, "journal", "build-17_main_1.1.json");
+  await expect.poll(() => existsSync(journal), { timeout: 20_000 }).toBe(false);
+  await expect.poll(() => readdirSync(join(bench.stateDir, "allocs")), { timeout: 20_000 }).toEqual([]);
   expect(bench.processes()).toEqual([]);
   bench.plane.order([run(ID, ["touch", join(bench.dir, "again")])]);
   await bench.plane.untilState(ID, "gone");

@@ -299,6 +299,12 @@ export class Host {
         this.#forgotten.add(message.id);
         answer(1, { type: "forgotten", id: message.id });
         break;
+      case "prepare":
+        answer(this.#world.chance.between(1, 5_000), { type: "prepared", id: message.id });
+        break;
+      case "clear":
+        answer(1, { type: "cleared", placement: message.placement });
+        break;
       case "probe":
         answer(this.#world.chance.between(10, 1_000), { type: "probed", ok: true, output: "running" });
         break;

@@ -13,6 +13,8 @@ export type RunEventType =
   | "Placed"
   | "Placement Ended"
   | "Started"
+  | "Downloading Artifacts"
+  | "Failed Artifact Download"
   | "Driver Failure"
   | "Terminated"
   | "Killing"

@@ -126,6 +126,9 @@ function attemptEvents(
   now: Instant,
 ): AllocationRecord {
   let next = record;
+  if (before === undefined && after.state === "preparing" && hasArtifacts(record, task)) {
+    next = addEvent(next, "Downloading Artifacts", now, "the host fetches its artifacts", { task });
+  }
   if (after.startedAt !== null && (before?.startedAt ?? null) === null) {
     next = addEvent(next, "Started", after.startedAt, "the command was started", { task });
   }
@@ -138,10 +141,10 @@ function attemptEvents(
     next = addEvent(next, "Kill Failed", now, message, { task, details: { kill_error: after.killError } });
   }
   if (after.startError !== null) {
-    return addEvent(next, "Driver Failure", now, after.startError.text, {
-      task,
-      details: { driver_error: after.startError.text },
-    });
+    const { code, text } = after.startError;
+    return code === "artifact_failed"
+      ? addEvent(next, "Failed Artifact Download", now, text, { task, details: { download_error: text } })
+      : addEvent(next, "Driver Failure", now, text, { task, details: { driver_error: text } });
   }
   if (after.state === "gone") {
     return addEvent(next, "Lost", now, "nothing of it is left, and how it ended is not known", { task });
@@ -160,6 +163,10 @@ function attemptEvents(
     said.filter((part) => part !== "").join(", "),
     { task, details: { ...details, ...proof } },
   );
+}
+
+function hasArtifacts({ spec }: AllocationRecord, task: string): boolean {
+  return (spec.tasks?.find(({ name }) => name === task)?.artifacts ?? []).length > 0;
 }
 
 /**

@@ -141,6 +141,7 @@ const GROUPS: BadRequest[] = [
     "/tasks/0/lifecycle/hook",
     "must be one of prestart, poststart, poststop",
   ),
+<<<<<<< HEAD
   post(
     "an unknown driver",
     group({ ...main, driver: "docker" }),
@@ -160,11 +161,21 @@ const GROUPS: BadRequest[] = [
     "at most 255",
   ),
   post("a user", group({ ...main, user: "ci" }), "/tasks/0/user", "is not supported yet"),
+=======
+  post("an unknown driver", group({ ...main, driver: "docker" }), "/tasks/0/driver", "must be exec"),
+  post("a user without a name", group({ ...main, user: "" }), "/tasks/0/user", ""),
+>>>>>>> s2-hooks
   post(
-    "an artifact",
-    group({ ...main, artifacts: [{ url: "https://a.example/b", sha256: "0".repeat(64), to: "d" }] }),
-    "/tasks/0/artifacts",
-    "is not supported yet",
+    "an artifact that is on no web",
+    group({ ...main, artifacts: [{ url: "file:///etc/passwd", sha256: "0".repeat(64), to: "d" }] }),
+    "/tasks/0/artifacts/0/url",
+    "must be an http or https URL",
+  ),
+  post(
+    "an artifact without a digest",
+    group({ ...main, artifacts: [{ url: "https://a.example/b", sha256: "0", to: "d" }] }),
+    "/tasks/0/artifacts/0/sha256",
+    "must be 64 hexadecimal digits",
   ),
   post(
     "an artifact that leads out",

@@ -1,0 +1,86 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { baseEnvironment } from "./environment.ts";
+import { StartFault } from "./start-fault.ts";
+
+const run = promisify(execFile);
+
+/** A user of this machine. */
+export interface Account {
+  name: string;
+  uid: number;
+  gid: number;
+  home: string;
+}
+
+/** What the check below exits with. */
+const NO_DIRECTORY = 3;
+const NO_PROGRAM = 4;
+
+/** Finds a user by name or number, as the machine itself does. A `StartFault` says why that cannot be run. */
+export async function accountOf(user: string, ownUid = process.geteuid?.()): Promise<Account> {
+  const account = parseAccount(await lineOf(user));
+  if (account === undefined) {
+    throw new StartFault("user_not_found", `There is no user "${user}" on this machine.`);
+  }
+  if (ownUid !== 0 && account.uid !== ownUid) {
+    const text = `The agent of this machine is not root, so it cannot run a command as user "${user}".`;
+    throw new StartFault("start_failed", `${text} Run the agent as root, or leave \`user\` out.`);
+  }
+  return account;
+}
+
+async function lineOf(user: string): Promise<string> {
+  try {
+    const { stdout } = await run("getent", ["passwd", "--", user], { env: baseEnvironment() });
+    return stdout;
+  } catch {
+    return "";
+  }
+}
+
+/** Reads a line of the system's list of users (`passwd(5)`); undefined if it is none. */
+export function parseAccount(line: string): Account | undefined {
+  const [name = "", , uid = "", gid = "", , home = ""] = line.trim().split(":");
+  if (name === "" || !/^\d+$/.test(uid) || !/^\d+$/.test(gid)) return undefined;
+  return { name, uid: Number(uid), gid: Number(gid), home: home === "" ? "/" : home };
+}
+
+/**
+ * What turns a command into one of this user, with all of its groups. It takes the place of what is started
+ * below the shim, which itself must stay root: it writes where the user may not.
+ */
+export function asAccount({ uid, gid }: Account): string[] {
+  return ["setpriv", "--reuid", String(uid), "--regid", String(gid), "--init-groups", "--"];
+}
+
+/**
+ * Looks as the user itself whether it can get at its directory and its command. Afterwards nobody could tell
+ * a command that cannot be executed from one that exits with 126 or 127. Throws a `StartFault`.
+ */
+export async function checkReach(account: Account, dir: string, file: string): Promise<void> {
+  const check = `[ -x "$1" ] && cd "$1" || exit ${NO_DIRECTORY}; [ -x "$2" ] || exit ${NO_PROGRAM}`;
+  const [setpriv = "", ...args] = [...asAccount(account), "sh", "-c", check, "sh", dir, file];
+  try {
+    await run(setpriv, args, { cwd: "/", env: baseEnvironment() });
+  } catch (error) {
+    throw faultOf(error, account, dir, file);
+  }
+}
+
+function faultOf(error: unknown, { name }: Account, dir: string, file: string): StartFault {
+  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === NO_DIRECTORY) {
+    const text = `User "${name}" cannot enter ${dir}: it, or a directory above it, is closed to that user.`;
+    return new StartFault("directory_not_found", text);
+  }
+  if (code === NO_PROGRAM) {
+    return new StartFault("not_executable", `User "${name}" may not execute ${file} on this machine.`);
+  }
+  if (code === "ENOENT") {
+    const text = 'To run a command as another user this machine needs "setpriv", which it lacks.';
+    return new StartFault("start_failed", `${text} It is a part of util-linux.`);
+  }
+  const said = error instanceof Error ? error.message : String(error);
+  return new StartFault("start_failed", `This machine cannot run a command as user "${name}": ${said}`);
+}

@@ -1,0 +1,124 @@
+import { chmodSync, chownSync, readdirSync, renameSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { placementOf } from "../core/placements.ts";
+import { errorCode, makePrivateDir } from "../files.ts";
+import type { Account } from "./account.ts";
+
+/** The name of a placement's folder: anything else in there is none of ours. */
+const KEY = /^[a-z0-9-]+_\d+$/;
+/** What is being deleted has this in front of its name. */
+const GOING = ".going-";
+
+/** Folders that all tasks of a placement share (`nomad.md` §4.10, `NOMAD_ALLOC_DIR`). */
+const SHARED = ["logs", "tmp", "data"] as const;
+const TASK_FOLDERS = ["local", "secrets", "private", "tmp"] as const;
+
+/** Anyone can enter what lies below by name, and nobody can list it. */
+const PASSABLE = 0o711;
+/** Tasks of one group may run as different users. */
+const SHARED_BY_USERS = 0o1777;
+
+/** Where the files of one task lie: all attempts of one placement share them. */
+export interface TaskDirs {
+  /** Shared by the tasks of the placement: `logs`, `tmp` and `data`. */
+  alloc: string;
+  /** The task's own directory: where it runs, and where its artifacts go. */
+  local: string;
+  secrets: string;
+  tmp: string;
+  /** The agent's own notes about the task, and what it is fetching for it. */
+  private: string;
+}
+
+/**
+ * The directories of placements: `allocs/<run>_<epoch>/alloc/…` and `allocs/<run>_<epoch>/<task>/…`. A task
+ * that is started again finds what it has left; all of it goes when no attempt of the placement is left.
+ */
+export class AllocDirs {
+  readonly #stateDir: string;
+  readonly #allocs: string;
+
+  constructor(stateDir: string) {
+    this.#stateDir = stateDir;
+    this.#allocs = join(stateDir, "allocs");
+    makePrivateDir(this.#allocs);
+  }
+
+  /** The directories of the task that this is an attempt of. */
+  of(id: string): TaskDirs {
+    const root = this.#rootOf(placementOf(id));
+    const at = (name: (typeof TASK_FOLDERS)[number]) => join(root, taskOf(id), name);
+    return {
+      alloc: join(root, "alloc"),
+      local: at("local"),
+      secrets: at("secrets"),
+      tmp: at("tmp"),
+      private: at("private"),
+    };
+  }
+
+  /** Makes what is not there yet. Nobody but the agent's own user can look into it. */
+  make(id: string): TaskDirs {
+    const dirs = this.of(id);
+    for (const name of SHARED) makePrivateDir(join(dirs.alloc, name));
+    for (const name of TASK_FOLDERS) makePrivateDir(dirs[name]);
+    return dirs;
+  }
+
+  /**
+   * Hands the directories of a task to the user that it runs as. What leads there can be passed through from
+   * then on, but neither listed nor read.
+   */
+  giveTo(id: string, { uid, gid }: Account): void {
+    const { alloc, local, secrets, tmp } = this.of(id);
+    const root = this.#rootOf(placementOf(id));
+    for (const folder of [this.#stateDir, this.#allocs, root, join(root, taskOf(id)), alloc]) {
+      chmodSync(folder, PASSABLE);
+    }
+    for (const name of SHARED) chmodSync(join(alloc, name), SHARED_BY_USERS);
+    for (const folder of [local, secrets, tmp]) chownSync(folder, uid, gid);
+  }
+
+  /** Placements of which there are directories. */
+  found(): string[] {
+    return readdirSync(this.#allocs)
+      .filter((name) => KEY.test(name))
+      .map((name) => name.replace("_", "/"));
+  }
+
+  /** Deletes the directories of a placement. They are out of the way at once, also if that is interrupted. */
+  async clear(placement: string): Promise<void> {
+    const root = this.#rootOf(placement);
+    const going = join(this.#allocs, GOING + keyOf(placement));
+    const deleting = { recursive: true, force: true, maxRetries: 3 };
+    await rm(going, deleting);
+    try {
+      renameSync(root, going);
+    } catch (error) {
+      if (errorCode(error) === "ENOENT") return;
+      throw error;
+    }
+    await rm(going, deleting);
+  }
+
+  /** Goes on with what an earlier start of the agent was deleting. */
+  async prune(): Promise<void> {
+    for (const name of readdirSync(this.#allocs).filter((name) => name.startsWith(GOING))) {
+      await rm(join(this.#allocs, name), { recursive: true, force: true });
+    }
+  }
+
+  #rootOf(placement: string): string {
+    return join(this.#allocs, keyOf(placement));
+  }
+}
+
+/** `/` becomes `_`, which no part of an id can have. */
+function keyOf(placement: string): string {
+  return placement.replace("/", "_");
+}
+
+function taskOf(id: string): string {
+  return id.split("/")[1] ?? "";
+}

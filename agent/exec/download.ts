@@ -1,0 +1,193 @@
+import { createWriteStream, rmSync, statSync } from "node:fs";
+import { type IncomingMessage, request as plainRequest } from "node:http";
+import { request as tlsRequest } from "node:https";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Millis } from "../../src/core/machine.ts";
+import {
+  ARTIFACT_LEAST_BYTES,
+  ARTIFACT_RETRY_FIRST_MS,
+  ARTIFACT_SLOW_MS,
+  ARTIFACT_TRIES,
+  MAX_ARTIFACT_BYTES,
+  MAX_REDIRECTS,
+} from "../core/bounds.ts";
+import { errorText, isDiskFull } from "../files.ts";
+import { StartFault } from "./start-fault.ts";
+
+// `node:http` and not `fetch`: see `plane/http.ts`.
+
+/** What a download may take. Tests have smaller ones. */
+export interface DownloadBounds {
+  bytes: number;
+  slowMs: Millis;
+  leastBytes: number;
+  tries: number;
+  retryFirstMs: Millis;
+}
+
+export const DOWNLOAD_BOUNDS: DownloadBounds = {
+  bytes: MAX_ARTIFACT_BYTES,
+  slowMs: ARTIFACT_SLOW_MS,
+  leastBytes: ARTIFACT_LEAST_BYTES,
+  tries: ARTIFACT_TRIES,
+  retryFirstMs: ARTIFACT_RETRY_FIRST_MS,
+};
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+/** Answers that may be others later, beside all from 500 on. */
+const PASSING = new Set([408, 425, 429]);
+
+/** One try has ended early; another one may go on where it has. */
+class Interrupted extends Error {}
+
+/**
+ * Fetches a URL into a file and goes on with what is there of it already. What was interrupted is tried
+ * again, with a growing wait, until tries in a row have brought next to nothing. Throws a `StartFault` that
+ * says why it cannot be had, or the reason of the signal.
+ */
+export async function download(
+  url: string,
+  file: string,
+  signal: AbortSignal,
+  bounds: DownloadBounds = DOWNLOAD_BOUNDS,
+): Promise<void> {
+  for (let failures = 0; ; ) {
+    const before = sizeOf(file);
+    try {
+      return await tryOnce(url, file, signal, bounds);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof StartFault || isDiskFull(error)) throw error;
+      failures = sizeOf(file) - before >= bounds.leastBytes ? 1 : failures + 1;
+      if (failures >= bounds.tries) throw notFetched(url, `${errorText(error)} (${failures} tries in a row)`);
+      await sleep(bounds.retryFirstMs * 2 ** (failures - 1), undefined, { signal });
+    }
+  }
+}
+
+async function tryOnce(
+  url: string,
+  file: string,
+  signal: AbortSignal,
+  bounds: DownloadBounds,
+): Promise<void> {
+  const watch = new Watch(bounds);
+  const both = AbortSignal.any([signal, watch.signal]);
+  const from = sizeOf(file);
+  try {
+    const response = await openUrl(url, from, both);
+    const at = beginningOf(response, url, from);
+    if (at === "complete") return void response.destroy();
+    if (at === undefined) {
+      response.destroy();
+      rmSync(file, { force: true });
+      throw new Interrupted("the server does not go on where the download was interrupted");
+    }
+    const out = createWriteStream(file, { flags: at === 0 ? "w" : "a", mode: 0o600 });
+    await pipeline(response, (source) => watch.count(source, at, url), out, { signal: both });
+  } catch (error) {
+    throw watch.signal.aborted && !signal.aborted ? watch.signal.reason : error;
+  } finally {
+    watch.end();
+  }
+}
+
+/** Follows redirects. Resolves with an answer whose body is still to be read. */
+async function openUrl(url: string, from: number, signal: AbortSignal): Promise<IncomingMessage> {
+  let target = webUrl(url, url);
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
+    const response = await get(target, from, signal);
+    const { location } = response.headers;
+    if (!REDIRECTS.has(response.statusCode ?? 0) || location === undefined) return response;
+    response.destroy();
+    target = webUrl(location, url, target);
+  }
+  throw notFetched(url, `it was redirected more than ${MAX_REDIRECTS} times`);
+}
+
+function webUrl(text: string, url: string, base?: URL): URL {
+  const target = URL.canParse(text, base?.href) ? new URL(text, base?.href) : undefined;
+  if (target?.protocol === "http:" || target?.protocol === "https:") return target;
+  throw notFetched(url, `${base === undefined ? "it" : "what it redirects to"} is no http or https URL`);
+}
+
+function get(target: URL, from: number, signal: AbortSignal): Promise<IncomingMessage> {
+  const range = from === 0 ? {} : { range: `bytes=${from}-` };
+  const headers = { "user-agent": "drover-agent", "accept-encoding": "identity", ...range };
+  const request = target.protocol === "https:" ? tlsRequest : plainRequest;
+  return new Promise((resolve, reject) => {
+    request(target, { headers, signal, agent: false }, resolve).on("error", reject).end();
+  });
+}
+
+/** The offset at which the body of an answer begins; undefined if it does not fit to what is there. */
+function beginningOf(
+  { statusCode = 0, headers }: IncomingMessage,
+  url: string,
+  from: number,
+): number | "complete" | undefined {
+  if (statusCode === 200) return 0;
+  const range = headers["content-range"] ?? "";
+  if (statusCode === 206) return range.startsWith(`bytes ${from}-`) ? from : undefined;
+  if (statusCode === 416 && from > 0) return range === `bytes */${from}` ? "complete" : undefined;
+  const text = `its server answers ${statusCode}`;
+  if (statusCode >= 500 || PASSING.has(statusCode)) throw new Interrupted(text);
+  throw notFetched(url, text);
+}
+
+/** Sees to it that bytes come fast enough, and not too many of them. */
+class Watch {
+  readonly #stop = new AbortController();
+  readonly #bounds: DownloadBounds;
+  readonly #timer: NodeJS.Timeout;
+  #seen = 0;
+  #looked = 0;
+
+  constructor(bounds: DownloadBounds) {
+    this.#bounds = bounds;
+    this.#timer = setInterval(() => this.#look(), bounds.slowMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  async *count(source: AsyncIterable<Buffer>, from: number, url: string): AsyncGenerator<Buffer> {
+    const { bytes } = this.#bounds;
+    for await (const chunk of source) {
+      this.#seen += chunk.length;
+      if (from + this.#seen > bytes) throw notFetched(url, `it is larger than ${bytes} bytes`);
+      yield chunk;
+    }
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const { leastBytes, slowMs } = this.#bounds;
+    if (this.#seen - this.#looked < leastBytes) {
+      const text = `its server is too slow: less than ${leastBytes} bytes in ${slowMs / 1_000} s`;
+      this.#stop.abort(new Interrupted(text));
+    }
+    this.#looked = this.#seen;
+  }
+}
+
+function notFetched(url: string, why: string): StartFault {
+  const text = `The artifact ${shownUrl(url)} could not be fetched: ${why}.`;
+  return new StartFault("artifact_failed", text, { recoverable: true });
+}
+
+/** A URL without what may be secret in it: name, password, query. */
+export function shownUrl(url: string): string {
+  if (!URL.canParse(url)) return JSON.stringify(url);
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname}`;
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}

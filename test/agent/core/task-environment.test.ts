@@ -1,0 +1,113 @@
+import { describe, expect, test } from "vitest";
+import { interpolate, lookUpIn } from "../../../agent/core/interpolate.ts";
+import { readyTask } from "../../../agent/core/task-environment.ts";
+import type { TaskSpec } from "../../../src/schema/run.ts";
+import { task } from "./drive.ts";
+
+// nomad.md §4.10 as decided: what a task is given, and what its references stand for.
+
+const dirs = { alloc: "/a/alloc", local: "/a/main/local", secrets: "/a/main/secrets", tmp: "/a/main/tmp" };
+const base = { PATH: "/usr/bin:/bin", HOME: "/root", USER: "root", LANG: "C.UTF-8" };
+const node = { "node.unique.id": "w-7", "attr.cpu.arch": "x64" };
+const around = { id: "build-17/main/2.3", base, dirs, node, instance: "here" };
+
+const ready = (more: Partial<TaskSpec>) => readyTask(task(more), around);
+
+describe("references (nomad.md §4.10, interpolation)", () => {
+  const lookUp = lookUpIn({ A: "1", EMPTY: "", "x.y-z_0": "odd", NEST: "${A}" }, { A: "2", B: "b" });
+  test.each([
+    ["one", "${A}", "1"],
+    ["several", "<${A}-${B}>", "<1-b>"],
+    ["the first that knows it", "${A}", "1"],
+    ["the next one otherwise", "${B}", "b"],
+    ["all letters of a name", "${x.y-z_0}", "odd"],
+    ["an empty value is one", "[${EMPTY}]", "[]"],
+    ["unknown: stays", "${NOBODY} and ${env.A}", "${NOBODY} and ${env.A}"],
+    ["what every object has is not known", "${constructor} ${__proto__}", "${constructor} ${__proto__}"],
+    ["no braces: for the shell", "$A $(A)", "$A $(A)"],
+    ["other braces: for the shell", "${A:-x} ${#A} ${A", "${A:-x} ${#A} ${A"],
+    ["a space is no part of a name", "${ A }", "${ A }"],
+    ["what was put in is not looked through", "${NEST}", "${A}"],
+    ["a value that looks like a pattern", "${B}$&", "b$&"],
+  ])("%s", (_, text, result) => {
+    expect(interpolate(text, lookUp)).toBe(result);
+  });
+});
+
+describe("the environment (nomad.md §4.10)", () => {
+  test("says where the task is and what it may use", () => {
+    const resources = { vcpus: 2, memoryBytes: 268_435_456, diskBytes: 0, gpus: 0 };
+    expect(ready({ name: "test", resources }).env).toEqual({
+      ...base,
+      TMPDIR: "/a/main/tmp",
+      DROVER_ALLOC_DIR: "/a/alloc",
+      DROVER_TASK_DIR: "/a/main/local",
+      DROVER_SECRETS_DIR: "/a/main/secrets",
+      DROVER_TASK_NAME: "test",
+      DROVER_RUN_ID: "build-17",
+      DROVER_ATTEMPT_ID: "build-17/main/2.3",
+      DROVER_VCPUS: "2",
+      DROVER_MEMORY_BYTES: "268435456",
+      DROVER_MEMORY_LIMIT: "256",
+      DROVER_INSTANCE: "here",
+    });
+  });
+
+  test.each<[string, Partial<TaskSpec>, Record<string, string>]>([
+    ["meta stands above what Drover tells", { meta: { X: "m" } }, { DROVER_META_X: "m" }],
+    [
+      "each key as written and upper-cased",
+      { meta: { "build.id": "7" } },
+      { DROVER_META_build_id: "7", DROVER_META_BUILD_ID: "7" },
+    ],
+    [
+      "env above meta",
+      { meta: { X: "m" }, env: { DROVER_META_X: "e", PATH: "/opt:${PATH}", TMPDIR: "/t" } },
+      { DROVER_META_X: "e", PATH: "/opt:/usr/bin:/bin", TMPDIR: "/t" },
+    ],
+    [
+      "what the agent finds processes by stands above all",
+      { env: { DROVER_ATTEMPT_ID: "x", DROVER_TASK_DIR: "x", DROVER_RUN_ID: "x", DROVER_INSTANCE: "x" } },
+      {
+        DROVER_ATTEMPT_ID: "build-17/main/2.3",
+        DROVER_TASK_DIR: "/a/main/local",
+        DROVER_RUN_ID: "build-17",
+        DROVER_INSTANCE: "here",
+      },
+    ],
+    ["meta refers to what is told", { meta: { at: "${node.unique.id}" } }, { DROVER_META_AT: "w-7" }],
+    [
+      "env refers to meta, by either name",
+      { meta: { at: "${DROVER_RUN_ID}" }, env: { A: "${meta.at}", B: "${DROVER_META_AT}" } },
+      { A: "build-17", B: "build-17" },
+    ],
+    ["env does not refer to env", { env: { A: "1", B: "${A}" } }, { B: "${A}" }],
+    ["meta does not refer to meta", { meta: { a: "1", b: "${meta.a}" } }, { DROVER_META_B: "${meta.a}" }],
+  ])("%s", (_, more, expected) => {
+    expect(ready(more).env).toMatchObject(expected);
+  });
+});
+
+test("three references to node, task and group (nomad.md §4.10, example)", () => {
+  // The control plane has put the task's meta above its group's (src/core/spec.ts).
+  const meta = { foo: "bar", common_user: "somebody" };
+  const argv = [
+    "echo",
+    "${node.unique.id} ${meta.foo} ${DROVER_META_common_user}",
+    "$HOME",
+    "${HOME}",
+    "${1}",
+  ];
+  expect(ready({ meta, argv }).argv).toEqual(["echo", "w-7 bar somebody", "$HOME", "/root", "${1}"]);
+});
+
+test("what else a task says can refer to all of it", () => {
+  const artifact = { url: "http://a.test/${attr.cpu.arch}.tar?v=${V}", sha256: "0".repeat(64), to: "${V}/" };
+  const said = ready({ env: { V: "9" }, dir: "${V}", user: "ci-${V}", artifacts: [artifact] });
+  expect(said).toMatchObject({
+    dir: "9",
+    user: "ci-9",
+    artifacts: [{ url: "http://a.test/x64.tar?v=9", sha256: "0".repeat(64), to: "9/" }],
+  });
+  expect(ready({})).toMatchObject({ dir: undefined, user: undefined, artifacts: [] });
+});

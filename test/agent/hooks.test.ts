@@ -1,0 +1,282 @@
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { accountOf, parseAccount } from "../../agent/exec/account.ts";
+import type { TaskSpec } from "../../src/schema/run.ts";
+import { type Bench, openBench, type RunningAgent, run, stop } from "./support/bench.ts";
+import { type FileServer, openFileServer, sha256Of } from "./support/file-server.ts";
+
+// What a host does before a task starts (host-protocol.md, stages of hooks), with real processes.
+
+const ID = "build-17/main/1.1";
+const SECOND = "build-17/main/1.2";
+
+let bench: Bench;
+let server: FileServer;
+beforeEach(async () => {
+  [bench, server] = await Promise.all([openBench(), openFileServer()]);
+});
+afterEach(async () => {
+  const { faults } = bench.plane;
+  await Promise.all([bench.close(), server.close()]);
+  expect(faults).toEqual([]);
+});
+
+const sh = (id: string, script: string, more: Partial<TaskSpec> = {}) =>
+  run(id, ["sh", "-c", script], { name: id.split("/")[1] ?? "", ...more });
+const alloc = (...path: string[]) => join(bench.stateDir, "allocs", "build-17_1", ...path);
+
+/** Runs one more attempt, next to those of before, to its end. */
+async function runToEnd(id: string, script: string, more: Partial<TaskSpec> = {}) {
+  const others = (bench.plane.orders.attempts ?? []).filter((one) => one.id !== id);
+  bench.plane.order([...others, sh(id, script, more)]);
+  const attempt = await bench.plane.untilStored(id);
+  return {
+    attempt,
+    stdout: bench.plane.stored(id).toString(),
+    stderr: bench.plane.stored(id, "stderr").toString(),
+  };
+}
+
+async function kill({ child, ended }: RunningAgent): Promise<void> {
+  child.kill("SIGKILL");
+  await ended;
+}
+
+describe("directories", () => {
+  beforeEach(() => void bench.start());
+
+  test("a task runs in its own, and nobody else can look into any of them", async () => {
+    const { stdout } = await runToEnd(
+      ID,
+      'pwd; ls -A; echo "$DROVER_TASK_DIR"; echo "$DROVER_SECRETS_DIR"; echo "$TMPDIR"',
+    );
+    const [local, secrets, tmp] = ["local", "secrets", "tmp"].map((name) => alloc("main", name));
+    expect(stdout.trim().split("\n")).toEqual([local, local, secrets, tmp]);
+    for (const folder of [local ?? "", secrets ?? "", alloc("main", "private"), alloc("alloc", "data")]) {
+      expect(statSync(folder).mode & 0o777).toBe(0o700);
+    }
+    expect(statSync(bench.stateDir).mode & 0o777).toBe(0o700);
+  });
+
+  test("tasks of a group share alloc/{logs,tmp,data}", async () => {
+    await runToEnd("build-17/prepare/1.1", 'echo shared >"$DROVER_ALLOC_DIR/data/x"; echo own >x');
+    const { stdout } = await runToEnd(ID, 'cat "$DROVER_ALLOC_DIR/data/x"; ls -A . "$DROVER_ALLOC_DIR"');
+    expect(stdout).toContain("shared\n");
+    expect(stdout.split("\n")).toEqual(expect.arrayContaining(["data", "logs", "tmp"]));
+    expect(existsSync(alloc("main", "local", "x"))).toBe(false);
+  });
+
+  test("attempts of a task share its own; another placement has others", async () => {
+    await runToEnd(ID, "echo first >x");
+    expect((await runToEnd(SECOND, "cat x; echo second >>x")).stdout).toBe("first\n");
+    bench.plane.order([stop(SECOND), sh("build-17/main/2.1", "ls -A; echo nothing")]);
+    await bench.plane.untilStored("build-17/main/2.1");
+    expect(bench.plane.stored("build-17/main/2.1").toString()).toBe("nothing\n");
+  });
+
+  test("they go when the orders have let go of all attempts, and not before", async () => {
+    await runToEnd(ID, "true");
+    bench.plane.order([sh(SECOND, "echo ready; exec sleep 300")]);
+    await bench.plane.until("it runs", () => bench.plane.stored(SECOND).includes("ready"));
+    const gone = () => existsSync(join(bench.stateDir, "attempts", "build-17_main_1.1"));
+    await expect.poll(gone, { timeout: 20_000 }).toBe(false);
+    expect(existsSync(alloc("main", "local"))).toBe(true);
+    bench.plane.order([]);
+    await expect.poll(() => readdirSync(join(bench.stateDir, "allocs")), { timeout: 20_000 }).toEqual([]);
+  });
+
+  test("what a task has deleted is there again for its next attempt", async () => {
+    await runToEnd(ID, 'rm -rf "$DROVER_TASK_DIR" "$TMPDIR" "$DROVER_ALLOC_DIR"');
+    expect((await runToEnd(SECOND, 'ls -d "$TMPDIR" "$DROVER_ALLOC_DIR/data" | wc -l')).stdout.trim()).toBe(
+      "2",
+    );
+  });
+});
+
+test("directories that an earlier start of the agent has left go when orders do not mention them", async () => {
+  const agent = bench.start();
+  await runToEnd(ID, "true");
+  await kill(agent);
+  for (const folder of ["attempts", "journal"]) {
+    rmSync(join(bench.stateDir, folder), { recursive: true });
+  }
+  expect(existsSync(alloc())).toBe(true);
+  bench.plane.order([]);
+  bench.start();
+  await expect.poll(() => existsSync(alloc()), { timeout: 20_000 }).toBe(false);
+});
+
+describe("artifacts", () => {
+  const content = Buffer.from("the artifact\n");
+  const artifact = (path = "/tool") => ({
+    url: `${server.url}${path}`,
+    sha256: sha256Of(content),
+    to: "in/",
+  });
+
+  test("are there before the command starts, and are not fetched again for the next attempt", async () => {
+    bench.start();
+    server.on("/tool", content);
+    const more = {
+      artifacts: [{ ...artifact(), url: `${server.url}/\${DROVER_META_NAME}` }],
+      meta: { name: "tool" },
+    };
+    expect((await runToEnd(ID, "cat in/tool", more)).stdout).toBe("the artifact\n");
+    expect((await runToEnd(SECOND, "cat in/tool", more)).stdout).toBe("the artifact\n");
+    expect(server.requests).toEqual(["/tool"]);
+  });
+
+  test("a wrong one is a start error, and the command never starts", async () => {
+    bench.start();
+    server.on("/tool", Buffer.from("another"));
+    const { attempt, stdout } = await runToEnd(ID, "echo started", { artifacts: [artifact()] });
+    expect(attempt).toMatchObject({
+      state: "exited",
+      startError: { code: "artifact_failed", recoverable: true },
+    });
+    expect(attempt.startError?.text).toContain("is not what the run asks for");
+    expect(stdout).toBe("");
+  });
+
+  test.each([
+    ["a stop", () => bench.plane.order([stop(ID)])],
+    ["the time limit", () => undefined],
+  ])("%s ends a download, and the command never starts", async (how, end) => {
+    bench.start();
+    let closed = false;
+    server.on("/tool", (_, response) => {
+      response.on("close", () => {
+        closed = true;
+      });
+      response.write("the");
+    });
+    const order = sh(ID, "echo started", { artifacts: [artifact()] });
+    bench.plane.order([how === "a stop" ? order : { ...order, timeoutMs: 1_500 }]);
+    await bench.plane.until("it is prepared", () => bench.plane.attempt(ID)?.state === "preparing");
+    await expect.poll(() => server.requests.length, { timeout: 20_000 }).toBe(1);
+    end();
+    const attempt = await bench.plane.untilState(ID, "gone");
+    expect(attempt.timedOut ?? false).toBe(how !== "a stop");
+    await expect.poll(() => closed, { timeout: 20_000 }).toBe(true);
+    expect(bench.plane.stored(ID).length).toBe(0);
+  });
+
+  test("a start of the agent goes on with what an earlier one was fetching (host-protocol.md, Survives)", async () => {
+    const agent = bench.start();
+    const other = { ...artifact("/other"), to: "." };
+    server.on("/other", content);
+    server.on("/tool", (_, response) => {
+      response.writeHead(200, { "content-length": content.length });
+      response.write(content.subarray(0, 4));
+    });
+    const order = sh(ID, "cat in/tool other", { artifacts: [other, artifact()] });
+    bench.plane.order([order]);
+    const fetched = () => readdirSync(alloc("main", "private"), { withFileTypes: true });
+    await expect.poll(() => existsSync(alloc("main", "local", "other")), { timeout: 20_000 }).toBe(true);
+    const sizeOfPart = () => {
+      const part = fetched().find(({ name }) => name.endsWith(".part"));
+      return part === undefined ? 0 : statSync(join(part.parentPath, part.name)).size;
+    };
+    await expect.poll(sizeOfPart, { timeout: 20_000 }).toBe(4);
+    await kill(agent);
+    server.requests.length = 0;
+    server.on("/tool", (request, response) => {
+      const range = `bytes 4-${content.length - 1}/${content.length}`;
+      response.writeHead(206, { "content-range": range }).end(content.subarray(4));
+      expect(request.headers.range).toBe("bytes=4-");
+    });
+    bench.start();
+    await bench.plane.untilStored(ID);
+    expect(bench.plane.stored(ID).toString()).toBe("the artifact\nthe artifact\n");
+    expect(server.requests).toEqual(["/tool bytes=4-"]);
+  });
+});
+
+const isRoot = process.geteuid?.() === 0;
+
+describe("user", () => {
+  // The agent opens what is its own; what is above is the machine's.
+  beforeEach(() => chmodSync(bench.dir, 0o711));
+
+  test.runIf(isRoot)(
+    "a task runs as its user, with its groups, its home and its own directories",
+    async () => {
+      bench.start();
+      const content = Buffer.from("x");
+      server.on("/x", content);
+      const script = [
+        "id -u; id -g; id -G; echo $HOME $USER",
+        'touch own "$DROVER_SECRETS_DIR/s" "$TMPDIR/t" "$DROVER_ALLOC_DIR/data/d"; mv in/x in/y',
+        'for f in "$DROVER_TASK_DIR/../private" "$DROVER_TASK_DIR/../../../../attempts"; do ls "$f" || echo closed; done',
+      ].join("; ");
+      const artifacts = [{ url: `${server.url}/x`, sha256: sha256Of(content), to: "in/" }];
+      const { stdout, attempt, stderr } = await runToEnd(ID, script, { user: "nobody", artifacts });
+      const { uid, gid, home } = await accountOf("nobody");
+      expect([stdout, attempt.exit?.code, stderr]).toEqual([
+        `${uid}\n${gid}\n${gid}\n${home} nobody\nclosed\nclosed\n`,
+        0,
+        expect.stringContaining("Permission denied"),
+      ]);
+      expect(statSync(alloc("main", "local", "own")).uid).toBe(uid);
+      expect((await runToEnd(SECOND, "ls own in", { user: "nobody" })).attempt.exit?.code).toBe(0);
+    },
+  );
+
+  test.runIf(isRoot)("it is stopped and killed as any other", async () => {
+    bench.start();
+    bench.plane.order([sh(ID, "trap '' TERM; echo ready; sleep 300 & wait; sleep 300", { user: "nobody" })]);
+    await bench.plane.until("it runs", () => bench.plane.stored(ID).includes("ready"));
+    bench.plane.order([stop(ID, { timeoutMs: 100 })]);
+    expect((await bench.plane.untilState(ID, "exited")).exit?.signal).toBe("SIGKILL");
+    expect(bench.processes()).toEqual([]);
+  });
+
+  test.runIf(isRoot).each([
+    ["nobody has this name", { user: "no-such-user" }, "user_not_found", 'There is no user "no-such-user"'],
+    ["an option is no name", { user: "--help" }, "user_not_found", 'There is no user "--help"'],
+    [
+      "its directory is closed to it",
+      { user: "nobody", dir: "/root" },
+      "directory_not_found",
+      "cannot enter /root",
+    ],
+    [
+      "its command is closed to it",
+      { user: "nobody", argv: ["/closed"] },
+      "not_executable",
+      "may not execute",
+    ],
+  ])("%s: a start error that says so", async (_, more, code, words) => {
+    bench.start();
+    const argv = "argv" in more ? { argv: [join(bench.stateDir, "attempts", "tool")] } : {};
+    if ("argv" in more) {
+      await bench.plane.until("the agent is there", () => existsSync(join(bench.stateDir, "attempts")));
+      writeTool();
+    }
+    const { attempt } = await runToEnd(ID, "true", { ...more, ...argv });
+    expect(attempt.startError).toMatchObject({ code, text: expect.stringContaining(words) });
+  });
+
+  test("an agent that is not root runs tasks as its own user only", async () => {
+    await expect(accountOf("root", 1_000)).rejects.toThrow("The agent of this machine is not root");
+    expect((await accountOf("root", 0)).uid).toBe(0);
+    const { uid } = await accountOf("nobody", 0);
+    expect((await accountOf("nobody", uid)).name).toBe("nobody");
+  });
+
+  test.each([
+    ["ci:x:1000:100:Name,,:/srv/ci:/bin/sh\n", { name: "ci", uid: 1_000, gid: 100, home: "/srv/ci" }],
+    ["ci:x:1000:100:::\n", { name: "ci", uid: 1_000, gid: 100, home: "/" }],
+    ["", undefined],
+    ["ci:x:one:100::/:", undefined],
+  ])("a line of the system's users: %j", (line, account) => {
+    expect(parseAccount(line)).toEqual(account);
+  });
+});
+
+function writeTool(): void {
+  const tool = join(bench.stateDir, "attempts", "tool");
+  rmSync(tool, { force: true });
+  writeFileSync(tool, readFileSync("/bin/true"), { mode: 0o755 });
+}
