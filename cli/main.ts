@@ -51,11 +51,8 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addLogs(program, io);
   addAbort(program, io, exitWith);
   addRestart(program, io);
-<<<<<<< HEAD
   addSignal(program, io);
-=======
   addRm(program, io, exitWith);
->>>>>>> s2-keep
   addWhy(program, io);
   addWorkers(program, io);
   addTending(program, io, exitWith);

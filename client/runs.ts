@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 import type {
   EventList,
   RunBatch,
@@ -9,11 +8,7 @@ import type {
   Why,
 } from "../src/schema/run.ts";
 import type { RunStats } from "../src/schema/stats.ts";
-import { type CallOptions, callJson, callValue, pause, type Target } from "./http.ts";
-=======
-import type { EventList, RunBatch, RunSpecInput, RunState, RunStatus, Why } from "../src/schema/run.ts";
 import { type CallOptions, callJson, callStream, callValue, pause, type Target } from "./http.ts";
->>>>>>> s2-keep
 import { type LogWish, readLog } from "./logs.ts";
 import { hasEnded } from "./states.ts";
 

@@ -59,8 +59,8 @@ export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMes
   const overdue = stop !== undefined && (main === "waiting" || stop.killing);
   if (main === "over" || overdue) return [{ ...envelope, kind: "kill_tree", waitMs: killWaitMs(attempt) }];
   if (stop !== undefined) return stop.signaled ? [] : [{ ...envelope, kind: "signal", signal: stop.signal }];
-<<<<<<< HEAD
-  if (main === "waiting" && task !== undefined && mayStart) return [{ ...envelope, kind: "start", task }];
+  if (main === "waiting" && task !== undefined && mayStart)
+    return [{ ...envelope, kind: attempt.prepared || !needsPreparation(task) ? "start" : "prepare", task }];
   const [next] = main === "running" ? signalsLeft(attempt) : [];
   return next === undefined ? [] : [{ ...envelope, kind: "pass_on", ...next }];
 }
@@ -68,9 +68,6 @@ export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMes
 /** The signals that it has not got yet, in their order (`host-protocol.md`, Orders). */
 function signalsLeft({ signals = [], signaledUpTo = 0 }: AttemptState): NumberedSignal[] {
   return signals.filter(({ n }) => n > signaledUpTo).sort((a, b) => a.n - b.n);
-=======
-  if (main !== "waiting" || task === undefined || !mayStart) return [];
-  return [{ ...envelope, kind: attempt.prepared || !needsPreparation(task) ? "start" : "prepare", task }];
 }
 
 /**
@@ -79,7 +76,6 @@ function signalsLeft({ signals = [], signaledUpTo = 0 }: AttemptState): Numbered
  */
 function needsPreparation({ artifacts = [] }: TaskSpec): boolean {
   return artifacts.length > 0;
->>>>>>> s2-hooks
 }
 
 function killWaitMs({ kill }: AttemptState): Millis {

@@ -61,17 +61,11 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
     const logs = [...dueChunks(state), ...duePunches(state)];
     return [
       ...messages,
-<<<<<<< HEAD
-      ...logs,
-      ...exchange,
-      ...dueProbe(state),
-      ...dueSample(state),
-=======
       ...dueClears(state),
       ...logs,
       ...exchange,
       ...dueProbe(state),
->>>>>>> s2-hooks
+      ...dueSample(state),
       ...dueExit(state, now),
     ];
   },
@@ -108,13 +102,10 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
     }
     case "probed":
       return { ...state, boot: probed(state, event, now) };
-<<<<<<< HEAD
     case "sampled":
       return { ...state, usage: withSample(state.usage, event, now) };
-=======
     case "cleared":
       return placementCleared(state, event.placement);
->>>>>>> s2-hooks
     case "tick":
       return state;
     case "chunk_sent":

@@ -1,18 +1,12 @@
 import type { Envelope, Instant, Millis } from "../../src/core/machine.ts";
 import type {
   HostSetup,
-<<<<<<< HEAD
+  HostStop,
   Means,
   Orders,
   Report,
   Sample,
   SignalOrder,
-=======
-  HostStop,
-  Means,
-  Orders,
-  Report,
->>>>>>> s2-keep
   StartError,
   StreamName,
 } from "../../src/schema/host.ts";
@@ -259,15 +253,10 @@ export type HostEvent =
   /** The directories that its tasks have shared are deleted. */
   | { type: "cleared"; placement: string }
   | { type: "probed"; ok: boolean; output: string }
-<<<<<<< HEAD
   /** What is used at this moment. */
   | { type: "sampled"; host: RawUsage; attempts: Record<string, RawUsage> }
-  /** The agent is told to end. */
-  | { type: "shutdown" }
-=======
   /** The agent is told to end; or, in the place of one that is dead, that the lease ends. */
   | { type: "shutdown"; by?: HostStop }
->>>>>>> s2-keep
   | { type: "tick" };
 
 /** Log bytes that a report shall carry: `bytes` of them, from offset `from` on. */

@@ -8,12 +8,8 @@ import { errorCode, errorText, isDiskFull } from "../files.ts";
 import type { AllocDirs } from "./alloc-dirs.ts";
 import type { AttemptDirs, AttemptStore } from "./dirs.ts";
 import { readEnd } from "./end.ts";
-<<<<<<< HEAD
-import { markersOf, taskEnvironment } from "./environment.ts";
-import { FakeDriver } from "./fake.ts";
-=======
 import { markersOf } from "./environment.ts";
->>>>>>> s2-hooks
+import { FakeDriver } from "./fake.ts";
 import type { Found } from "./found.ts";
 import { entrancesOf } from "./group.ts";
 import type { Groups } from "./groups.ts";
@@ -22,11 +18,8 @@ import type { Prestart } from "./prestart.ts";
 import { childrenOf, lives, type Proc, readProc } from "./processes.ts";
 import { noSpace, spawnShim } from "./shim.ts";
 import { sendSignal } from "./signal.ts";
-<<<<<<< HEAD
-import { measure, measureHost } from "./usage.ts";
-=======
 import { StartFault } from "./start-fault.ts";
->>>>>>> s2-hooks
+import { measure, measureHost } from "./usage.ts";
 
 /** How long a shim that has nothing left to wait for may take to write the status and end. */
 const SHIM_END_MS: Millis = 2_000;
@@ -123,13 +116,9 @@ export class Supervisor {
 
   /** Ends all that lives of an attempt, and its ever being started: `tree_gone` or `kill_failed`. */
   killTree(id: string, waitMs: Millis): Promise<HostEvent> {
-<<<<<<< HEAD
     this.#fakes.unblock(id);
-    return this.#inOrder(id, async () => this.#fakes.killTree(id) ?? this.#killTree(id, waitMs));
-=======
     this.#preparing.get(id)?.abort();
-    return this.#inOrder(id, () => this.#killTree(id, waitMs));
->>>>>>> s2-hooks
+    return this.#inOrder(id, async () => this.#fakes.killTree(id) ?? this.#killTree(id, waitMs));
   }
 
   /** Deletes the data of an attempt whose tree is gone: `forgotten`. */
@@ -140,7 +129,6 @@ export class Supervisor {
     });
   }
 
-<<<<<<< HEAD
   /** Measures what the machine and these attempts use: `sampled`. */
   async sample(ids: string[]): Promise<HostEvent> {
     const { groups } = this.#options;
@@ -148,12 +136,12 @@ export class Supervisor {
       (id) => [id, { group: groups.of(id), shim: this.#running.get(id)?.shim }] as const,
     );
     return { type: "sampled", host: measureHost(), attempts: measure(new Map(measured)) };
-=======
+  }
+
   /** Deletes the directories of a placement of which no attempt is left: `cleared`. */
   async clear(placement: string): Promise<HostEvent> {
     await this.#options.allocs.clear(placement);
     return { type: "cleared", placement };
->>>>>>> s2-hooks
   }
 
   /** Tells how far the streams of all live attempts have grown. */

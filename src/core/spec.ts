@@ -73,7 +73,8 @@ function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
     resources: wholeNumbers({ ...spec.resources, ...task.resources }),
     killTimeoutMs: durationMs(task.killTimeout ?? spec.killTimeout),
     killSignal: task.killSignal ?? spec.killSignal,
-<<<<<<< HEAD
+    ...(task.user === undefined ? {} : { user: task.user }),
+    ...(task.artifacts === undefined ? {} : { artifacts: task.artifacts }),
     ...(task.driver === "fake" ? { fake: fakeScript(task.fake) } : {}),
   };
 }
@@ -91,10 +92,6 @@ function fakeScript(input: Partial<NonNullable<TaskInput["fake"]>> = {}): FakeSc
     output,
     ...(signal === undefined ? {} : { signal }),
     ...(startError === undefined ? {} : { startError }),
-=======
-    ...(task.user === undefined ? {} : { user: task.user }),
-    ...(task.artifacts === undefined ? {} : { artifacts: task.artifacts }),
->>>>>>> s2-hooks
   };
 }
 

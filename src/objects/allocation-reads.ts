@@ -6,7 +6,7 @@ import type { RunStats } from "../schema/stats.ts";
 import type { Peers } from "./stubs.ts";
 
 /** Why a run is as it is: what it knows itself, and what the one says that it waits for. */
-export async function whyOfRun(state: Existing, peers: Peers): Promise<Why> {
+export async function explainRun(state: Existing, peers: Peers): Promise<Why> {
   const { record } = state;
   const placement = record.ended ? null : openPlacement(state);
   const waits = placement === null && !record.ended;

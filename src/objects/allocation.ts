@@ -15,13 +15,9 @@ import {
   loadedAllocation,
 } from "../core/allocation/state.ts";
 import { statusOf } from "../core/allocation/status.ts";
-import { answerPlace, stateOf } from "../core/allocation/summary.ts";
+import { answerPlace } from "../core/allocation/summary.ts";
 import { refusalOfUpdate } from "../core/allocation/update.ts";
-<<<<<<< HEAD
 import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user.ts";
-=======
-import { type RestartWish, refusalOfWish } from "../core/allocation/user.ts";
->>>>>>> s2-keep
 import { DroverError, type ErrorCode } from "../core/errors.ts";
 import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type {
@@ -37,9 +33,9 @@ import type {
 import type { RunState, RunStatus, Why } from "../schema/run.ts";
 import type { RunStats } from "../schema/stats.ts";
 import { sendOfAllocation } from "./allocation-messages.ts";
-import { statsOfRun, whyOfRun } from "./allocation-reads.ts";
+import { explainRun, statsOfRun } from "./allocation-reads.ts";
 import type { Env } from "./env.ts";
-import { existing, expiredRun, explainRun } from "./existing.ts";
+import { existing, isSettled, refuseOther } from "./existing.ts";
 import { hasNews, LogStore, readLog } from "./log-store.ts";
 import type { AllocationPeer } from "./peers.ts";
 import type { AllocationApi, Asked, LogChunk, LogRequest, SubmitRequest, UpdateRequest } from "./rpc.ts";
@@ -91,13 +87,14 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     return existing(this.#actor.state, this.#name);
   }
 
+  #entered(event?: AllocationEvent): Existing {
+    this.#shell.enter(event);
+    return this.#existing();
+  }
+
   async submit({ spec, hash }: SubmitRequest): Promise<{ created: boolean; status: RunStatus }> {
     const created = this.#actor.state.record === null;
-    const { record, tombstone } = this.#shell.enter({ type: "submitted", id: this.#name, spec, hash });
-    if (tombstone !== undefined) throw expiredRun(this.#name);
-    if (record !== null && record.hash !== hash) {
-      throw new DroverError("run_exists", `a run "${this.#name}" exists already, with another submission`);
-    }
+    refuseOther(this.#shell.enter({ type: "submitted", id: this.#name, spec, hash }), this.#name, hash);
     const { state } = this.#actor;
     const decided = () => this.#actor.state.memo.accepted || this.#actor.state.memo.refusal !== null;
     if (state.record !== null && !(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
@@ -111,26 +108,17 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async read(): Promise<RunStatus> {
-    this.#shell.enter();
-    return statusOf(this.#existing());
+    return statusOf(this.#entered());
   }
 
   async wait(states: RunState[], waitMs: number): Promise<RunStatus> {
-    this.#shell.enter();
-    this.#existing();
-    const settled = () => {
-      const { record } = this.#actor.state;
-      const state = record === null ? "unknown" : stateOf(record);
-      const missed = state === "running" && states.every((wanted) => wanted === "pending");
-      return record === null || record.ended || states.includes(state) || missed;
-    };
-    await until(this.#actor, settled, waitMs);
+    this.#entered();
+    await until(this.#actor, () => isSettled(this.#actor.state, states), waitMs);
     return statusOf(this.#existing());
   }
 
   async abort({ reason, by, waitMs }: { reason: string; by: string; waitMs: number }): Promise<RunStatus> {
-    this.#shell.enter({ type: "abort", reason, by });
-    this.#existing();
+    this.#entered({ type: "abort", reason, by });
     await until(this.#actor, () => this.#actor.state.record?.ended !== false, waitMs);
     return statusOf(this.#existing());
   }
@@ -144,8 +132,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   #asked(event: Extract<AllocationEvent, { type: "restart" | "signal" }>): Asked {
-    this.#shell.enter();
-    const replayed = isRepeated(this.#existing().record, event.ask);
+    const replayed = isRepeated(this.#entered().record, event.ask);
     const refusal = replayed ? null : refusalOfWish(this.#existing(), event.wish);
     if (refusal !== null) throw refusal;
     this.#actor.apply(event);
@@ -153,8 +140,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async update({ spec, specIndex, by }: UpdateRequest): Promise<RunStatus> {
-    this.#shell.enter();
-    const refusal = refusalOfUpdate(this.#existing().record, spec, specIndex);
+    const refusal = refusalOfUpdate(this.#entered().record, spec, specIndex);
     if (refusal !== null) throw refusal;
     this.#actor.apply({ type: "update", spec, specIndex, by });
     return statusOf(this.#existing());
@@ -169,17 +155,11 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async why(): Promise<Why> {
-    this.#shell.enter();
-<<<<<<< HEAD
-    return whyOfRun(this.#existing(), peersOf(this.env));
+    return explainRun(this.#entered(), peersOf(this.env));
   }
 
   async stats(task?: string): Promise<RunStats> {
-    this.#shell.enter();
-    return statsOfRun(this.#existing(), peersOf(this.env), task);
-=======
-    return explainRun(this.#existing(), peersOf(this.env));
->>>>>>> s2-keep
+    return statsOfRun(this.#entered(), peersOf(this.env), task);
   }
 
   async log(request: LogRequest): Promise<LogChunk> {

@@ -1,8 +1,7 @@
-import { type AllocationState, type Existing, openPlacement } from "../core/allocation/state.ts";
-import { whyOf } from "../core/allocation/why.ts";
+import type { AllocationState, Existing } from "../core/allocation/state.ts";
+import { stateOf } from "../core/allocation/summary.ts";
 import { DroverError } from "../core/errors.ts";
-import type { Why } from "../schema/run.ts";
-import type { Peers } from "./stubs.ts";
+import type { RunState } from "../schema/run.ts";
 
 /** The run that there is. Throws `expired_run` if it was deleted, `unknown_run` if there never was one. */
 export function existing(state: AllocationState, run: string): Existing {
@@ -12,17 +11,22 @@ export function existing(state: AllocationState, run: string): Existing {
 }
 
 /** Nothing is left of the run but that there was one. */
-export function expiredRun(run: string): DroverError {
+function expiredRun(run: string): DroverError {
   const text = `the run "${run}" has been deleted; its id can be used again 30 days after that`;
   return new DroverError("expired_run", text);
 }
 
-/** Why a run is where it is: what its pool says of one that waits, and its worker of one that is placed. */
-export async function explainRun(state: Existing, peers: Peers): Promise<Why> {
-  const { record } = state;
-  const placement = record.ended ? null : openPlacement(state);
-  const waits = placement === null && !record.ended;
-  const pool = waits ? await peers.pool(record.spec.pool).explain(record.id) : null;
-  const worker = placement === null ? null : await peers.worker(placement.worker).why();
-  return whyOf(state, pool ?? worker, placement?.worker ?? null);
+/** Throws if a run of this name is there already, or was, with another submission than that of `hash`. */
+export function refuseOther({ record, tombstone }: AllocationState, run: string, hash: string): void {
+  if (tombstone !== undefined) throw expiredRun(run);
+  if (record === null || record.hash === hash) return;
+  throw new DroverError("run_exists", `a run "${run}" exists already, with another submission`);
+}
+
+/** Whether a wait for one of these states is over: it is in one, or can never be again. */
+export function isSettled({ record }: AllocationState, states: RunState[]): boolean {
+  if (record === null || record.ended) return true;
+  const state = stateOf(record);
+  const missed = state === "running" && states.every((wanted) => wanted === "pending");
+  return missed || states.includes(state);
 }

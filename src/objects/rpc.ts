@@ -1,11 +1,7 @@
 import type { Ask } from "../core/allocation/asks.ts";
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/chunks.ts";
-<<<<<<< HEAD
 import type { RestartWish, SignalWish } from "../core/allocation/user.ts";
-import type { IdleBehavior } from "../core/messages.ts";
-=======
 import type { Forget, IdleBehavior } from "../core/messages.ts";
->>>>>>> s2-keep
 import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { PoolConfig, PoolView, WorkerState, WorkerStatus, WorkerSummary } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary, Why } from "../schema/run.ts";

@@ -1,20 +1,9 @@
 import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
-<<<<<<< HEAD
-import { AbortRequest, LATER_RUN_FIELDS, RunStatus, UpdateRequest, Why } from "../schema/run.ts";
-import { RunStats } from "../schema/stats.ts";
-=======
 import { DroverError } from "../core/errors.ts";
 import { isTerminal } from "../core/run-state.ts";
-import {
-  AbortRequest,
-  LATER_RUN_FIELDS,
-  RestartRequest,
-  RunStatus,
-  UpdateRequest,
-  Why,
-} from "../schema/run.ts";
->>>>>>> s2-keep
+import { AbortRequest, LATER_RUN_FIELDS, RunStatus, UpdateRequest, Why } from "../schema/run.ts";
+import { RunStats } from "../schema/stats.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import {

@@ -58,14 +58,8 @@ function groupFaults(tasks: TaskInput[]): SpecFault[] {
         ["lifecycle", "sidecar"],
         `must not be true for a ${hook ?? "main"} task: only prestart and poststart tasks can be sidecars`,
       );
-<<<<<<< HEAD
     if (task.fake !== undefined && task.driver !== "fake")
       add(["fake"], 'must stand beside `driver: "fake"` only');
-    for (const field of LATER_TASK_FIELDS) {
-      if (task[field] !== undefined) add([field], "is not supported yet");
-    }
-=======
->>>>>>> s2-hooks
   }
   if (tasks.length > 0 && tasks.every((task) => task.lifecycle?.hook !== undefined))
     faults.push({ path: ["tasks"], message: "must have a main task: one whose `lifecycle` has no `hook`" });

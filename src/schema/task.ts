@@ -142,10 +142,6 @@ export const TaskInput = z.strictObject({
 });
 export type TaskInput = z.output<typeof TaskInput>;
 
-<<<<<<< HEAD
-/** Fields of a task that no host acts on yet. What is not done must not be taken silently. */
-export const LATER_TASK_FIELDS = ["user", "artifacts"] as const;
-
 /** What the fake driver plays: all that a process could do, without one. */
 export interface FakeScript {
   runForMs: number;
@@ -158,8 +154,6 @@ export interface FakeScript {
   dieWithAgent: boolean;
 }
 
-=======
->>>>>>> s2-hooks
 /** One process of a run as the host needs it. The short form has one, called `main`. */
 export interface TaskSpec {
   name: string;
@@ -170,12 +164,9 @@ export interface TaskSpec {
   resources: Resources;
   killTimeoutMs: number;
   killSignal: SignalName;
-<<<<<<< HEAD
   /** It has the fake driver, which plays this. */
   fake?: FakeScript;
-=======
   /** The user that it runs as; the agent's own if absent. */
   user?: string;
   artifacts?: Artifact[];
->>>>>>> s2-hooks
 }

@@ -141,7 +141,6 @@ const GROUPS: BadRequest[] = [
     "/tasks/0/lifecycle/hook",
     "must be one of prestart, poststart, poststop",
   ),
-<<<<<<< HEAD
   post(
     "an unknown driver",
     group({ ...main, driver: "docker" }),
@@ -160,11 +159,7 @@ const GROUPS: BadRequest[] = [
     "/tasks/0/fake/exitCode",
     "at most 255",
   ),
-  post("a user", group({ ...main, user: "ci" }), "/tasks/0/user", "is not supported yet"),
-=======
-  post("an unknown driver", group({ ...main, driver: "docker" }), "/tasks/0/driver", "must be exec"),
   post("a user without a name", group({ ...main, user: "" }), "/tasks/0/user", ""),
->>>>>>> s2-hooks
   post(
     "an artifact that is on no web",
     group({ ...main, artifacts: [{ url: "file:///etc/passwd", sha256: "0".repeat(64), to: "d" }] }),
