@@ -48,6 +48,7 @@ describe("the command or the machinery is to blame, never both (scoot.md §2.10)
     "directory_not_found",
     "arguments_too_long",
     "task_failed",
+    "user_not_found",
   ];
 
   test.each(FAILURE_CODES)("%s", (code) => {
