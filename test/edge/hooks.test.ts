@@ -74,7 +74,7 @@ test("a prestart task leaves something in alloc/data, and main finds it with its
   await until("its directories are gone", async () => (existsSync(alloc) ? undefined : true));
 });
 
-test("a task that is started again finds its directory, and its artifacts are not fetched again", async () => {
+test("a task that is started again finds its directory, and no artifact is fetched again", async () => {
   const artifacts = [serve("/again", Buffer.from("x"), ".")];
   const restart = { attempts: 2, delay: "50ms", interval: "1h" };
   const script = "ls; touch seen; test -e third || { touch third; exit 1; }";
