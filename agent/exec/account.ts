@@ -30,6 +30,11 @@ export async function accountOf(user: string, ownUid = process.geteuid?.()): Pro
   return account;
 }
 
+/** Whether it is the agent's own user: then nothing is to be changed for it. */
+export function isOwn({ uid }: Account): boolean {
+  return uid === process.geteuid?.();
+}
+
 async function lineOf(user: string): Promise<string> {
   try {
     const { stdout } = await run("getent", ["passwd", "--", user], { env: baseEnvironment() });

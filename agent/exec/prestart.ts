@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import type { TaskSpec } from "../../src/schema/run.ts";
 import { type ReadyTask, readyTask } from "../core/task-environment.ts";
 import { readIfThere, replaceFile } from "../files.ts";
-import { type Account, accountOf, asAccount, checkReach } from "./account.ts";
+import { type Account, accountOf, asAccount, checkReach, isOwn } from "./account.ts";
 import type { AllocDirs, TaskDirs } from "./alloc-dirs.ts";
 import { fetchArtifacts } from "./artifacts.ts";
 import { baseEnvironment, readNode } from "./environment.ts";
@@ -61,7 +61,7 @@ export class Prestart {
     const [name = "", ...args] = argv;
     const resolved = resolveCommand(name, env.PATH ?? "", dir);
     if (!resolved.ok) throw new StartFault(resolved.startError.code, resolved.startError.text);
-    if (account !== undefined) {
+    if (account !== undefined && !isOwn(account)) {
       this.#giveOnce(id, dirs, account);
       await checkReach(account, dir, resolved.file);
       return { argv: [...asAccount(account), resolved.file, ...args], dir, env };
@@ -92,8 +92,11 @@ export class Prestart {
   }
 }
 
-function giveAll(folder: string, { uid, gid }: Account): void {
-  for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
-    lchownSync(join(entry.parentPath, entry.name), uid, gid);
+/** Everything below a folder, and nothing that a link leads to. */
+function giveAll(folder: string, account: Account): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    lchownSync(path, account.uid, account.gid);
+    if (entry.isDirectory()) giveAll(path, account);
   }
 }

@@ -1,4 +1,15 @@
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { accountOf, parseAccount } from "../../agent/exec/account.ts";
@@ -94,7 +105,7 @@ describe("directories", () => {
   });
 });
 
-test("directories left by an earlier start of the agent go when no orders mention them", async () => {
+test("directories of an earlier start of the agent go when orders omit them", async () => {
   const agent = bench.start();
   await runToEnd(ID, "true");
   await kill(agent);
@@ -162,7 +173,7 @@ describe("artifacts", () => {
     expect(bench.plane.stored(ID).length).toBe(0);
   });
 
-  test("a start of the agent goes on with what an earlier one was fetching", async () => {
+  test("what was being fetched is gone on with by the next start of the agent", async () => {
     const agent = bench.start();
     const other = { ...artifact("/other"), to: "." };
     server.on("/other", content);
@@ -208,7 +219,7 @@ describe("user", () => {
       const script = [
         "id -u; id -g; id -G; echo $HOME $USER",
         'touch own "$DROVER_SECRETS_DIR/s" "$TMPDIR/t" "$DROVER_ALLOC_DIR/data/d"; mv in/x in/y',
-        'cd "$DROVER_TASK_DIR"; for f in ../private ../../../../attempts; do ls "$f" || echo closed; done',
+        'cd ..; for f in private ../../../attempts; do ls "$f" || echo closed; done',
       ].join("; ");
       const artifacts = [{ url: `${server.url}/x`, sha256: sha256Of(content), to: "in/" }];
       const { stdout, attempt, stderr } = await runToEnd(ID, script, { user: "nobody", artifacts });
@@ -220,6 +231,34 @@ describe("user", () => {
       ]);
       expect(statSync(alloc("main", "local", "own")).uid).toBe(uid);
       expect((await runToEnd(SECOND, "ls own in", { user: "nobody" })).attempt.exit?.code).toBe(0);
+    },
+  );
+
+  test("the agent's own user is one that a task can always run as", async () => {
+    bench.start();
+    const user = String(process.geteuid?.());
+    const { stdout } = await runToEnd(ID, "id -u; ls -ld .. | cut -c 1-10", { user });
+    expect(stdout).toBe(`${user}\ndrwx------\n`);
+  });
+
+  test.runIf(isRoot)(
+    "what an archive has brought is its user's, and what its links lead to is not",
+    async () => {
+      bench.start();
+      const [folder, other] = [join(bench.dir, "tree"), join(bench.dir, "other")];
+      mkdirSync(join(folder, "a"), { recursive: true });
+      writeFileSync(join(folder, "a", "b"), "");
+      symlinkSync("a", join(folder, "loop"));
+      symlinkSync("..", join(folder, "a", "up"));
+      writeFileSync(other, "");
+      const archive = execFileSync("tar", ["-C", folder, "-cf", "-", "."]);
+      server.on("/tree.tar", archive);
+      const artifacts = [{ url: `${server.url}/tree.tar`, sha256: sha256Of(archive), to: "in/" }];
+      const { attempt } = await runToEnd(ID, "echo >in/a/b && echo >in/a/c && rm in/loop", {
+        user: "nobody",
+        artifacts,
+      });
+      expect(attempt.exit?.code).toBe(0);
     },
   );
 

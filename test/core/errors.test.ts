@@ -47,6 +47,7 @@ describe("the command or the machinery is to blame, never both (scoot.md §2.10)
     "not_executable",
     "directory_not_found",
     "arguments_too_long",
+    "user_not_found",
     "task_failed",
     "user_not_found",
   ];

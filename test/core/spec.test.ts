@@ -61,6 +61,19 @@ test("what a task of the long form does not say, it takes from its group (api.md
   ]);
 });
 
+test("its user and its artifacts are its own, and go to the host as they are", () => {
+  const artifacts = [{ url: "https://a.example/${meta.v}.tar", sha256: "0".repeat(64), to: "in/" }];
+  const spec = RunSpec.parse({
+    tasks: [
+      { name: "a", argv, user: "ci", artifacts },
+      { name: "b", argv },
+    ],
+  });
+  const [a, b] = tasksOf(spec);
+  expect(a).toMatchObject({ user: "ci", artifacts });
+  for (const field of ["user", "artifacts"]) expect(b).not.toHaveProperty(field);
+});
+
 test("a group needs what its fullest moment needs (nomad.md §7.1)", () => {
   const task = (name: string, vcpus: number, hook?: string, sidecar = false) => ({
     name,

@@ -201,8 +201,11 @@ describe("what a command sees", () => {
       DROVER_ATTEMPT_ID: "sees/main/1.1",
       DROVER_TASK_NAME: "main",
       DROVER_TASK_DIR: expect.stringContaining(instances),
+      DROVER_ALLOC_DIR: expect.stringContaining(instances),
+      DROVER_SECRETS_DIR: expect.stringContaining(instances),
       DROVER_VCPUS: "2",
       DROVER_MEMORY_BYTES: String(128 * 2 ** 20),
+      DROVER_MEMORY_LIMIT: "128",
       DROVER_INSTANCE: expect.stringContaining(instances),
     });
   });

@@ -21,6 +21,13 @@ import {
 
 const types = ({ record }: Submitted) => record.events.map((event) => event.type);
 
+const artifacts = [{ url: "https://a.example/b", sha256: "0".repeat(64), to: "." }];
+const withArtifact = {
+  argv: undefined,
+  tasks: [{ name: "main", argv: ["true"], artifacts }],
+  reschedule: { attempts: 0 },
+};
+
 // Names and meanings of nomad.md §1.4; `Placed`, `Placement Ended` and `Lost` are ours.
 describe("a run's story in events", () => {
   const LATER = T0 + 5_000;
@@ -54,6 +61,21 @@ describe("a run's story in events", () => {
       ordered(),
       [observed([{ id: FIRST, state: "exited", startError: { code: "command_not_found", text: "no" } }])],
       ["Received", "Placed", "Driver Failure"],
+    ],
+    [
+      "its artifacts are fetched, and one cannot be had (nomad.md §4.4, artifacts)",
+      ordered(withArtifact),
+      [
+        observed([{ id: FIRST, state: "preparing" }]),
+        observed([{ id: FIRST, state: "exited", startError: { code: "artifact_failed", text: "no" } }]),
+      ],
+      ["Received", "Placed", "Downloading Artifacts", "Failed Artifact Download", "Not Restarting"],
+    ],
+    [
+      "it has no artifacts: that it is prepared is no event",
+      ordered(),
+      [observed([{ id: FIRST, state: "preparing" }]), observed([running])],
+      ["Received", "Placed", "Started"],
     ],
     ["its worker is lost", started(), [ended("lost")], ["Received", "Placed", "Started", "Placement Ended"]],
     [
