@@ -51,8 +51,8 @@ const HTTP: BadRequest[] = [
     code: "method_not_allowed",
   },
   {
-    name: "a method that is not yet there",
-    method: "DELETE",
+    name: "a method that is not there",
+    method: "PUT",
     path: "/v1/runs/a",
     status: 405,
     code: "method_not_allowed",
