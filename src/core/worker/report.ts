@@ -128,6 +128,7 @@ function reportedBy(state: Living, report: Report): Record<string, Reported> {
   }
   const reported: Record<string, Reported> = report.full ? {} : { ...state.memo.reported };
   for (const [key, attempts] of byPlacement) {
+    if (state.placements.get(key)?.state === "ended") continue;
     const [run = "", epoch = "0"] = key.split("/");
     const named = new Set(attempts.map(({ id }) => id));
     const others = (reported[key]?.attempts ?? []).filter(({ id }) => !named.has(id));
@@ -171,7 +172,7 @@ export function foldObserved(
     ...state.memo,
     heard: { ...state.memo.heard, [key]: { said: whatIsSaid(sent.attempts), at: now, again } },
   };
-  if (row?.state === "ended") return { ...state, memo };
+  if (row?.state === "ended") return { ...state, memo: withoutReported(state.memo, key) };
   if (answer.kind === "no_such" || answer.attempts.length === 0) {
     const stranger: PlacementRow = {
       run: sent.run,
@@ -183,7 +184,7 @@ export function foldObserved(
       end: null,
     };
     endPlacement({ ...state, memo }, row ?? stranger, "gone", false, now);
-    return { ...state, memo };
+    return { ...state, memo: withoutReported(state.memo, key) };
   }
   if (row !== undefined && answer.revision > (row.order?.revision ?? 0)) {
     const order = {
@@ -199,6 +200,18 @@ export function foldObserved(
   );
   const logs = Object.entries({ ...memo.logs, ...answer.logs }).filter(([id]) => reportedIds.has(id));
   return { ...state, memo: { ...memo, logs: Object.fromEntries(logs) } };
+}
+
+/**
+ * What was said of a placement that is over need not be remembered: orders omit it whatever the host says.
+ * With deltas it would stay until the next full report, and each look at it is a read of the disk.
+ */
+function withoutReported(memo: Living["memo"], key: string): Living["memo"] {
+  const { [key]: over, ...reported } = memo.reported;
+  const { [key]: _, ...heard } = memo.heard;
+  const logs = { ...memo.logs };
+  for (const { id } of over?.attempts ?? []) delete logs[id];
+  return { ...memo, reported, heard, logs };
 }
 
 const NOTHING = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
