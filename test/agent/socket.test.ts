@@ -42,7 +42,8 @@ test.each([
 ])("a command whose log %s loses its own log, and nobody's agent", async (_what, replace) => {
   const agent = bench.start();
   await online();
-  const script = `file="$(dirname "$DROVER_TASK_DIR")/stdout"; rm "$file"; ${replace}; echo >&2 done; exit 7`;
+  const where = `file=$(echo ${bench.stateDir}/attempts/*/stdout)`;
+  const script = `${where}; rm "$file"; ${replace}; echo >&2 done; exit 7`;
   bench.plane.order([run(ID, ["sh", "-c", script])]);
   const exited = bench.plane.until("its exit", () => bench.plane.attempt(ID)?.exit);
   expect((await Promise.race([exited, agent.ended])).code).toBe(7);
