@@ -9,7 +9,7 @@ import {
 } from "./bounds.ts";
 import { lineReportAt, reportedOnLine } from "./line.ts";
 import { allUnackedBytes } from "./logs.ts";
-import { backoffMs, withNews } from "./pace.ts";
+import { backoffMs, doubled, withNews } from "./pace.ts";
 import { makeReport } from "./report.ts";
 import type { ExchangeState, HostEvent, HostState, SentReport } from "./types.ts";
 
@@ -94,7 +94,7 @@ function bytesStored(state: HostState, now: Instant): HostState {
 function withStall(state: HostState, now: Instant): HostState {
   const { logStalls } = state.exchange;
   const firstMs = state.line.phase === "open" ? LINE_LOG_RETRY_FIRST_MS : LOG_RETRY_FIRST_MS;
-  const delayMs = Math.min(LOG_RETRY_LONGEST_MS, firstMs * 2 ** logStalls);
+  const delayMs = doubled(firstMs, LOG_RETRY_LONGEST_MS, logStalls);
   return { ...state, exchange: { ...state.exchange, logStalls: logStalls + 1, logRetryAt: now + delayMs } };
 }
 

@@ -8,7 +8,7 @@ import {
   WEBHOOK_PATIENCE_MS,
 } from "./bounds.ts";
 import { unackedBytes } from "./logs.ts";
-import { backoffMs, withNews } from "./pace.ts";
+import { backoffMs, doubled, withNews } from "./pace.ts";
 import type { AttemptState, HostMessage, HostState, LineState } from "./types.ts";
 
 /** No socket yet: one is opened as soon as it is known where. */
@@ -67,7 +67,10 @@ export function isInDelta({ line }: HostState, attempt: AttemptState): boolean {
 /** A report is about to be sent on the socket. */
 export function reportedOnLine(state: HostState, full: boolean, now: Instant): LineState {
   const { repeats, ...line } = state.line;
-  const repeat = { repeats: repeats + 1, repeatAt: now + repeatMs(repeats) };
+  const repeat = {
+    repeats: repeats + 1,
+    repeatAt: now + doubled(REPEAT_FIRST_MS, REPEAT_LONGEST_MS, repeats),
+  };
   return {
     ...line,
     told: state.attempts,
@@ -87,10 +90,6 @@ export function lineReportAt(state: HostState, logRetryAt: Instant | undefined):
 /** Something is over that the orders still mention. */
 function hasEnded({ attempts }: HostState): boolean {
   return Object.values(attempts).some(({ treeGone, wanted }) => treeGone && wanted !== "nothing");
-}
-
-function repeatMs(repeats: number): Millis {
-  return Math.min(REPEAT_LONGEST_MS, REPEAT_FIRST_MS * 2 ** Math.min(repeats, 16));
 }
 
 /** Often enough that the lease, which only answers to reports extend, never comes near its end (rule R4). */

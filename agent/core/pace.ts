@@ -11,5 +11,10 @@ export function withNews(state: HostState, by: Instant): HostState {
 
 /** The wait after the failure number `failures` (from 0): anything up to 1 s, doubling to 30 s. */
 export function backoffMs(failures: number, random: number): Millis {
-  return random * Math.min(BACKOFF_LONGEST_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures, 16));
+  return random * doubled(BACKOFF_FIRST_MS, BACKOFF_LONGEST_MS, failures);
+}
+
+/** `firstMs`, doubled so many times, but never above `longestMs`. */
+export function doubled(firstMs: Millis, longestMs: Millis, times: number): Millis {
+  return Math.min(longestMs, firstMs * 2 ** Math.min(times, 16));
 }

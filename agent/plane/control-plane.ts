@@ -36,11 +36,9 @@ export class ControlPlane {
     return contentOf(await send({ url, headers: {}, body: JSON.stringify(body), signal }));
   }
 
-  /** Posts signed. A call that was refused while this clock was off is made again with the server's time. */
-  async postSigned(url: string, id: string, body: string, signal: AbortSignal): Promise<unknown> {
-    const answer = await this.#sign(url, id, body, signal);
-    if (answer.status !== 401 || !this.#learnOffset(answer)) return contentOf(answer);
-    return contentOf(await this.#sign(url, id, body, signal));
+  /** Posts signed. Rejects like `post`. */
+  postSigned(url: string, id: string, body: string, signal: AbortSignal): Promise<unknown> {
+    return this.#content(() => send({ url, headers: this.#headers(id, body), body, signal }));
   }
 
   /** Opens a socket, asked for by a signed request without a body. Rejects like `postSigned`. */
@@ -57,10 +55,15 @@ export class ControlPlane {
   }
 
   /** The same for bytes: read once to sign them, and once more to send them. */
-  async putSigned(url: string, id: string, body: Put["body"], signal: AbortSignal): Promise<unknown> {
-    const answer = await this.#signStream(url, id, body, signal);
+  putSigned(url: string, id: string, body: Put["body"], signal: AbortSignal): Promise<unknown> {
+    return this.#content(() => this.#signStream(url, id, body, signal));
+  }
+
+  /** A call that was refused while this clock was off is made again, signed with the server's time. */
+  async #content(call: () => Promise<Answer>): Promise<unknown> {
+    const answer = await call();
     if (answer.status !== 401 || !this.#learnOffset(answer)) return contentOf(answer);
-    return contentOf(await this.#signStream(url, id, body, signal));
+    return contentOf(await call());
   }
 
   async #signStream(url: string, id: string, body: Put["body"], signal: AbortSignal): Promise<Answer> {
@@ -71,10 +74,6 @@ export class ControlPlane {
 
   #headers(id: string, body: string): Record<string, string> {
     return signedHeaders(this.secret, id, Date.now() + this.#offsetMs, body);
-  }
-
-  #sign(url: string, id: string, body: string, signal: AbortSignal): Promise<Answer> {
-    return send({ url, headers: this.#headers(id, body), body, signal });
   }
 
   #learnOffset({ headers }: Pick<Answer, "headers">): boolean {

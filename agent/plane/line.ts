@@ -1,3 +1,4 @@
+import { CLOSE_CODES_FROM } from "../../src/core/limits.ts";
 import type { HostFrame } from "../../src/schema/host.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
 import type { HostEvent, HostMessage } from "../core/types.ts";
@@ -5,9 +6,6 @@ import { errorText } from "../files.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
 import { ordersFrom, staleIf } from "./exchange.ts";
 import type { Line } from "./socket.ts";
-
-/** The control plane closes a line with this and the HTTP status that says why. */
-const CLOSE_CODES_FROM = 4_000;
 
 /** What came of a line, or through it. `failure`: why it is not, or no longer, open. */
 export interface Heard {

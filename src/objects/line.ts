@@ -1,4 +1,5 @@
 import { DroverError, STATUS_OF_CODE } from "../core/errors.ts";
+import { CLOSE_CODES_FROM } from "../core/limits.ts";
 import type { Instant } from "../core/machine.ts";
 import {
   frameDue,
@@ -13,8 +14,6 @@ import type { Living, WorkerState } from "../core/worker/state.ts";
 import type { Report } from "../schema/host.ts";
 import { admit, livingWorker, type WorkerActor } from "./exchange.ts";
 
-/** Close codes for applications begin here; what is added is the HTTP status that says the same. */
-const CLOSE_CODES_FROM = 4_000;
 /** The longest reason that a close frame takes, in bytes (`cloudflare.md` §1.7). */
 const MAX_CLOSE_REASON = 123;
 /** The status of a socket that a newer one has taken the place of. */
