@@ -1,17 +1,21 @@
 import { join } from "node:path";
 import type { Instant, Millis } from "../src/core/machine.ts";
 import { OUTPUT_REPORT_DELAY_MS } from "./core/bounds.ts";
+import type { HostEvent } from "./core/events.ts";
 import { hostMachine } from "./core/host.ts";
-import type { HostEvent, HostMessage, HostState } from "./core/types.ts";
+import type { HostMessage } from "./core/messages.ts";
+import type { HostState } from "./core/types.ts";
 import { runBootProbe } from "./exec/boot-probe.ts";
+import { lookForNotice } from "./exec/notice.ts";
 import { punchLog } from "./exec/punch.ts";
 import type { Supervisor } from "./exec/supervisor.ts";
 import { errorText } from "./files.ts";
 import type { Journal } from "./journal.ts";
 import type { ControlPlane } from "./plane/control-plane.ts";
 import { bodyOf, exchangeReport, type ReadLog } from "./plane/exchange.ts";
-import { HostLine } from "./plane/line.ts";
+import { ControlLine } from "./plane/line.ts";
 import { shipLog } from "./plane/log-chunks.ts";
+import { Snapshots } from "./plane/snapshots.ts";
 import { say } from "./say.ts";
 
 type ReportMessage = Extract<HostMessage, { kind: "report" }>;
@@ -31,6 +35,8 @@ export interface HostAgentOptions {
   /** What outlives this process. */
   journal: Pick<Journal, "keep">;
   instance: string | undefined;
+  /** What asks the provider whether it takes the machine back. */
+  noticeCommand: string | undefined;
   /** Ends this process, and the machine with it where that is said and can be. */
   exit: (code: number, reason: string, powerOff: boolean) => void;
 }
@@ -46,7 +52,7 @@ export class HostAgent {
   #plane: ControlPlane | undefined;
   readonly #inFlight = new Set<string>();
   #report: AbortController | undefined;
-  #line: HostLine | undefined;
+  #line: ControlLine | undefined;
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
   #reachable = true;
@@ -73,6 +79,12 @@ export class HostAgent {
     return this.#state.setup?.worker;
   }
 
+  /** The snapshots of the control plane, if it has any. */
+  get snapshots(): Snapshots | undefined {
+    const url = this.#state.setup?.snapshotsUrl;
+    return this.#plane === undefined || url === undefined ? undefined : new Snapshots(this.#plane, url);
+  }
+
   /** Something has happened. */
   tell(event: HostEvent): void {
     const { now } = this.#options;
@@ -80,7 +92,10 @@ export class HostAgent {
     const before = this.#state;
     this.#state = hostMachine.apply(before, event, at);
     this.#options.journal.keep(before, this.#state);
-    for (const message of hostMachine.due(this.#state, at)) this.#carry(message, at);
+    const due = hostMachine.due(this.#state, at);
+    const collections = due.flatMap((message) => (message.kind === "collect" ? [message.id] : []));
+    this.#supervisor?.keepCollecting(collections);
+    for (const message of due) this.#carry(message, at);
     this.#arm(at);
     this.#lookForOutput();
   }
@@ -96,7 +111,7 @@ export class HostAgent {
   #connect(message: Extract<HostMessage, { kind: "connect" }>, at: Instant): void {
     if (this.#plane === undefined) return;
     this.#state = hostMachine.apply(this.#state, { type: "line_opening" }, at);
-    this.#line = new HostLine(this.#plane, message, ({ event, failure }) => {
+    this.#line = new ControlLine(this.#plane, message, ({ event, failure }) => {
       this.#noteContact(failure);
       this.tell(event);
     });
@@ -133,18 +148,26 @@ export class HostAgent {
         return this.#supervisor?.passOn(message.id, message);
       case "kill_tree":
         return this.#supervisor?.killTree(message.id, message.waitMs);
+      case "collect":
+        return this.#supervisor?.collect(message.id, message.globs, this.snapshots);
       case "forget":
         return this.#supervisor?.forget(message.id);
       case "clear":
         return this.#supervisor?.clear(message.placement);
+      case "begin":
+        return this.#supervisor?.begin(message.placement, message.from);
+      case "drop":
+        return this.#supervisor?.drop(message.placement);
       case "probe":
         return this.#probe(message.command);
+      case "look":
+        return this.#look();
       case "sample":
         return this.#supervisor?.sample(message.ids);
       case "ship_log":
         return this.#ship(message);
       case "punch":
-        return this.#supervisor && punchLog(message, this.#supervisor.logFile(message.id, message.stream));
+        return this.#punch(message);
     }
   }
 
@@ -154,12 +177,22 @@ export class HostAgent {
     const { id, stream, from, bytes } = message;
     const sent: HostEvent = { type: "chunk_sent", id, stream, from, bytes };
     this.#state = hostMachine.apply(this.#state, sent, this.#options.now());
-    return shipLog(plane, message, supervisor.logFile(id, stream));
+    return shipLog(plane, message, supervisor.streams.fileOf(id, stream));
+  }
+
+  #punch(message: Extract<HostMessage, { kind: "punch" }>): Promise<HostEvent> | undefined {
+    const file = this.#supervisor?.streams.fileOf(message.id, message.stream);
+    return file === undefined ? undefined : punchLog(message, file);
   }
 
   async #probe(command: string): Promise<HostEvent> {
     const { stateDir, instance } = this.#options;
     return { type: "probed", ...(await runBootProbe(command, join(stateDir, "boot-probe.log"), instance)) };
+  }
+
+  async #look(): Promise<HostEvent> {
+    const { stateDir, instance, noticeCommand: command } = this.#options;
+    return { type: "noticed", said: await lookForNotice({ stateDir, instance, command }) };
   }
 
   /**
@@ -173,7 +206,7 @@ export class HostAgent {
     if (older !== undefined) setTimeout(() => older.abort(), SUPERSEDED_MS).unref();
     this.#report = undefined;
     this.#state = hostMachine.apply(this.#state, { type: "report_sent", seq: message.seq }, at);
-    const readLog: ReadLog = (...args) => supervisor.readLog(...args);
+    const readLog: ReadLog = (...args) => supervisor.streams.read(...args);
     if (message.by === "socket") {
       this.#line?.send(bodyOf(message, readLog));
       return;
@@ -213,7 +246,7 @@ export class HostAgent {
     this.#looking = true;
     setTimeout(() => {
       this.#looking = false;
-      this.#supervisor?.lookForOutput();
+      this.#supervisor?.streams.lookAll();
       this.#lookForOutput();
     }, OUTPUT_REPORT_DELAY_MS);
   }

@@ -3,16 +3,18 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import type { Millis } from "../src/core/machine.ts";
+import { ACTS } from "../src/core/means.ts";
 import { makeClock } from "./clock.ts";
 import { initialHost } from "./core/host.ts";
 import { isLeaseEnding } from "./core/lease.ts";
-import type { HostEvent } from "./core/types.ts";
+import { ExecDriver } from "./drivers/exec.ts";
+import { FakeDriver } from "./drivers/fake.ts";
 import { AllocDirs } from "./exec/alloc-dirs.ts";
 import { AttemptStore } from "./exec/dirs.ts";
-import { findAttempt } from "./exec/found.ts";
 import { Groups } from "./exec/groups.ts";
 import { Prestart } from "./exec/prestart.ts";
 import { shellTellsSignals } from "./exec/shim.ts";
+import { StickyData } from "./exec/sticky-data.ts";
 import { Supervisor } from "./exec/supervisor.ts";
 import { readBootId, readLocalBootId, readResources } from "./facts.ts";
 import { errorText, makePrivateDir } from "./files.ts";
@@ -35,6 +37,7 @@ Makes this machine a host of Drover and runs what it is ordered to run.
   --state      where this host keeps its secret and the data of its attempts
   --code-file  a file with the enrollment code; needed once
   --power-off  a command that ends this machine, run when it is done for. Not for a machine of one's own
+  --notice     a command that prints a notice when this machine is about to be taken away, or nothing
   --end-lease  only end what an agent has left that is dead, if its lease is about to end
   --version    print the version and exit
 `;
@@ -62,6 +65,7 @@ interface Settings {
   stateDir: string;
   codeFile: string | undefined;
   powerOff: string | undefined;
+  notice: string | undefined;
 }
 
 /** Reads the command line. A number is the exit code of a call that ends right away. */
@@ -69,7 +73,7 @@ function readArguments(): Settings | number {
   const text = { type: "string" } as const;
   const flag = { type: "boolean" } as const;
   const modes = { "end-lease": flag, version: flag, help: flag };
-  const options = { url: text, state: text, "code-file": text, "power-off": text, ...modes };
+  const options = { url: text, state: text, "code-file": text, "power-off": text, notice: text, ...modes };
   try {
     const { values } = parseArgs({ options });
     if (values.version || values.help) {
@@ -78,7 +82,12 @@ function readArguments(): Settings | number {
     }
     const { url, state } = values;
     if (!state) throw new Error("--state must name a directory.");
-    const given = { stateDir: resolve(state), codeFile: values["code-file"], powerOff: values["power-off"] };
+    const given = {
+      stateDir: resolve(state),
+      codeFile: values["code-file"],
+      powerOff: values["power-off"],
+      notice: values.notice,
+    };
     if (values["end-lease"]) return { ...given, url: undefined };
     if (!url || !URL.canParse(url)) throw new Error("--url must be the URL of the control plane.");
     return { ...given, url };
@@ -127,25 +136,42 @@ function openLeft(stateDir: string): Left {
 /** Takes on what was left, as it is. `keep`: who writes down what becomes of it. */
 async function takeOn(
   { store, allocs, boot, journal, groups, ids }: Left,
-  { stateDir, powerOff }: Settings,
+  { stateDir, powerOff, notice }: Settings,
   keep: Journal["keep"],
 ): Promise<HostAgent> {
   const { DROVER_INSTANCE: instance } = process.env;
   const now = makeClock();
   const shellTells = await shellTellsSignals(join(stateDir, "shell-check"));
-  const traces = { store, journal, groups, shellTells };
-  const found = ids.flatMap((id) => findAttempt(id, traces, now()) ?? []);
-  const attempts = found.map(({ attempt }) => attempt);
+  const prestart = new Prestart({
+    allocs,
+    instance,
+    boot,
+    worker: () => agent.worker,
+    snapshots: () => agent.snapshots,
+  });
+  const sticky = new StickyData(allocs);
+  const supervisor = new Supervisor({
+    store,
+    allocs,
+    sticky,
+    prestart,
+    // A command is what no other driver has left a trace of: so it comes last.
+    drivers: (ended) => ({
+      fake: new FakeDriver({ store, now, ended }),
+      exec: new ExecDriver({ store, allocs, prestart, groups, now, shellTells, ended }),
+    }),
+    tell: (event) => agent.tell(event),
+  });
+  const attempts = ids.flatMap((id) => supervisor.recover(id, journal.read(id)) ?? []);
   const lease = journal.readLease();
   const powersOff = powerOff !== undefined;
   const placements = allocs.found();
-  const state = initialHost({ attempts, placements, lease, means: groups.means, powersOff }, now());
+  const means = { ...groups.means, acts: [...ACTS] };
+  const had = { attempts, placements, sticky: sticky.found(), lease };
+  const state = initialHost({ ...had, means, powersOff }, now());
   const exits = exitOrPowerOff(powerOff);
-  const agent = new HostAgent(state, { now, stateDir, journal: { keep }, instance, exit: exits });
-  const tell = (event: HostEvent) => agent.tell(event);
-  const prestart = new Prestart({ allocs, instance, boot, worker: () => agent.worker });
-  const supervisor = new Supervisor({ store, allocs, prestart, groups, now, shellTells, tell });
-  for (const one of found) supervisor.adopt(one);
+  const ways = { journal: { keep }, noticeCommand: notice, exit: exits };
+  const agent = new HostAgent(state, { now, stateDir, instance, ...ways });
   agent.supervise(supervisor);
   return agent;
 }

@@ -15,6 +15,7 @@ const END_WITHIN_MS = 60_000;
 export interface Drover {
   /** Where its state is kept. */
   dir: string;
+  pid: number;
   /** Sends with the token; the JSON of an answer that is none of an error. */
   call<T>(method: string, path: string, body?: unknown): Promise<T>;
   stop(): Promise<void>;
@@ -29,6 +30,7 @@ export async function startDrover(): Promise<Drover> {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   return {
     dir,
+    pid: child.pid ?? 0,
     async call<T>(method: string, path: string, body?: unknown): Promise<T> {
       const request = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
       const answer = await fetch(url + path, request);

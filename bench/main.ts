@@ -1,17 +1,22 @@
 // `npm run bench`: what a user waits for, and what one machine gets done (`architecture.md` §9). Nothing is
 // asserted: what is printed goes into docs/design/budgets.md with the machine that it was measured on.
-// -- --runs 300 --users 16 --trivial 500 are the defaults.
+// -- --runs 300 --users 16 --trivial 500 --hosts 1000 are the defaults.
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { endOf, startDrover } from "./drover.ts";
+import { measureHosts } from "./hosts.ts";
 import { measureLatency } from "./latency.ts";
+import { measurePlanning } from "./planning.ts";
 import { tableOf } from "./table.ts";
 import { measureThroughput } from "./throughput.ts";
 
 const text = (value: string) => ({ type: "string", default: value }) as const;
-const { values } = parseArgs({ options: { runs: text("300"), users: text("16"), trivial: text("500") } });
+const { values } = parseArgs({
+  options: { runs: text("300"), users: text("16"), trivial: text("500"), hosts: text("1000") },
+});
 
 const load = loadavg().map((one) => one.toFixed(2));
+const planning = measurePlanning();
 const drover = await startDrover();
 try {
   // The first one waits for a machine to boot, the next few for what is compiled on first use.
@@ -19,8 +24,9 @@ try {
     const { id } = await drover.call<{ id: string }>("POST", "/v1/runs", { argv: ["true"] });
     await endOf(drover, id);
   }
-  const rows = await measureLatency(drover, Number(values.runs));
+  const rows = [...planning, ...(await measureLatency(drover, Number(values.runs)))];
   rows.push(...(await measureThroughput(drover, Number(values.users), Number(values.trivial))));
+  rows.push(...(await measureHosts(drover, Number(values.hosts))));
   console.log(tableOf(rows));
   const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GiB`;
   const machine = `${availableParallelism()} × ${cpus()[0]?.model ?? "unknown processor"}, ${memory}`;

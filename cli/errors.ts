@@ -1,5 +1,7 @@
 /** Exit codes of the command itself, as `docker run` and coreutils have them. */
 export const EXIT = {
+  /** What was asked for was done, and the answer is no (as `cmp(1)` and `grep(1)`). */
+  no: 1,
   /** The run took longer than its `--timeout` (as `timeout(1)`). */
   timedOut: 124,
   /** Drover's own failure: bad usage, no answer, a machine lost, a run that never started. */

@@ -1,5 +1,5 @@
 import { ApiError, UnreachableError } from "../client/errors.ts";
-import type { ServiceStatus } from "../src/schema/run.ts";
+import type { ServiceStatus } from "../client/types.ts";
 import { type Context, findContext } from "./context.ts";
 import { CliError, EXIT } from "./errors.ts";
 import type { Io } from "./io.ts";

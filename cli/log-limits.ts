@@ -1,4 +1,4 @@
-import type { RunStatus } from "../src/schema/run.ts";
+import type { RunStatus } from "../client/types.ts";
 import type { Io } from "./io.ts";
 import { printable } from "./text.ts";
 

@@ -6,13 +6,17 @@ import { type Io, ioOfProcess } from "./io.ts";
 import { addAbort } from "./verbs/abort.ts";
 import { addApply } from "./verbs/apply.ts";
 import { addEnroll } from "./verbs/enroll.ts";
+import { addEvents } from "./verbs/events.ts";
 import { addLogs } from "./verbs/logs.ts";
 import { addPools } from "./verbs/pools.ts";
+import { addProvider } from "./verbs/provider.ts";
 import { addPs } from "./verbs/ps.ts";
+import { addPull } from "./verbs/pull.ts";
 import { addRestart } from "./verbs/restart.ts";
 import { addRm } from "./verbs/rm.ts";
 import { addRun } from "./verbs/run.ts";
 import { addSignal } from "./verbs/signal.ts";
+import { addSnapshots } from "./verbs/snapshots.ts";
 import { addStats } from "./verbs/stats.ts";
 import { addStatus } from "./verbs/status.ts";
 import { addTending } from "./verbs/tend.ts";
@@ -49,6 +53,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addStats(program, io);
   addStatus(program, io);
   addLogs(program, io);
+  addPull(program, io);
   addAbort(program, io, exitWith);
   addRestart(program, io);
   addSignal(program, io);
@@ -58,7 +63,10 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addTending(program, io, exitWith);
   addEnroll(program, io);
   addPools(program, io);
+  addEvents(program, io);
   addApply(program, io);
+  addSnapshots(program, io);
+  addProvider(program, io, exitWith);
   for (const verb of program.commands) {
     verb.showHelpAfterError(`Try: drover ${verb.name()} --help`);
   }

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
-import type { StateFilter } from "../client/runs.ts";
 import { RUN_STATE_NAMES } from "../client/states.ts";
+import type { StateFilter } from "../client/types.ts";
 import { parseDuration } from "../src/core/duration.ts";
 import { parseSize } from "../src/core/size.ts";
 
@@ -25,10 +25,10 @@ export function size(text: string): string {
   throw new InvalidArgumentError("It must be a number of bytes, or a size such as 64KiB, 512MiB or 2GB.");
 }
 
-/** A path of a directory; whether it exists is for the machine to say. */
+/** A path; whether it exists is for others to say. */
 export function path(text: string): string {
   if (text !== "") return text;
-  throw new InvalidArgumentError("It must be the path of a directory.");
+  throw new InvalidArgumentError("It must be a path.");
 }
 
 /** A whole number from `least` to `most`. */
@@ -38,6 +38,11 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
     if (value >= least && value <= most) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
   };
+}
+
+/** Any text, any number of times. */
+export function several(text: string, before: string[] = []): string[] {
+  return [...before, text];
 }
 
 /** One of some words; given more than once, all of them are meant. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../client/client.ts";
 import { ApiError, UnreachableError } from "../client/errors.ts";
-import type { Why } from "../src/schema/run.ts";
+import type { Why } from "../client/types.ts";
 import { colorsFor, type Io } from "./io.ts";
 import { briefDuration, cut, printable } from "./text.ts";
 
@@ -9,6 +9,8 @@ import { briefDuration, cut, printable } from "./text.ts";
 export interface Progress {
   /** Erases what is drawn and says nothing more. To be awaited before anything else is written. */
   stop(): Promise<void>;
+  /** Writes whole lines to stderr, in the place of what is drawn, which comes again below them. */
+  write(lines: string): Promise<void>;
 }
 
 /** A run on a ready machine is over before this: nothing is asked for it, nothing flickers. */
@@ -27,7 +29,36 @@ const ERASE_LINE = "\r\x1b[K";
  */
 export function watchProgress(io: Io, client: Client, run: string): Progress {
   const over = new AbortController();
-  const watching = (io.interactive ? drawLine : sayOnce)(io, client, run, over.signal).catch((error) => {
+  const line = { drawn: false };
+  const watch = io.interactive
+    ? drawLine(io, reasons(client, run, over.signal), over.signal, line)
+    : sayOnce(io, client, run, over.signal);
+  return { ...shownUntilStopped(watch, over), write };
+
+  async function write(lines: string): Promise<void> {
+    const erase = line.drawn ? ERASE_LINE : "";
+    line.drawn = false;
+    await io.stderr.write(`${erase}${lines}`);
+  }
+}
+
+/**
+ * Starts to tell how far something is that is done here, if it takes long: on a terminal in one line that is
+ * kept up to date, elsewhere once.
+ */
+export function watchWork(io: Io, text: () => string): Pick<Progress, "stop"> {
+  const over = new AbortController();
+  const { signal } = over;
+  const once = async () => {
+    await sleep(LONG_WAIT_MS, undefined, { signal });
+    await io.say(text());
+  };
+  const watch = io.interactive ? drawLine(io, async () => text(), signal, { drawn: false }) : once();
+  return shownUntilStopped(watch, over);
+}
+
+function shownUntilStopped(watch: Promise<void>, over: AbortController): Pick<Progress, "stop"> {
+  const watching = watch.catch((error) => {
     // Ended by `stop`. What cannot be drawn is no reason to fail: the output itself meets the same trouble.
     if (!over.signal.aborted) over.abort(error);
   });
@@ -39,24 +70,37 @@ export function watchProgress(io: Io, client: Client, run: string): Progress {
   };
 }
 
-async function drawLine(io: Io, client: Client, run: string, signal: AbortSignal): Promise<void> {
+/** What a run waits for, looked up now and then. */
+function reasons(client: Client, run: string, signal: AbortSignal): (tick: number) => Promise<string> {
+  let text = "";
+  return async (tick) => {
+    if ((tick * TICK_MS) % LOOK_EVERY_MS === 0) text = (await look(client, run, signal)).text;
+    return text;
+  };
+}
+
+async function drawLine(
+  io: Io,
+  textAt: (tick: number) => Promise<string>,
+  signal: AbortSignal,
+  line: { drawn: boolean },
+): Promise<void> {
   const { dim } = colorsFor(io.stderr);
   const begun = performance.now();
-  let drawn = false;
   try {
     await sleep(FIRST_LOOK_MS, undefined, { signal });
-    let text = "";
-    for (let ticks = 0; ; ticks += 1) {
-      if ((ticks * TICK_MS) % LOOK_EVERY_MS === 0) text = (await look(client, run, signal)).text;
+    for (let tick = 0; ; tick += 1) {
+      const text = await textAt(tick);
       signal.throwIfAborted();
       const clock = briefDuration(Math.floor((performance.now() - begun) / 1_000) * 1_000);
-      const line = cut(printable(text), io.stderr.columns() - clock.length - 4);
-      drawn = true;
-      await io.stderr.write(`${ERASE_LINE}${dim(`${line} (${clock})`)}`);
+      const shown = cut(printable(text), io.stderr.columns() - clock.length - 4);
+      line.drawn = true;
+      await io.stderr.write(`${ERASE_LINE}${dim(`${shown} (${clock})`)}`);
       await sleep(TICK_MS, undefined, { signal });
     }
   } finally {
-    if (drawn) await io.stderr.write(ERASE_LINE);
+    if (line.drawn) await io.stderr.write(ERASE_LINE);
+    line.drawn = false;
   }
 }
 

@@ -44,6 +44,15 @@ export function cut(text: string, columns: number): string {
   return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`;
 }
 
+/**
+ * An amount by list prices, whose currency is that of whoever wrote them: at least two decimals, and enough
+ * for two digits that count.
+ */
+export function money(amount: number): string {
+  const digits = amount > 0 && amount < 1 ? Math.min(9, 1 - Math.floor(Math.log10(amount))) : 2;
+  return amount.toFixed(Math.max(2, digits));
+}
+
 const GAP = "  ";
 
 /**

@@ -1,4 +1,4 @@
-import type { RunStatus } from "../src/schema/run.ts";
+import type { RunStatus } from "../client/types.ts";
 import { EXIT } from "./errors.ts";
 import { printable } from "./text.ts";
 

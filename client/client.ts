@@ -1,8 +1,10 @@
+import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
 import type { Target } from "./http.ts";
 import { DEFAULT_PATIENCE, type Patience } from "./retry.ts";
 import { runListsOf } from "./run-lists.ts";
 import { singleRunsOf, submissionsOf } from "./runs.ts";
+import { snapshotsOf } from "./snapshots.ts";
 
 export interface ClientOptions {
   /** Where Drover listens, without a path: `https://drover.example.com`. */
@@ -14,10 +16,11 @@ export interface ClientOptions {
 }
 
 /**
- * A typed client for Node 20 and later.
+ * A typed client for Node 20.6 and later.
  *
- * What can be repeated safely is repeated: reads, and submissions with an id or a key. Everything else is
- * sent once, because after a lost answer nobody knows whether it was done.
+ * What can be repeated safely is repeated: reads, what says how things shall be, and what carries a key, as
+ * every submission does. Everything else is sent once, because after a lost answer nobody knows whether it
+ * was done. `run`, `wait`, `logs` and `abort` are what most programs need; the rest is all routes there are.
  */
 export function createClient(options: ClientOptions) {
   const target: Target = {
@@ -27,9 +30,11 @@ export function createClient(options: ClientOptions) {
     patience: { ...DEFAULT_PATIENCE, ...options.patience },
   };
   return {
+    ...easyCallsOf(target),
     runs: { ...submissionsOf(target), ...singleRunsOf(target), ...runListsOf(target) },
     pools: poolsOf(target),
     workers: workersOf(target),
+    snapshots: snapshotsOf(target),
     enrollments: enrollmentsOf(target),
   };
 }

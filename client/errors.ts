@@ -1,4 +1,4 @@
-import type { Problem } from "../src/schema/problem.ts";
+import type { Problem } from "./types.ts";
 
 /** An answer of Drover that says no: the members of its problem document (RFC 9457). */
 export class ApiError extends Error {

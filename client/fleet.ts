@@ -1,85 +1,102 @@
-import type { Enrollment, EnrollmentRequestInput } from "../src/schema/enrollment.ts";
+import type { CallOptions, Target } from "./http.ts";
+import { ask } from "./operations.ts";
 import type {
-  PoolConfigInput,
+  Enrollment,
+  EnrollmentRequest,
+  PoolConfig,
+  PoolDeletion,
+  PoolEventList,
   PoolList,
   PoolView,
+  Why,
   WorkerList,
   WorkerState,
   WorkerStatus,
-} from "../src/schema/pool.ts";
-import type { Why } from "../src/schema/run.ts";
-import { type CallOptions, callValue, type Target } from "./http.ts";
-
-const reading = { method: "GET", repeatable: true } as const;
+} from "./types.ts";
 
 /**
  * The routes of pools (`api.md`, Pools and workers). Each call rejects with `ApiError` or `UnreachableError`.
  */
 export function poolsOf(target: Target) {
-  const path = (name: string) => `/v1/pools/${encodeURIComponent(name)}`;
   return {
     /** Creates the pool, or changes it into this. */
-    async put(name: string, config: PoolConfigInput, options: CallOptions = {}): Promise<PoolView> {
-      return await callValue(target, {
-        ...options,
-        method: "PUT",
-        path: path(name),
-        body: config,
-        repeatable: true,
-      });
+    async put(name: string, config: PoolConfig, options: CallOptions = {}): Promise<PoolView> {
+      return await ask(target, "putPool", { path: { name }, body: config }, options);
+    },
+
+    /** Deletes it if it is empty; with `drain`, as soon as it is. */
+    async delete(
+      name: string,
+      { drain = false, ...options }: CallOptions & { drain?: boolean } = {},
+    ): Promise<PoolDeletion> {
+      const query = { drain: drain ? ("1" as const) : undefined };
+      return await ask(target, "deletePool", { path: { name }, query }, options);
+    },
+
+    /** What has changed after that number, at first all that lives; with `waitMs` held while nothing has. */
+    async events(
+      name: string,
+      { after, ...options }: CallOptions & { after?: number } = {},
+    ): Promise<PoolEventList> {
+      const query = { pool: name, after: after?.toString() };
+      return await ask(target, "listPoolEvents", { query }, options);
     },
 
     async get(name: string, options: CallOptions = {}): Promise<PoolView> {
-      return await callValue(target, { ...options, ...reading, path: path(name) });
+      return await ask(target, "getPool", { path: { name } }, options);
     },
 
     async list(options: CallOptions = {}): Promise<PoolList> {
-      return await callValue(target, { ...options, ...reading, path: "/v1/pools" });
+      return await ask(target, "listPools", {}, options);
     },
   };
 }
 
 /** The routes of workers. What they post says what shall be, so that repeating it does no harm. */
 export function workersOf(target: Target) {
-  const path = (id: string, rest = "") => `/v1/workers/${encodeURIComponent(id)}${rest}`;
-  const post = (id: string, verb: string, body: object, options: CallOptions): Promise<WorkerStatus> =>
-    callValue(target, { ...options, method: "POST", path: path(id, `/${verb}`), body, repeatable: true });
+  const tend = (how: "holdWorker" | "drainWorker" | "resumeWorker", id: string, options: CallOptions) =>
+    ask(target, how, { path: { id } }, { ...options, repeatable: true });
   return {
     async list(
       filter: { pool?: string; states?: readonly WorkerState[] } = {},
       options: CallOptions = {},
     ): Promise<WorkerList> {
       const query = { pool: filter.pool, state: filter.states };
-      return await callValue(target, { ...options, ...reading, path: "/v1/workers", query });
+      return await ask(target, "listWorkers", { query }, options);
     },
 
     async get(id: string, options: CallOptions = {}): Promise<WorkerStatus> {
-      return await callValue(target, { ...options, ...reading, path: path(id) });
+      return await ask(target, "getWorker", { path: { id } }, options);
     },
 
     async why(id: string, options: CallOptions = {}): Promise<Why> {
-      return await callValue(target, { ...options, ...reading, path: path(id, "/why") });
+      return await ask(target, "explainWorker", { path: { id } }, options);
     },
 
     /** Gives it no new runs, and keeps it: neither idle time nor a time-out ends it. */
     async hold(id: string, options: CallOptions = {}): Promise<WorkerStatus> {
-      return await post(id, "hold", {}, options);
+      return await tend("holdWorker", id, options);
     },
 
     /** Lets its runs end and gives it no others; then it goes. */
     async drain(id: string, options: CallOptions = {}): Promise<WorkerStatus> {
-      return await post(id, "drain", {}, options);
+      return await tend("drainWorker", id, options);
     },
 
     /** Ends a hold, or a drain that has not come to its end. */
     async resume(id: string, options: CallOptions = {}): Promise<WorkerStatus> {
-      return await post(id, "resume", {}, options);
+      return await tend("resumeWorker", id, options);
     },
 
     /** Destroys it now, runs or not. */
     async kill(id: string, options: CallOptions & { reason?: string } = {}): Promise<WorkerStatus> {
       const { reason, ...rest } = options;
-      return await post(id, "kill", reason === undefined ? {} : { reason }, rest);
+      return await ask(
+        target,
+        "killWorker",
+        { path: { id }, body: { reason } },
+        { ...rest, repeatable: true },
+      );
     },
   };
 }
@@ -87,19 +104,12 @@ export function workersOf(target: Target) {
 /** Machines of one's own. */
 export function enrollmentsOf(target: Target) {
   return {
-    /** A code with which one machine can join. Without a `key` it is asked for once, as all that creates. */
+    /** A code with which one machine can join. The same `key` finds the same code again. */
     async create(
-      request: EnrollmentRequestInput = {},
-      { key, ...options }: CallOptions & { key?: string } = {},
+      request: EnrollmentRequest = {},
+      options: CallOptions & { key?: string } = {},
     ): Promise<Enrollment> {
-      return await callValue(target, {
-        ...options,
-        method: "POST",
-        path: "/v1/enrollments",
-        body: request,
-        ...(key === undefined ? {} : { headers: { "idempotency-key": key } }),
-        repeatable: key !== undefined,
-      });
+      return await ask(target, "createEnrollment", { body: request }, options);
     },
   };
 }

@@ -20,21 +20,30 @@ export interface CallOptions {
   waitMs?: number;
 }
 
-/** One request, before it becomes HTTP. */
+/** One request, before it becomes HTTP (`operations.ts` makes it). `waitMs` stands in it already. */
 export interface Call extends CallOptions {
-  method: "GET" | "POST" | "PUT" | "DELETE";
+  method: string;
   path: string;
   query?: Record<string, string | number | boolean | readonly string[] | undefined>;
   headers?: Record<string, string>;
   body?: unknown;
-  /** `wait` stands in the query unless the route takes it in its body. */
-  waitIn?: "query" | "body";
+  /** Bytes to send in the place of a body. */
+  content?: Content;
   /** Sending it twice does no more than sending it once: only then is it tried again. */
   repeatable: boolean;
 }
 
+/** Bytes that are sent as they come, and how many they are. They are opened anew for each try. */
+export interface Content {
+  bytes: number;
+  open(): AsyncIterable<Uint8Array>;
+}
+
 /** A try without an answer is given up after this, beyond what the server was asked to wait. */
 const REQUEST_TIMEOUT_MS = 30_000;
+
+/** A try that sends bytes, of which none has been taken for so long, or that has no answer then. */
+const STALL_TIMEOUT_MS = 120_000;
 
 /** Sends a call and reads its JSON. `tries` tells an answer to a repetition from a first one. */
 export async function callJson<T>(
@@ -57,11 +66,39 @@ export async function callValue<T>(target: Target, call: Call): Promise<T> {
   return (await callJson<T>(target, call)).value;
 }
 
+/** Sends a call with bytes and reads the JSON of its answer. It may take as long as the bytes flow. */
+export async function callContent<T>(target: Target, call: Call & { content: Content }): Promise<T> {
+  return await persistently(target, call, async () => {
+    const stall = new AbortController();
+    const timer = setTimeout(() => stall.abort(new DOMException("", "TimeoutError")), STALL_TIMEOUT_MS);
+    const { open } = call.content;
+    const watched = async function* () {
+      for await (const piece of open()) {
+        yield piece;
+        timer.refresh();
+      }
+    };
+    const content = { ...call.content, open: watched };
+    const signal = call.signal === undefined ? stall.signal : AbortSignal.any([call.signal, stall.signal]);
+    try {
+      const response = await exchange(target, { ...call, content }, signal);
+      return (await parsed(response, await broken(target, call, response.text()))) as T; // as in `callJson`
+    } finally {
+      clearTimeout(timer);
+    }
+  });
+}
+
 /**
  * Sends a call once and returns the answer with its body unread. Rejects on any status that is no success.
  */
 export async function callStream(target: Target, call: Call): Promise<Response> {
   return await exchange(target, call, call.signal);
+}
+
+/** The same, tried again as any call that may be repeated. */
+export async function callStreamPatiently(target: Target, call: Call): Promise<Response> {
+  return await persistently(target, call, () => exchange(target, call, call.signal));
 }
 
 /** Turns any failure below HTTP into an `UnreachableError`, and leaves the caller's own abort alone. */
@@ -74,21 +111,27 @@ export async function broken<T>(target: Target, call: CallOptions, work: Promise
   }
 }
 
+/**
+ * Tries until there is an answer, or the patience is over. Patience runs from the first try that failed: what
+ * an answer was waited for before that, and how long bytes have flowed, was no trouble, and a wait that is
+ * held for half a minute may break as any other call.
+ */
 async function persistently<T>(
   target: Target,
   call: Call,
   attempt: (tries: number) => Promise<T>,
 ): Promise<T> {
-  const begun = performance.now();
+  let failedAt: number | undefined;
   let maybeDone = false;
   for (let tries = 1; ; tries += 1) {
     try {
       return await attempt(tries);
     } catch (error) {
       call.signal?.throwIfAborted();
-      const elapsedMs = performance.now() - begun;
+      const now = performance.now();
+      failedAt ??= now;
       const patience = call.patience ?? target.patience;
-      const delayMs = call.repeatable ? retryDelayMs(error, tries, elapsedMs, patience) : undefined;
+      const delayMs = call.repeatable ? retryDelayMs(error, tries, now - failedAt, patience) : undefined;
       if (error instanceof UnreachableError) {
         maybeDone ||= !error.neverSent;
         error.neverSent = !maybeDone;
@@ -116,10 +159,14 @@ async function exchange(target: Target, call: Call, signal: AbortSignal | undefi
     ...call.headers,
   };
   if (call.body !== undefined) headers["content-type"] = "application/json";
+  if (call.content !== undefined) {
+    headers["content-type"] = "application/octet-stream";
+    headers["content-length"] = String(call.content.bytes);
+  }
   const sent = fetch(urlOf(target, call), {
     method: call.method,
     headers,
-    body: call.body === undefined ? null : JSON.stringify(call.body),
+    ...bodyOf(call),
     // A redirected POST would silently become a GET, and the token must not travel to another host.
     redirect: "manual",
     signal: signal ?? null,
@@ -127,6 +174,11 @@ async function exchange(target: Target, call: Call, signal: AbortSignal | undefi
   const response = await broken(target, call, sent);
   if (!response.ok) throw await broken(target, call, errorOf(response));
   return response;
+}
+
+function bodyOf({ body, content }: Call) {
+  if (content === undefined) return { body: body === undefined ? null : JSON.stringify(body) };
+  return { body: ReadableStream.from(content.open()), duplex: "half" as const };
 }
 
 async function parsed(response: Response, text: string): Promise<unknown> {
@@ -139,7 +191,6 @@ async function parsed(response: Response, text: string): Promise<unknown> {
 
 function urlOf(target: Target, call: Call): string {
   const query = new URLSearchParams();
-  if (call.waitMs !== undefined && call.waitIn !== "body") query.set("wait", `${call.waitMs}ms`);
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value === undefined) continue;
     const values = typeof value === "object" ? value : [String(value)];

@@ -1,11 +1,17 @@
+import { MAX_TASK_ATTEMPTS } from "../src/core/limits.ts";
+import { attemptsOf } from "./attempts.ts";
 import { ApiError, UnreachableError } from "./errors.ts";
-import { broken, type Call, callStream, pause, type Target } from "./http.ts";
+import { callStream, pause, type Target } from "./http.ts";
+import { callOf } from "./operations.ts";
+import { bytesFrom, startOf } from "./ranges.ts";
 import { backOffMs } from "./retry.ts";
 
 /** Which bytes of a run are wanted. */
 export interface LogWish {
   task: string;
   stream: "stdout" | "stderr";
+  /** The end of an attempt's id, such as `1.2`; the latest if absent. */
+  attempt?: string | undefined;
   /** Go on until nothing more will ever come. Without it: what there is now. */
   follow?: boolean;
   /** Only the end, such as `64KiB`. */
@@ -16,7 +22,7 @@ export interface LogWish {
 }
 
 /** A stream may be followed for days; a break of the network is then ordinary. */
-const DEFAULT_UNREACHABLE_MS = 120_000;
+export const DEFAULT_UNREACHABLE_MS = 120_000;
 /** A connection that held for this long was a good one: the next break begins a new back-off. */
 const STEADY_MS = 5_000;
 
@@ -26,29 +32,43 @@ interface Position {
    * say.
    */
   next: number | "tail" | "unknown";
+  /** Of which attempt: the one wished for, or that of the first answer which has named one. */
+  attempt: string | undefined;
+  /** An answer began before there was any attempt, and so has named none: it is that of the first to come. */
+  isFirst: boolean;
 }
 
 /**
- * The bytes of one stream of one task, as they come. A broken connection is made again, and continued at the
- * very byte at which it broke (`Range`), so that what comes out is what was written: nothing twice, nothing
- * missing.
+ * The bytes of one stream of one attempt, as they come. A broken connection is made again, and continued at
+ * the very byte at which it broke (`Range`), so that what comes out is what was written: nothing twice,
+ * nothing missing.
  *
- * Only a body that ends in order ends the stream. The reader sets the pace. Throws `ApiError` for what cannot
+ * Only a body that ends in order ends the stream; its value then is the attempt, if an answer has named it.
+ * The reader sets the pace. Throws `ApiError` for what cannot
  * get better, and `UnreachableError` when there has been no good connection for `unreachableMs`.
  */
-export async function* readLog(target: Target, run: string, wish: LogWish): AsyncGenerator<Uint8Array> {
+export async function* readLog(
+  target: Target,
+  run: string,
+  wish: LogWish,
+): AsyncGenerator<Uint8Array, string | undefined> {
   const unreachableMs = wish.unreachableMs ?? DEFAULT_UNREACHABLE_MS;
-  const position: Position = { next: wish.tail === undefined ? 0 : "tail" };
+  const position: Position = {
+    next: wish.tail === undefined ? 0 : "tail",
+    attempt: wish.attempt,
+    isFirst: false,
+  };
   let goodAt = performance.now();
   let tries = 0;
   for (;;) {
     const openedAt = performance.now();
     const before = position.next;
     try {
+      if (position.isFirst) position.attempt ??= await firstAttempt(target, run, wish, position);
       const response = await open(target, run, wish, position);
-      if (response === undefined) return;
+      if (response === undefined) return position.attempt;
       yield* bodyOf(target, wish, response, position);
-      return;
+      return position.attempt;
     } catch (error) {
       wish.signal?.throwIfAborted();
       const now = performance.now();
@@ -68,6 +88,29 @@ function mayContinue(error: unknown, position: Position): boolean {
   return error instanceof UnreachableError || (error instanceof ApiError && error.temporary);
 }
 
+/**
+ * The attempt that an answer without a name was of, as soon as there is one: before it is asked for again,
+ * when there may be others.
+ */
+async function firstAttempt(
+  target: Target,
+  run: string,
+  { task, signal }: LogWish,
+  { next }: Position,
+): Promise<string | undefined> {
+  const { names } = await attemptsOf(target, run, task, {
+    signal,
+    patience: { unreachableMs: 0, busyMs: 0 },
+  });
+  if (names.length < MAX_TASK_ATTEMPTS || next === 0) return names[0];
+  throw new ApiError({
+    status: 410,
+    code: "expired_logs",
+    temporary: false,
+    detail: `the attempt whose log broke off at byte ${next} is not kept any more`,
+  });
+}
+
 /** Opens the stream at the position. Undefined: there is nothing after it, and never will be. */
 async function open(
   target: Target,
@@ -78,16 +121,18 @@ async function open(
   const from = position.next;
   const headers: Record<string, string> = { "accept-encoding": "identity" };
   if (typeof from === "number" && from > 0) headers.range = `bytes=${from}-`;
-  const call: Call = {
-    method: "GET",
-    path: `/v1/runs/${encodeURIComponent(run)}/logs/${encodeURIComponent(wish.task)}/${wish.stream}`,
-    query: { follow: wish.follow ? 1 : undefined, tail: from === "tail" ? wish.tail : undefined },
-    headers,
-    repeatable: true,
-    signal: wish.signal,
+  const path = { id: run, task: wish.task, stream: wish.stream };
+  const query = {
+    attempt: position.attempt,
+    follow: wish.follow ? ("1" as const) : undefined,
+    tail: from === "tail" ? wish.tail : undefined,
   };
+  const call = callOf("getRunLog", { path, query, headers }, { signal: wish.signal });
   try {
-    return await callStream(target, call);
+    const response = await callStream(target, call);
+    position.attempt ??= response.headers.get("drover-attempt") ?? undefined;
+    position.isFirst = position.attempt === undefined;
+    return response;
   } catch (error) {
     const atEnd = error instanceof ApiError && error.status === 416 && from !== 0;
     if (atEnd) return undefined;
@@ -104,46 +149,10 @@ async function* bodyOf(
   response: Response,
   position: Position,
 ): AsyncGenerator<Uint8Array> {
-  let surplus = alignTo(response, position);
-  if (response.body === null) return;
-  const reader = response.body.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await broken(target, wish, reader.read());
-      if (done) return;
-      const skipped = Math.min(surplus, value.length);
-      surplus -= skipped;
-      if (skipped === value.length) continue;
-      if (typeof position.next === "number") position.next += value.length - skipped;
-      yield value.subarray(skipped);
-    }
-  } finally {
-    // A reader that has gone, or a body that has ended, needs no connection. Nothing is left to report an
-    // error to.
-    reader.cancel().catch(() => {});
+  if (typeof position.next !== "number") position.next = startOf(response) ?? "unknown";
+  const from = typeof position.next === "number" ? position.next : undefined;
+  for await (const piece of bytesFrom(target, wish, response, { what: "the log", from })) {
+    if (typeof position.next === "number") position.next += piece.length;
+    yield piece;
   }
-}
-
-/** How many bytes of the body come before the wanted position: some servers and caches ignore `Range`. */
-function alignTo(response: Response, position: Position): number {
-  const start = startOf(response);
-  if (typeof position.next !== "number") {
-    position.next = start ?? "unknown";
-    return 0;
-  }
-  const surplus = position.next - (start ?? 0);
-  if (surplus >= 0) return surplus;
-  throw new ApiError({
-    status: response.status,
-    code: "unexpected_answer",
-    temporary: false,
-    detail: `the log was asked for from byte ${position.next} on, and came from byte ${start}`,
-  });
-}
-
-/** The offset of the first byte of an answer: 0 for a whole one, undefined for a part that does not say. */
-function startOf(response: Response): number | undefined {
-  const range = /^bytes (\d+)-/.exec(response.headers.get("content-range") ?? "");
-  if (range !== null) return Number(range[1]);
-  return response.status === 206 ? undefined : 0;
 }

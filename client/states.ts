@@ -1,7 +1,9 @@
-import type { RunState } from "../src/schema/run.ts";
+import type { EndedRun, RunState, RunStatus, WorkerState } from "./types.ts";
+
+// Lists and not schemas, whose values would bring the whole validator along.
 
 /** Every state of a run, in the order of their numbers (`api.md`, States). */
-export const RUN_STATE_NAMES: readonly RunState[] = [
+export const RUN_STATE_NAMES = [
   "unknown",
   "pending",
   "running",
@@ -9,9 +11,19 @@ export const RUN_STATE_NAMES: readonly RunState[] = [
   "failed",
   "aborted",
   "timedout",
-];
+] as const satisfies readonly RunState[];
 
-/** Whether a run in this state stays in it. */
-export function hasEnded(state: RunState): boolean {
-  return state !== "pending" && state !== "running";
+/** Every state of a worker. */
+export const WORKER_STATE_NAMES = [
+  "unknown",
+  "booting",
+  "idle",
+  "running",
+  "shutdown",
+  "gone",
+] as const satisfies readonly WorkerState[];
+
+/** Whether a run stays as it is. */
+export function hasEnded(run: RunStatus): run is EndedRun {
+  return run.state !== "pending" && run.state !== "running";
 }

@@ -30,7 +30,7 @@ export function defaultPool(cloud: { url: string; secret: string }, choices: Poo
     provider: { kind: "http", ...cloud },
     // They all share this machine: more of them would only be in each other's way.
     maxInstances: Math.max(FEWEST_INSTANCES, availableParallelism()),
-    instanceTypes: { local: { vcpus: 4, memory: `${memoryMiB}MiB`, disk: "10GiB" } },
+    instanceTypes: { local: { vcpus: 4, memory: `${memoryMiB}MiB`, disk: "10GiB", price: 0 } },
     allowHostPaths: true,
     image: "",
     probe: { interval: "1s", boot: "true" },

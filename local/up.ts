@@ -22,7 +22,7 @@ import { makeUndo, type Undo } from "./undo.ts";
 import { UpError } from "./up-error.ts";
 import { openWorkerLog } from "./worker-log.ts";
 
-/** What wrangler and Miniflare need; Drover's other commands run with Node 20. */
+/** What wrangler and Miniflare need; Drover's other commands run with less. */
 const LEAST_NODE = 22;
 
 export interface UpOptions extends PoolChoices {

@@ -1,10 +1,14 @@
-// Builds what is run: the agent (one file for a plain Node 20), the Worker, and the command.
-// `npm ci` calls it by `prepare`. The agent comes first: the Worker carries it, with its digest.
+// Builds what is run: the agent (one file for a plain Node 20), the Worker, the command, and the client.
+// `npm ci` calls it by `prepare`. The agent comes first: the Worker carries it, with its digest, and the
+// reference page. Then comes what the client derives from the routes: the command contains the client.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { agentOptions, commonOptions, requireBanner, root } from "./bundles.mjs";
+import { clientTypes, documentOfRoutes } from "./client-types.mjs";
+import { run } from "./env.mjs";
+import { referenceFiles } from "./reference.mjs";
 
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const common = commonOptions(version);
@@ -29,6 +33,16 @@ writeFileSync(
   ].join("\n"),
 );
 
+writeFileSync(
+  join(root, "src/generated/reference-bundle.ts"),
+  [
+    "// Made by scripts/build.mjs from scripts/reference.mjs. Do not edit.",
+    `export const REFERENCE = ${JSON.stringify(referenceFiles(), null, 2)};`,
+    "",
+  ].join("\n"),
+);
+writeFileSync(join(root, "src/generated/api.ts"), clientTypes(await documentOfRoutes(common)));
+
 await build({
   ...common,
   entryPoints: ["src/worker.ts"],
@@ -47,9 +61,20 @@ await build({
   splitting: true,
   outdir: "dist",
   outExtension: { ".js": ".mjs" },
-  chunkNames: "cli-[name]",
+  chunkNames: "cli-[name]-[hash]",
   platform: "node",
   target: "node20",
   banner: requireBanner,
   external: ["miniflare", "wrangler"],
 });
+
+// `drover/client`: one file for Node 20.6 or newer, and declarations that need no package of ours.
+await build({
+  ...common,
+  entryPoints: ["client/index.ts"],
+  outfile: "dist/client.mjs",
+  platform: "node",
+  target: "node20",
+});
+const declared = await run("tsc", ["-p", "tsconfig.client.json"]);
+if (declared.code !== 0) process.exitCode = 1;

@@ -15,8 +15,11 @@ import { cacheDir, root } from "./env.mjs";
  */
 const DEMO_WITHIN_MS = 240_000;
 const STEP_WITHIN_MS = 60_000;
-/** How long the machine waits for more work. A minute is the default, and too long to watch. */
-const IDLE = "2s";
+/**
+ * How long the machine waits for more work. A minute is the default, and too long to watch; a busy laptop can
+ * need some seconds from one command to the next, and one machine is to do it all.
+ */
+const IDLE = "10s";
 const LONG = "echo working; exec sleep 600";
 
 mkdirSync(cacheDir, { recursive: true });

@@ -12,8 +12,8 @@ export const cacheDir = join(root, ".cache");
 
 /**
  * The environment for tools, as additions to the present one. wrangler, vitest and Biome write into XDG
- * folders and into TMPDIR, wrangler counts its uses unless told not to, and tools need the Node that is
- * pinned in `package.json`, which may be newer than the one that runs this script. Makes the folders.
+ * folders and into TMPDIR, wrangler and redocly count their uses unless told not to, and tools need the Node
+ * that is pinned in `package.json`, which may be newer than the one that runs this script. Makes the folders.
  */
 export function checkoutEnv() {
   const folders = {
@@ -26,7 +26,12 @@ export function checkoutEnv() {
   for (const folder of Object.values(folders)) mkdirSync(folder, { recursive: true });
   const bin = join(root, "node_modules", ".bin");
   const path = (process.env.PATH ?? "").split(delimiter).filter((entry) => entry !== bin);
-  return { ...folders, WRANGLER_SEND_METRICS: "false", PATH: [bin, ...path].join(delimiter) };
+  const quiet = {
+    WRANGLER_SEND_METRICS: "false",
+    REDOCLY_TELEMETRY: "off",
+    REDOCLY_SUPPRESS_UPDATE_NOTICE: "true",
+  };
+  return { ...folders, ...quiet, PATH: [bin, ...path].join(delimiter) };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { AGENT } from "./generated/agent-bundle.ts";
+import { REFERENCE } from "./generated/reference-bundle.ts";
 import type { Env } from "./objects/env.ts";
 import { objectsOf } from "./objects/stubs.ts";
 import { createApp } from "./routes/app.ts";
@@ -8,7 +9,7 @@ export { CloudWorker } from "./objects/cloud-worker.ts";
 export { Pool } from "./objects/pool.ts";
 export { Registry } from "./objects/registry.ts";
 
-const app = createApp(AGENT);
+const app = createApp(AGENT, REFERENCE);
 
 export default {
   fetch(request, env, ctx) {

@@ -18,6 +18,7 @@
 // * platform-flags: no error of ours has the properties that the platform sets
 // * import-matrix: who may import what, types told apart from values
 // * portable-shell: what src/objects/actor.ts pulls in at run time runs in Node
+// * one-client: the command and the client ask by the names of routes, and only client/http.ts sends
 // * one-runtime: miniflare and wrangler are imported by local/runtime.ts alone
 // * no-dead-files: every source is reached from what people and tools start, every other file from a test
 // * exact-pins: package.json names one version of each package

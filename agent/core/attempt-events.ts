@@ -2,7 +2,9 @@ import type { Instant } from "../../src/core/machine.ts";
 import type { StreamName } from "../../src/schema/host.ts";
 import { killFailed } from "./attempt.ts";
 import type { ChunkEvent } from "./chunks.ts";
-import type { AttemptState, HostEvent, HostState } from "./types.ts";
+import type { HostEvent } from "./events.ts";
+import { isCollecting } from "./outputs.ts";
+import type { AttemptState, HostState } from "./types.ts";
 
 export type AttemptEvent = Exclude<Extract<HostEvent, { id: string }>, ChunkEvent>;
 
@@ -50,6 +52,8 @@ function attemptAfter(
       const exit = event.exit === null ? {} : { exit: event.exit };
       return { ...attempt, main: "over", startedAt: attempt.startedAt ?? now, endedAt: now, ...exit };
     }
+    case "collected":
+      return isCollecting(attempt) ? { ...attempt, collected: event.outputs } : attempt;
     case "output":
       return withOutput(attempt, event);
     case "tree_gone":

@@ -2,7 +2,9 @@ import type { Instant, Millis } from "../../src/core/machine.ts";
 import type { HostStop, StreamName } from "../../src/schema/host.ts";
 import type { TaskSpec } from "../../src/schema/run.ts";
 import { DEFAULT_KILL_TIMEOUT_MS, KILL_WAITS_MS } from "./bounds.ts";
-import type { AttemptState, HostMessage, NumberedSignal, StopPlan } from "./types.ts";
+import type { HostMessage } from "./messages.ts";
+import { isOver, isStoppable } from "./outputs.ts";
+import type { AttemptState, NumberedSignal, StopPlan } from "./types.ts";
 
 const NO_LOGS: Record<StreamName, { size: number; acked: number }> = {
   stdout: { size: 0, acked: 0 },
@@ -10,11 +12,17 @@ const NO_LOGS: Record<StreamName, { size: number; acked: number }> = {
 };
 
 /** An attempt that was heard of first just now. Without a task it is none to start, only one to be rid of. */
-export function newAttempt(id: string, wanted: AttemptState["wanted"], task?: TaskSpec): AttemptState {
+export function newAttempt(
+  id: string,
+  wanted: AttemptState["wanted"],
+  task?: TaskSpec,
+  sticky?: AttemptState["sticky"],
+): AttemptState {
   return {
     id,
     wanted,
-    ...(task === undefined ? {} : { task, plan: { signal: task.killSignal, timeoutMs: task.killTimeoutMs } }),
+    ...(sticky === undefined ? {} : { sticky }),
+    ...(task === undefined ? {} : { task, plan: planOf(task), outputs: task.outputs }),
     main: task === undefined ? "over" : "waiting",
     timedOut: false,
     kill: { tries: 0, failed: 0, error: null },
@@ -23,7 +31,17 @@ export function newAttempt(id: string, wanted: AttemptState["wanted"], task?: Ta
   };
 }
 
-/** The stop that the task itself asks for (`killSignal`, `killTimeout`). */
+/** Whether it only waits for its time, and nothing of it is here. */
+export function isWaiting({ notBefore, stop }: AttemptState): boolean {
+  return notBefore !== undefined && stop === undefined;
+}
+
+/** The stop that a task asks for (`killSignal`, `killTimeout`). */
+export function planOf({ killSignal, killTimeoutMs }: TaskSpec): StopPlan {
+  return { signal: killSignal, timeoutMs: killTimeoutMs };
+}
+
+/** The stop that an attempt's own task asks for, as far as it is known. */
 export function ownStop({ plan }: AttemptState): StopPlan {
   return plan ?? { signal: "SIGTERM", timeoutMs: DEFAULT_KILL_TIMEOUT_MS };
 }
@@ -31,7 +49,8 @@ export function ownStop({ plan }: AttemptState): StopPlan {
 /**
  * Begins to stop an attempt: signal, grace, SIGKILL to the tree (`nomad.md` §4.6). A stop that has begun is
  * never undone and keeps its signal and its reason; another one can only shorten its grace. `by`: the host
- * begins it by itself. What has ended on its own then was not stopped by anybody.
+ * begins it by itself. What has ended on its own then was not stopped by anybody,
+ * unless its outputs were still being collected: they end with it.
  */
 export function stopAttempt(
   attempt: AttemptState,
@@ -39,11 +58,11 @@ export function stopAttempt(
   now: Instant,
   by?: HostStop,
 ): AttemptState {
-  if (attempt.treeGone) return attempt;
+  if (isOver(attempt)) return attempt;
   const killAt = plan.signal === "SIGKILL" ? now : now + plan.timeoutMs;
-  const { stop, main } = attempt;
+  const { stop } = attempt;
   if (stop === undefined) {
-    const why = by === undefined || main === "over" ? {} : { by };
+    const why = by === undefined || !isStoppable(attempt) ? {} : { by };
     return { ...attempt, stop: { signal: plan.signal, killAt, killing: false, signaled: false, ...why } };
   }
   return killAt < stop.killAt ? { ...attempt, stop: { ...stop, killAt } } : attempt;
@@ -74,8 +93,8 @@ function signalsLeft({ signals = [], signaledUpTo = 0 }: AttemptState): Numbered
  * Whether something of a task may take long before it can start. Then that is a step of its own: it can be
  * stopped, and the lease is looked at again when it is done (rule R4).
  */
-function needsPreparation({ artifacts = [] }: TaskSpec): boolean {
-  return artifacts.length > 0;
+function needsPreparation({ artifacts = [], snapshot }: TaskSpec): boolean {
+  return artifacts.length > 0 || snapshot !== undefined;
 }
 
 function killWaitMs({ kill }: AttemptState): Millis {

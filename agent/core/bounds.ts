@@ -44,10 +44,12 @@ export const MAX_REPORT_LOG_BYTES = 700 * 1024;
 export const REPORT_SLACK_BYTES = 1_024;
 /** Artifacts of one task that are fetched at once (`nomad.md` §4.4). */
 export const ARTIFACTS_AT_ONCE = 3;
-/** One artifact, as it is fetched; and what one archive may unpack to. An endless one ends here. */
+/** One artifact, as it is fetched. An endless one ends here. */
 export const MAX_ARTIFACT_BYTES = 16 * 1024 ** 3;
-export const MAX_UNPACKED_BYTES = 64 * 1024 ** 3;
-export const MAX_ARCHIVE_ENTRIES = 1_000_000;
+/** An upload of which nothing was sent or answered for so long has failed. */
+export const UPLOAD_STALLS_MS: Millis = 2 * 60_000;
+/** A name in a file system of Linux (`NAME_MAX`). */
+export const MAX_FILE_NAME_BYTES = 255;
 /** Redirects that are followed for one artifact. */
 export const MAX_REDIRECTS = 10;
 /** A download that brings less than this in that time is too slow: it has failed, and is tried again. */
@@ -56,10 +58,18 @@ export const ARTIFACT_SLOW_MS: Millis = 60_000;
 /** Tries in a row that have brought next to nothing before a download is given up; the wait doubles. */
 export const ARTIFACT_TRIES = 5;
 export const ARTIFACT_RETRY_FIRST_MS: Millis = 500;
+/**
+ * Data of a sticky run that is placed nowhere are kept for so long, and those of so many placements: the
+ * control plane says much sooner that nobody needs them.
+ */
+export const KEPT_DATA_MS: Millis = 24 * 3_600_000;
+export const MAX_KEPT_DATA = 32;
 /** What every kill must have left of the lease when it begins (rule R4). */
 export const LEASE_KILL_MS: Millis = 30_000;
 /** How long each try of a kill waits for the tree to be empty (`nomad.md` §4.6). The last is repeated. */
 export const KILL_WAITS_MS: readonly Millis[] = [5_000, 20_000, 80_000, 120_000, 120_000];
+/** How often the host looks whether its machine is about to be taken away (`arvados.md` §5.3). */
+export const NOTICE_EVERY_MS: Millis = 5_000;
 /** The longest kill timeout when the agent itself is told to end: whoever ends it does not wait for long. */
 export const SHORT_STOP_MS: Millis = 5_000;
 /** How long an agent that ends tries to report what became of its attempts, and to kill what does not die. */

@@ -2,9 +2,11 @@ import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../src/core/limits.ts";
 import { earliest, type Instant } from "../../src/core/machine.ts";
 import type { StreamName } from "../../src/schema/host.ts";
 import { CHUNK_REFUSED_MS, LEAST_CHUNK_BYTES, MAX_CHUNKS_IN_FLIGHT, PUNCH_STEP_BYTES } from "./bounds.ts";
+import type { HostEvent } from "./events.ts";
 import { ridesInReports, unackedBytes } from "./logs.ts";
+import type { HostMessage } from "./messages.ts";
 import { backoffMs, withNews } from "./pace.ts";
-import type { AttemptState, HostEvent, HostMessage, HostState, StreamState } from "./types.ts";
+import type { AttemptState, HostState, StreamState } from "./types.ts";
 
 const STREAMS: readonly StreamName[] = ["stdout", "stderr"];
 

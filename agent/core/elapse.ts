@@ -3,13 +3,16 @@ import { ownStop, stopAttempt } from "./attempt.ts";
 import { elapseChunks } from "./chunks.ts";
 import { endHost } from "./ending.ts";
 import { leaseKillAt, leasePowerOffAt, leaseStopAt } from "./lease.ts";
+import { elapseNotice, noticeKillAt, noticeStopAt } from "./notice.ts";
+import { isStoppable, owesOutputs } from "./outputs.ts";
+import { elapseKept, keptUntil } from "./sticky.ts";
 import type { AttemptState, HostState } from "./types.ts";
 import { sampleDueAt } from "./usage.ts";
 
 /**
- * Latches what time alone has brought about: time limits, the end of the lease, graces that are over, the
- * boot probe, and the end of a machine that can end itself. What has begun stays begun, even if a later
- * answer extends the lease.
+ * Latches what time alone has brought about: the time to start, time limits, the end of the lease or of the
+ * machine, graces that are over, the boot probe, looks for a notice, data that are kept for too long, and the
+ * end of a machine that can end itself. What has begun stays begun, even if a later answer extends the lease.
  */
 export function elapse(state: HostState, now: Instant): HostState {
   let { attempts, boot } = state;
@@ -23,8 +26,12 @@ export function elapse(state: HostState, now: Instant): HostState {
   }
   const sampleAt = sampleDueAt(state);
   const usage = sampleAt !== undefined && sampleAt <= now ? { ...state.usage, sampling: true } : state.usage;
-  const same = attempts === state.attempts && boot === state.boot && usage === state.usage;
-  const next = same ? state : { ...state, attempts, boot, usage };
+  const sticky = elapseKept(state, now);
+  const known = sticky === state.sticky && usage === state.usage;
+  const notice = elapseNotice(state.notice, now);
+  const looks = boot === state.boot && notice === state.notice;
+  const same = attempts === state.attempts && looks && known;
+  const next = same ? state : { ...state, attempts, boot, notice, usage, sticky };
   const powerOffAt = leasePowerOffAt(next);
   if (powerOffAt === undefined || powerOffAt > now) return next;
   return endHost(next, { code: 0, reason: "its lease is over", powerOff: true, by: "lease" }, now);
@@ -33,10 +40,13 @@ export function elapse(state: HostState, now: Instant): HostState {
 function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): AttemptState {
   const at = momentsOf(state, attempt);
   let next = elapseChunks(attempt, now);
+  if (at.start !== undefined && at.start <= now) next = withoutWait(next);
   if (at.timeout !== undefined && at.timeout <= now) {
     next = stopAttempt({ ...next, timedOut: true }, ownStop(next), now);
   } else if (at.leaseStop !== undefined && at.leaseStop <= now) {
     next = stopAttempt(next, ownStop(next), now, "lease");
+  } else if (at.noticeStop !== undefined && at.noticeStop <= now) {
+    next = stopAttempt(next, ownStop(next), now, "interruption");
   }
   const { kill } = momentsOf(state, next);
   if (next.stop !== undefined && kill !== undefined && kill <= now) {
@@ -45,25 +55,33 @@ function elapseAttempt(state: HostState, attempt: AttemptState, now: Instant): A
   return next;
 }
 
+function withoutWait({ notBefore: _, ...attempt }: AttemptState): AttemptState {
+  return attempt;
+}
+
 /** The instants at which time alone will do something to this attempt; absent where it has, or never will. */
 function momentsOf(state: HostState, attempt: AttemptState) {
-  const { main, stop, deadline } = attempt;
+  const { main, stop, deadline, notBefore: start } = attempt;
+  const runs = main === "running" || owesOutputs(attempt);
   return {
-    timeout: stop === undefined && main !== "over" ? deadline : undefined,
-    leaseStop: stop === undefined && main === "running" ? leaseStopAt(state, attempt) : undefined,
+    start,
+    timeout: stop === undefined && isStoppable(attempt) ? deadline : undefined,
+    noticeStop: stop === undefined && runs ? noticeStopAt(state, attempt) : undefined,
+    leaseStop: stop === undefined && runs ? leaseStopAt(state, attempt) : undefined,
     kill:
       stop !== undefined && !stop.killing && main === "running"
-        ? earliest(stop.killAt, leaseKillAt(state))
+        ? earliest(stop.killAt, leaseKillAt(state), noticeKillAt(state))
         : undefined,
   };
 }
 
 /** When `elapse` will change something next. */
 export function elapsesAt(state: HostState): Instant | undefined {
-  let at = earliest(state.boot.nextAt, leasePowerOffAt(state), sampleDueAt(state));
+  const looks = earliest(state.boot.nextAt, state.notice.nextAt);
+  let at = earliest(looks, leasePowerOffAt(state), sampleDueAt(state), keptUntil(state));
   for (const attempt of Object.values(state.attempts)) {
-    const { timeout, leaseStop, kill } = momentsOf(state, attempt);
-    at = earliest(at, timeout, leaseStop, kill);
+    const { start, timeout, leaseStop, noticeStop, kill } = momentsOf(state, attempt);
+    at = earliest(at, start, timeout, leaseStop, noticeStop, kill);
   }
   return at;
 }

@@ -2,8 +2,9 @@ import type { Instant, Millis } from "../../src/core/machine.ts";
 import type { HostStop } from "../../src/schema/host.ts";
 import { ownStop, stopAttempt } from "./attempt.ts";
 import { LAST_WORDS_MS } from "./bounds.ts";
+import type { HostMessage } from "./messages.ts";
 import { withNews } from "./pace.ts";
-import type { Ending, HostMessage, HostState } from "./types.ts";
+import type { Ending, HostState } from "./types.ts";
 
 /** Why and how the agent ends. `graceMs`: the longest kill timeout that is still granted. */
 export interface EndPlan {

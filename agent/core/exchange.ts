@@ -7,11 +7,12 @@ import {
   LOG_RETRY_LONGEST_MS,
   MAX_REPORT_LOG_BYTES,
 } from "./bounds.ts";
+import type { HostEvent } from "./events.ts";
 import { lineReportAt, reportedOnLine } from "./line.ts";
 import { allUnackedBytes } from "./logs.ts";
 import { backoffMs, doubled, withNews } from "./pace.ts";
 import { makeReport } from "./report.ts";
-import type { ExchangeState, HostEvent, HostState, SentReport } from "./types.ts";
+import type { ExchangeState, HostState, SentReport } from "./types.ts";
 
 /** Before the first report: it goes at once. */
 export function newExchange(): ExchangeState {

@@ -1,23 +1,30 @@
 import { earliest, type Instant, type Machine } from "../../src/core/machine.ts";
 import type { HostSetup } from "../../src/schema/host.ts";
-import { dueForAttempt } from "./attempt.ts";
+import { dueForAttempt, isWaiting } from "./attempt.ts";
 import { applyToAttempt } from "./attempt-events.ts";
 import { SHORT_STOP_MS, WEBHOOK_PATIENCE_MS } from "./bounds.ts";
 import { applyToStream, chunkRetryAt, dueChunks, duePunches } from "./chunks.ts";
 import { elapse, elapsesAt } from "./elapse.ts";
 import { dueExit, endHost } from "./ending.ts";
+import type { HostEvent } from "./events.ts";
 import { newExchange, reportDueAt, reportFailed, reportSent } from "./exchange.ts";
-import { adopt, adoptLease, type FoundHost } from "./journal.ts";
+import { adopt, adoptLease, type FoundHost, stickyFound } from "./journal.ts";
 import { mayStart } from "./lease.ts";
 import { dueLine, fullWanted, lineClosed, lineOpened, lineOpening, lineWakesAt, newLine } from "./line.ts";
+import type { HostMessage } from "./messages.ts";
 import { withNewsOf } from "./news.ts";
+import { dueLook, noticed } from "./notice.ts";
 import { applyOrders } from "./orders.ts";
+import { dueCollections } from "./outputs.ts";
 import { dueClears, placementCleared, withPlacements } from "./placements.ts";
 import { makeReport } from "./report.ts";
-import type { BootState, HostEvent, HostMessage, HostState } from "./types.ts";
+import { dueBeginnings, dueDrops, foldBegun, foldKept, hasBegun, withoutData } from "./sticky.ts";
+import type { AttemptState, BootState, HostState } from "./types.ts";
 import { dueSample, withSample } from "./usage.ts";
 
-export type { HostEvent, HostMessage, HostState } from "./types.ts";
+export type { HostEvent } from "./events.ts";
+export type { HostMessage } from "./messages.ts";
+export type { HostState } from "./types.ts";
 
 /**
  * A host at the start of its agent, at `now`. `found`: what earlier starts have left. It is taken on as it
@@ -27,6 +34,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
   const {
     attempts,
     placements = [],
+    sticky = { begun: {}, keptForMs: {} },
     lease,
     means = { kill: "processes", limits: [] },
     powersOff = false,
@@ -35,12 +43,14 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
     means,
     attempts: Object.fromEntries(attempts.map((one) => [one.id, adopt(one, now)])),
     placements,
+    sticky: stickyFound(sticky, now),
     ordersSeen: 0,
     reportWithinMs: Number.MAX_SAFE_INTEGER,
     ...(attempts.length === 0 && lease === undefined ? {} : { leaseUntil: adoptLease(lease, now) }),
     leaseMs: lease?.ms ?? 0,
     powersOff,
     boot: { acked: false, running: false },
+    notice: { looking: false },
     exchange: newExchange(),
     line: newLine(),
     usage: { sampling: false },
@@ -56,15 +66,19 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
 
   due(state, now) {
     const attempts = Object.values(state.attempts);
-    const messages = attempts.flatMap((attempt) => dueForAttempt(attempt, mayStart(state, attempt, now)));
+    const messages = attempts.flatMap((attempt) => dueForAttempt(attempt, isReady(state, attempt, now)));
     const exchange = [...dueReport(state, now), ...dueLine(state, now)];
     const logs = [...dueChunks(state), ...duePunches(state)];
     return [
       ...messages,
+      ...dueCollections(state),
       ...dueClears(state),
+      ...dueBeginnings(state, now),
+      ...dueDrops(state),
       ...logs,
       ...exchange,
       ...dueProbe(state),
+      ...dueLook(state),
       ...dueSample(state),
       ...dueExit(state, now),
     ];
@@ -75,6 +89,11 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
     return earliest(said, elapsesAt(state), state.ending?.by);
   },
 };
+
+/** Whether an attempt may be started now, and has what its placement begins with. */
+function isReady(state: HostState, attempt: AttemptState, now: Instant): boolean {
+  return !isWaiting(attempt) && mayStart(state, attempt, now) && hasBegun(state, attempt);
+}
 
 function fold(state: HostState, event: HostEvent, now: Instant): HostState {
   switch (event.type) {
@@ -102,10 +121,16 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
     }
     case "probed":
       return { ...state, boot: probed(state, event, now) };
+    case "noticed":
+      return noticed(state, event.said, now);
     case "sampled":
       return { ...state, usage: withSample(state.usage, event, now) };
     case "cleared":
-      return placementCleared(state, event.placement);
+      return placementCleared(withoutData(state, event.placement), event.placement);
+    case "kept":
+      return placementCleared(foldKept(state, event.placement, now), event.placement);
+    case "begun":
+      return foldBegun(state, event);
     case "tick":
       return state;
     case "chunk_sent":
@@ -120,7 +145,9 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
 }
 
 function joined(state: HostState, setup: HostSetup, now: Instant): HostState {
-  const next = { ...state, setup, leaseMs: setup.leaseMs, boot: { ...state.boot, nextAt: now } };
+  const { boot, notice } = state;
+  const looks = { boot: { ...boot, nextAt: now }, notice: { ...notice, nextAt: now } };
+  const next = { ...state, setup, leaseMs: setup.leaseMs, ...looks };
   if (setup.socketUrl === undefined) return next;
   return { ...next, exchange: { ...state.exchange, notBefore: now + WEBHOOK_PATIENCE_MS } };
 }

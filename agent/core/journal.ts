@@ -2,7 +2,7 @@ import type { Instant, Millis } from "../../src/core/machine.ts";
 import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run.ts";
 import { newAttempt } from "./attempt.ts";
-import type { AttemptState, HostState } from "./types.ts";
+import type { AttemptState, Beginning, HostState, StickyState } from "./types.ts";
 
 /**
  * What of an attempt must outlive the agent. The rest is found again: its process, the size of its streams,
@@ -21,6 +21,8 @@ export type AttemptJournal = Pick<
   | "startError"
   | "endedAt"
   | "signaledUpTo"
+  | "outputs"
+  | "collected"
 >;
 
 /** The lease as it lies in its file. `ms`: the longest one that is ever granted. */
@@ -47,11 +49,19 @@ export interface FoundAttempt {
     | { kind: "ended"; at: Instant; startError: StartError };
 }
 
+/** What lies on the disk of sticky runs, by placement. */
+export interface FoundSticky {
+  begun: Record<string, Beginning>;
+  keptForMs: Record<string, Millis>;
+}
+
 /** All that a new start of the agent finds. */
 export interface FoundHost {
   attempts: FoundAttempt[];
   /** Placements of which there are directories, `<run>/<epoch>`. */
   placements?: string[];
+  /** Of sticky ones: how they began, and which are kept, since how long. */
+  sticky?: FoundSticky;
   lease?: LeaseJournal | undefined;
   /** Absent: nothing is known to be had. */
   means?: Means | undefined;
@@ -62,9 +72,21 @@ export interface FoundHost {
 /** What must be on disk of this attempt before anything that follows from it is done or told (rule R1). */
 export function journalOf(attempt: AttemptState): AttemptJournal {
   const { plan, by, startedAt, deadline, timeoutMs, timedOut, stop, exit, startError, endedAt } = attempt;
-  const { signaledUpTo } = attempt;
+  const { signaledUpTo, outputs, collected } = attempt;
   const ends = { exit, startError, endedAt };
-  return { plan, by, startedAt, deadline, timeoutMs, timedOut, stop, ...ends, signaledUpTo };
+  return {
+    plan,
+    by,
+    startedAt,
+    deadline,
+    timeoutMs,
+    timedOut,
+    stop,
+    ...ends,
+    signaledUpTo,
+    outputs,
+    collected,
+  };
 }
 
 /** The lease to keep in its file; undefined while there is none. */
@@ -92,6 +114,12 @@ export function adopt({ id, journal, main }: FoundAttempt, now: Instant): Attemp
     case "lost":
       return { ...known, endedAt: known.endedAt ?? now };
   }
+}
+
+/** What was found of sticky runs, by this clock. */
+export function stickyFound({ begun, keptForMs }: FoundSticky, now: Instant): StickyState {
+  const kept = Object.entries(keptForMs).map(([placement, ms]) => [placement, { since: now - ms }]);
+  return { begun, kept: Object.fromEntries(kept) };
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Instant } from "../../src/core/machine.ts";
 import { LEASE_KILL_MS, WATCHDOG_LEAD_MS } from "./bounds.ts";
 import type { LeaseJournal } from "./journal.ts";
+import { noticeStopAt } from "./notice.ts";
 import type { AttemptState, HostState } from "./types.ts";
 
 /**
@@ -38,8 +39,12 @@ export function isLeaseEnding(lease: LeaseJournal | undefined, now: Instant): bo
   return lease === undefined || lease.until - now <= WATCHDOG_LEAD_MS;
 }
 
-/** Whether an attempt may be started now: under a lease, and not only to be stopped again for its end. */
+/**
+ * Whether an attempt may be started now: under a lease, and not only to be stopped again for its end, or that
+ * of the machine.
+ */
 export function mayStart(state: HostState, attempt: AttemptState, now: Instant): boolean {
   const stopAt = leaseStopAt(state, attempt);
-  return state.ending === undefined && stopAt !== undefined && now < stopAt;
+  const goesAt = noticeStopAt(state, attempt) ?? Infinity;
+  return state.ending === undefined && stopAt !== undefined && now < Math.min(stopAt, goesAt);
 }

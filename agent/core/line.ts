@@ -8,8 +8,10 @@ import {
   WEBHOOK_PATIENCE_MS,
 } from "./bounds.ts";
 import { unackedBytes } from "./logs.ts";
+import type { HostMessage } from "./messages.ts";
+import { isOver } from "./outputs.ts";
 import { backoffMs, doubled, withNews } from "./pace.ts";
-import type { AttemptState, HostMessage, HostState, LineState } from "./types.ts";
+import type { AttemptState, HostState, LineState } from "./types.ts";
 
 /** No socket yet: one is opened as soon as it is known where. */
 export function newLine(): LineState {
@@ -59,9 +61,9 @@ export function fullWanted(state: HostState, now: Instant): HostState {
  * what has output left to be stored has it to send.
  */
 export function isInDelta({ line }: HostState, attempt: AttemptState): boolean {
-  const { id, treeGone, logs } = attempt;
+  const { id, logs } = attempt;
   const unstored = unackedBytes(logs.stdout) + unackedBytes(logs.stderr) > 0;
-  return treeGone || unstored || line.told[id] !== attempt;
+  return isOver(attempt) || unstored || line.told[id] !== attempt;
 }
 
 /** A report is about to be sent on the socket. */
@@ -89,7 +91,7 @@ export function lineReportAt(state: HostState, logRetryAt: Instant | undefined):
 
 /** Something is over that the orders still mention. */
 function hasEnded({ attempts }: HostState): boolean {
-  return Object.values(attempts).some(({ treeGone, wanted }) => treeGone && wanted !== "nothing");
+  return Object.values(attempts).some((attempt) => isOver(attempt) && attempt.wanted !== "nothing");
 }
 
 /** Often enough that the lease, which only answers to reports extend, never comes near its end (rule R4). */

@@ -1,6 +1,7 @@
 import { MAX_LOG_BYTES } from "../../src/core/limits.ts";
 import { CHUNK_FROM_BYTES } from "./bounds.ts";
-import type { AttemptState, HostState, LogPiecePlan, StreamState } from "./types.ts";
+import type { LogPiecePlan } from "./messages.ts";
+import type { AttemptState, HostState, StreamState } from "./types.ts";
 
 /** Bytes of a stream that the control plane lacks and will take: what lies beyond the cap is never sent. */
 export function unackedBytes({ size, acked }: StreamState): number {

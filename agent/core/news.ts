@@ -1,13 +1,15 @@
 import { earliest, type Instant } from "../../src/core/machine.ts";
+import { isWaiting } from "./attempt.ts";
 import { MAX_REPORT_LOG_BYTES, OUTPUT_REPORT_DELAY_MS, START_REPORT_DELAY_MS } from "./bounds.ts";
 import { allUnackedBytes, sendableBytes } from "./logs.ts";
+import { isCollecting, isOver } from "./outputs.ts";
 import { withNews } from "./pace.ts";
 import type { AttemptState, HostState } from "./types.ts";
 
 /**
  * By when what has changed must be reported. An end, a stop, an unkillable tree and the outcome of the boot
  * probe at once; a start and output may wait a little, because each report has a price (`architecture.md`
- * §9) and a command that ends quickly says all of it in one.
+ * §9) and a command that ends quickly says all of it in one. What only waits for its time is no news.
  */
 export function withNewsOf(before: HostState, after: HostState, now: Instant): HostState {
   let by = after.boot.outcome === before.boot.outcome ? undefined : now;
@@ -17,7 +19,14 @@ export function withNewsOf(before: HostState, after: HostState, now: Instant): H
       if (attempt !== known) by = earliest(by, newsBy(before, after, known, attempt, now));
     }
   }
+  const kept = after.sticky.kept !== before.sticky.kept && keepsMore(before, after);
+  if (kept) by = earliest(by, now + START_REPORT_DELAY_MS);
   return by === undefined ? after : withNews(after, by);
+}
+
+/** That is news, because only the control plane knows for how long (`Orders.drop`). */
+function keepsMore({ sticky: before }: HostState, { sticky: after }: HostState): boolean {
+  return Object.keys(after.kept).some((placement) => before.kept[placement] === undefined);
 }
 
 function newsBy(
@@ -29,10 +38,16 @@ function newsBy(
 ): Instant | undefined {
   const began = after.main === "running" && after.stop !== undefined && before?.stop === undefined;
   const unkillable = after.kill.error !== null && before?.kill.error === null;
-  if (after.treeGone !== (before?.treeGone ?? false) || began || unkillable) return now;
+  const over = before !== undefined && isOver(before);
+  if (isOver(after) !== over || began || unkillable) return now;
   const sendableBefore = before === undefined ? 0 : sendableBytes(stateBefore, before);
   if (sendableBytes(state, after) > sendableBefore) return outputBy(state, now);
-  return after.main !== "over" && after.main !== before?.main ? now + START_REPORT_DELAY_MS : undefined;
+  // What is collected within a moment is told with its end.
+  if (isCollecting(after) && !(before !== undefined && isCollecting(before)))
+    return now + START_REPORT_DELAY_MS;
+  if (after.main === "over" || isWaiting(after)) return undefined;
+  const begins = after.main !== before?.main || isWaiting(before);
+  return begins ? now + START_REPORT_DELAY_MS : undefined;
 }
 
 /**

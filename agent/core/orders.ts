@@ -1,9 +1,11 @@
 import type { Instant } from "../../src/core/machine.ts";
 import type { AttemptOrder, Orders, StreamName } from "../../src/schema/host.ts";
-import { newAttempt, ownStop, stopAttempt } from "./attempt.ts";
+import { isWaiting, newAttempt, ownStop, planOf, stopAttempt } from "./attempt.ts";
 import { endHost } from "./ending.ts";
+import type { HostEvent } from "./events.ts";
 import { reportAnswered } from "./exchange.ts";
-import type { AttemptState, HostEvent, HostState, StreamState } from "./types.ts";
+import { dropped } from "./sticky.ts";
+import type { AttemptState, HostState, StreamState } from "./types.ts";
 
 type Answered = Extract<HostEvent, { type: "orders" }>;
 
@@ -17,7 +19,7 @@ export function applyOrders(before: HostState, { orders, seq }: Answered, now: I
     const newer = orders.revision > state.ordersSeen;
     const attempts = attemptsOrdered(state, orders, newer, now);
     state = { ...state, attempts, ordersSeen: orders.revision, reportWithinMs: orders.reportWithinMs };
-    state = withLease(state, orders, seq);
+    state = withLease(dropped(state, orders.drop), orders, seq);
     if (orders.powerOff) {
       const reason = "the control plane is done with this machine";
       state = endHost(state, { code: 0, reason, powerOff: true }, now);
@@ -48,10 +50,10 @@ function attemptsOrdered(
     const known = state.attempts[order.id];
     // An agent that ends takes nothing on; the absence of the attempt in its report says so.
     if (known === undefined && state.ending !== undefined) continue;
-    const task = order.want === "run" ? order.task : undefined;
-    const attempt = known ?? newAttempt(order.id, order.want, task);
     attempts[order.id] =
-      newer || known === undefined ? withSignals(ordered(attempt, order, now), orders) : attempt;
+      newer || known === undefined
+        ? withSignals(ordered(taken(known, order, now), order, now), orders)
+        : known;
   }
   for (const [id, attempt] of Object.entries(state.attempts)) {
     attempts[id] ??= stopAttempt({ ...attempt, wanted: "nothing" }, ownStop(attempt), now);
@@ -64,15 +66,32 @@ function attemptsOrdered(
 }
 
 /**
+ * The attempt that an order is about. One that only waits for its time is as the latest orders say, but for
+ * its time limit, which counts. The wait counts from when the orders came: their answer may have been held,
+ * and what is early by that would not have waited.
+ */
+function taken(known: AttemptState | undefined, order: AttemptOrder, now: Instant): AttemptState {
+  if (known !== undefined && !isWaiting(known)) return known;
+  const limit = known === undefined ? {} : { deadline: known.deadline, timeoutMs: known.timeoutMs };
+  if (order.want === "stop") return { ...newAttempt(order.id, "stop"), ...limit };
+  const { id, task, sticky, startInMs = 0 } = order;
+  const wait = task !== undefined && startInMs > 0 ? { notBefore: now + startInMs } : {};
+  return { ...newAttempt(id, "run", task, sticky), ...wait, ...limit };
+}
+
+/**
  * What one order changes. The time limit counts from the arrival of the first orders that say it: the same
- * words again, because something else in the orders is new or the agent is, do not put it off.
+ * words again, because something else in the orders is new or the agent is, do not put it off. Words that
+ * come with the task are all there are: without a limit there is none. Those without it only say what is to
+ * be kept.
  */
 function ordered(attempt: AttemptState, order: AttemptOrder, now: Instant): AttemptState {
   const wanted = { ...attempt, wanted: order.want };
   if (order.want === "stop") return stopAttempt(wanted, order, now);
-  const { timeoutMs } = order;
-  if (timeoutMs === undefined || timeoutMs === attempt.timeoutMs) return wanted;
-  return { ...wanted, timeoutMs, deadline: now + timeoutMs };
+  const { timeoutMs, task } = order;
+  const told = task === undefined ? wanted : { ...wanted, plan: planOf(task), outputs: task.outputs };
+  if (timeoutMs === attempt.timeoutMs || (timeoutMs === undefined && task === undefined)) return told;
+  return { ...told, timeoutMs, deadline: timeoutMs === undefined ? undefined : now + timeoutMs };
 }
 
 /** Orders say all the signals that it shall have had by now; which of them it has had, it knows itself. */

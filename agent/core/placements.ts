@@ -1,4 +1,5 @@
-import type { HostMessage, HostState } from "./types.ts";
+import type { HostMessage } from "./messages.ts";
+import type { HostState } from "./types.ts";
 
 /** The placement that an attempt is of, `<run>/<epoch>`: its tasks share directories. */
 export function placementOf(id: string): string {
@@ -20,8 +21,9 @@ export function placementCleared(state: HostState, placement: string): HostState
 }
 
 /**
- * Directories that nobody needs any more: no attempt of their placement is left. What earlier starts of the
- * agent have left is judged after the first orders only, because these may go on with it.
+ * Directories that nobody needs any more: no attempt of their placement is left. Of a sticky one,
+ * which a note in it says, the data are kept. What earlier starts of the agent have left is judged after the
+ * first orders only, because these may go on with it.
  */
 export function dueClears({ placements, attempts, ordersSeen }: HostState): HostMessage[] {
   if (ordersSeen === 0 || placements.length === 0) return [];

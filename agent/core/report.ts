@@ -1,10 +1,15 @@
 import { MAX_REPORT_BYTES, MAX_REPORT_WAIT_MS } from "../../src/core/limits.ts";
 import type { Instant, Millis } from "../../src/core/machine.ts";
 import type { AttemptReport, LogPiece, Report, StreamName } from "../../src/schema/host.ts";
+import { isWaiting } from "./attempt.ts";
 import { MAX_REPORT_LOG_BYTES, REPORT_SLACK_BYTES } from "./bounds.ts";
 import { isInDelta } from "./line.ts";
 import { allUnackedBytes, shareLogBudget } from "./logs.ts";
-import type { AttemptState, HostMessage, HostState } from "./types.ts";
+import type { HostMessage } from "./messages.ts";
+import { noticeReport } from "./notice.ts";
+import { isOver, owesOutputs } from "./outputs.ts";
+import { dataReport, keptReport } from "./sticky.ts";
+import type { AttemptState, HostState } from "./types.ts";
 import { usageOf } from "./usage.ts";
 
 type ReportMessage = Extract<HostMessage, { kind: "report" }>;
@@ -29,14 +34,16 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
     full,
     ordersSeen: state.ordersSeen,
     ...(boot.outcome === undefined || boot.acked ? {} : { boot: boot.outcome }),
+    ...(full ? noticeReport(state, now) : {}),
     means: state.means,
-    attempts: attempts.map((attempt) => reportOfAttempt(attempt, now)),
+    attempts: attempts.map((one) => ({ ...reportOfAttempt(one, now), ...dataReport(state, one.id) })),
+    ...keptReport(state),
     ...(usage === undefined ? {} : { usage }),
   };
   const sendLogs = exchange.logRetryAt === undefined || exchange.logRetryAt <= now;
   // The end of an attempt brings what is not known to be stored of its output, sent before or not: whatever
   // becomes of this machine then, a command of which the end is told has told all.
-  const carriers = sendLogs ? attempts : attempts.filter(({ treeGone }) => treeGone);
+  const carriers = sendLogs ? attempts : attempts.filter(isOver);
   const pieces = shareLogBudget(state, carriers, logBudget(report));
   const waitMs = onLine || pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
   const by = onLine ? "socket" : "webhook";
@@ -61,16 +68,19 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
     kill,
     treeGone,
     timedOut,
+    collected,
     by = "processes",
   } = attempt;
   const log = logOf(attempt);
   return {
     id,
     state: reportedState(attempt),
+    ...(isWaiting(attempt) ? { waits: true } : {}),
     ...(startedAt === undefined ? {} : { startedAgoMs: Math.max(0, now - startedAt) }),
     ...(endedAt === undefined ? {} : { endedAgoMs: Math.max(0, now - endedAt) }),
     ...(treeGone && exit !== undefined ? { exit } : {}),
     ...(treeGone && startError !== undefined ? { startError } : {}),
+    ...(treeGone && collected !== undefined ? { outputs: collected } : {}),
     ...(timedOut ? { timedOut } : {}),
     ...(stop?.by === undefined ? {} : { stopped: stop.by }),
     ...(stop === undefined && kill.tries === 0
@@ -80,10 +90,15 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
   };
 }
 
-/** `exited` and `gone` say that the tree is empty; an exit whose tree still lives is not told. */
+/**
+ * `exited` and `gone` say that the tree is empty; an exit whose tree still lives is not told. What has ended
+ * and owes its outputs never says again that it runs, also after a restart of the agent: nothing is left that
+ * could be signaled or started anew.
+ */
 function reportedState(attempt: AttemptState): AttemptReport["state"] {
   const { main, stop, exit, startError, treeGone } = attempt;
   const known = exit !== undefined || startError !== undefined;
+  if (owesOutputs(attempt)) return "uploading";
   if (treeGone) return known ? "exited" : "gone";
   if (stop !== undefined || (main === "over" && !known)) return "stopping";
   return main === "waiting" ? "preparing" : "running";

@@ -1,10 +1,9 @@
-import type { Envelope, Instant, Millis } from "../../src/core/machine.ts";
+import type { Instant, Millis } from "../../src/core/machine.ts";
 import type {
   HostSetup,
   HostStop,
   Means,
-  Orders,
-  Report,
+  OutputsOutcome,
   Sample,
   SignalOrder,
   StartError,
@@ -67,10 +66,18 @@ export interface AttemptState {
   task?: TaskSpec;
   /** The stop that its task asks for. Absent: the task is not known. */
   plan?: StopPlan | undefined;
+  /** The globs of what it leaves as its result. Absent: it has none. */
+  outputs?: string[] | undefined;
+  /** What became of that. */
+  collected?: OutputsOutcome | undefined;
   /** How its tree can be ended (`Means`). Absent: it was not launched. */
   by?: Means["kill"] | undefined;
+  /** Its run is sticky, and goes on with the data of epoch `from`, if there is one. */
+  sticky?: { from: number | null };
   /** The main process. `over`: it has ended, or will never be started. */
   main: "waiting" | "running" | "over";
+  /** It was ordered not to start before this, which has not passed yet. */
+  notBefore?: Instant;
   /** What must be there before it starts is there (`needsPreparation`). */
   prepared?: true;
   startedAt?: Instant | undefined;
@@ -148,6 +155,19 @@ export interface BootState {
   running: boolean;
 }
 
+/**
+ * What is known of the machine's near end: `said`, as it was written, null if there is no notice, absent if
+ * nobody knows yet; `text` and `goneAt`, what it means. `looking`: a look is under way; `nextAt`: when the
+ * next one is due.
+ */
+export interface NoticeState {
+  said?: string | null;
+  text?: string;
+  goneAt?: Instant;
+  looking: boolean;
+  nextAt?: Instant;
+}
+
 /** What something has used so far, or uses now. */
 export interface RawUsage {
   cpuMs: number;
@@ -172,6 +192,22 @@ export interface Ending {
   powerOff: boolean;
 }
 
+/** With what a sticky placement begins. `first`: no data of its run are here, as the orders say. */
+export type Beginning = "first" | "moved" | "empty";
+
+/** A placement that is over and whose data are kept. */
+export interface KeptData {
+  since: Instant;
+  /** They may be deleted: somebody has said so, or a bound is reached. */
+  unneeded?: true;
+}
+
+/** The data of sticky runs (`sticky.ts`), by placement, as they lie on the disk. */
+export interface StickyState {
+  begun: Record<string, Beginning>;
+  kept: Record<string, KeptData>;
+}
+
 /** All that the agent knows. Plain data; instants are milliseconds since the boot of the machine. */
 export interface HostState {
   setup?: HostSetup;
@@ -179,6 +215,7 @@ export interface HostState {
   attempts: Record<string, AttemptState>;
   /** Placements that may have directories here, `<run>/<epoch>`. */
   placements: string[];
+  sticky: StickyState;
   /** Revision of the orders last applied. */
   ordersSeen: number;
   reportWithinMs: Millis;
@@ -188,6 +225,7 @@ export interface HostState {
   /** The machine can end itself, and shall at the end of its lease (invariant 8). */
   powersOff: boolean;
   boot: BootState;
+  notice: NoticeState;
   exchange: ExchangeState;
   line: LineState;
   usage: UsageState;
@@ -195,130 +233,3 @@ export interface HostState {
   punches: boolean;
   ending?: Ending;
 }
-
-/** What can happen to a host. Every event is legal in every state. */
-export type HostEvent =
-  /** Enrolled or joined. */
-  | { type: "joined"; setup: HostSetup }
-  /** The report `seq` is about to be sent. The lease that its answer grants counts from here (rule R4). */
-  | { type: "report_sent"; seq: number }
-  /** The report `seq` was answered. */
-  | { type: "orders"; seq: number; orders: Orders }
-  /** The report `seq` got no answer, or an error. `random` is in [0, 1): the jitter of the back-off. */
-  | { type: "report_failed"; seq: number; random: number; retryAfterMs?: Millis }
-  /** A socket is being opened; it is open; it was closed, or could not be opened (`random`: as above). */
-  | { type: "line_opening" }
-  | { type: "line_opened" }
-  | { type: "line_closed"; random: number }
-  /** The control plane asks for a full report. */
-  | { type: "full_wanted" }
-  /** The control plane will never again listen to this start of the agent. */
-  | { type: "stale"; code: number; reason: string }
-  /** What its task needs before it starts is there. */
-  | { type: "prepared"; id: string }
-  | { type: "launched"; id: string; by: Means["kill"] }
-  | { type: "launch_failed"; id: string; startError: StartError }
-  /** The id was ever started here, so it was not started now. */
-  | { type: "refused"; id: string }
-  /** The signal of its stop was sent. */
-  | { type: "signaled"; id: string }
-  /** The signal `n` is about to be sent. Once this is written down, it is never sent again. */
-  | { type: "passing_on"; id: string; n: number }
-  /** The main process has ended; its tree may live. `null`: its status is lost. */
-  | { type: "exited"; id: string; exit: Exit | null }
-  /** Nothing of it lives, and it will never be started. `killed`: something had to be killed for that. */
-  | { type: "tree_gone"; id: string; killed: boolean }
-  /** A try of `kill_tree` has left something alive. */
-  | { type: "kill_failed"; id: string; error: string }
-  | { type: "output"; id: string; stream: StreamName; size: number }
-  /** A chunk is about to be sent. */
-  | { type: "chunk_sent"; id: string; stream: StreamName; from: number; bytes: number }
-  /** A chunk was answered: so much of its stream is stored. */
-  | { type: "chunk_stored"; id: string; stream: StreamName; stored: number }
-  /** It got no answer, or an error. `refused`: the same would be refused again. `random`: see above. */
-  | {
-      type: "chunk_failed";
-      id: string;
-      stream: StreamName;
-      random: number;
-      refused: boolean;
-      retryAfterMs?: Millis;
-    }
-  /** The disk under these bytes is free. */
-  | { type: "punched"; id: string; stream: StreamName; from: number; end: number }
-  /** This machine cannot do that. */
-  | { type: "punch_failed" }
-  /** Its data are deleted, its id is remembered. */
-  | { type: "forgotten"; id: string }
-  /** The directories that its tasks have shared are deleted. */
-  | { type: "cleared"; placement: string }
-  | { type: "probed"; ok: boolean; output: string }
-  /** What is used at this moment. */
-  | { type: "sampled"; host: RawUsage; attempts: Record<string, RawUsage> }
-  /** The agent is told to end; or, in the place of one that is dead, that the lease ends. */
-  | { type: "shutdown"; by?: HostStop }
-  | { type: "tick" };
-
-/** Log bytes that a report shall carry: `bytes` of them, from offset `from` on. */
-export interface LogPiecePlan {
-  id: string;
-  stream: StreamName;
-  from: number;
-  bytes: number;
-}
-
-/**
- * What the agent owes. All are idempotent, and owed until an event says that they are done; the shell has
- * one of a kind in flight for one destination (rule R7), but a newer `report` takes the place of one that
- * is held.
- */
-export type HostMessage = Envelope &
-  (
-    | {
-        kind: "report";
-        seq: number;
-        by: "socket" | "webhook";
-        /** For how long the answer may be held; 0: not at all. */
-        waitMs: Millis;
-        /** Everything but the log bytes: those of `pieces` are filled in as `log.<stream>.data`. */
-        report: Report;
-        pieces: LogPiecePlan[];
-      }
-    /**
-     * Open the socket, and say every so often that we live. `line_opening`, then `line_opened` or
-     * `line_closed`.
-     */
-    | { kind: "connect"; heartbeatMs: Millis }
-    /** Close the socket: it does not answer. `line_closed`. */
-    | { kind: "hang_up" }
-    /**
-     * Fetch what its task needs before it starts. `prepared`, `launch_failed`, or `refused` if a `kill_tree`
-     * has come in between.
-     */
-    | { kind: "prepare"; id: string; task: TaskSpec }
-    /** Start it, unless this id was ever started or killed here. `launched`, `launch_failed` or `refused`. */
-    | { kind: "start"; id: string; task: TaskSpec }
-    /** Signal the main process. `signaled`. */
-    | { kind: "signal"; id: string; signal: SignalName }
-    /** Signal the main process because somebody wants that. `passing_on`, before it is done. */
-    | ({ kind: "pass_on"; id: string } & NumberedSignal)
-    /**
-     * Kill whatever lives of it, and never start it from now on. Done when nothing lives: `exited` (if the
-     * main process was running), then `tree_gone`; after `waitMs` in vain `kill_failed`.
-     */
-    | { kind: "kill_tree"; id: string; waitMs: Millis }
-    /** Delete its data, remember its id. `forgotten`. */
-    | { kind: "forget"; id: string }
-    /** Delete the directories of a placement. `cleared`. */
-    | { kind: "clear"; placement: string }
-    /** Send log bytes to the object store. `chunk_sent`, then `chunk_stored` or `chunk_failed`. */
-    | { kind: "ship_log"; url: string; id: string; stream: StreamName; from: number; bytes: number }
-    /** Give back the disk under log bytes, and leave all others where they are. `punched`, `punch_failed`. */
-    | { kind: "punch"; id: string; stream: StreamName; from: number; end: number }
-    /** Run the boot probe. `probed`. */
-    | { kind: "probe"; command: string }
-    /** Measure what these attempts and the machine use. `sampled`. */
-    | { kind: "sample"; ids: string[] }
-    /** End this process, and the machine with it where it can end itself. */
-    | { kind: "exit"; code: number; reason: string; powerOff: boolean }
-  );

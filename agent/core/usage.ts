@@ -1,7 +1,8 @@
 import { earliest, type Instant } from "../../src/core/machine.ts";
 import type { Usage } from "../../src/schema/host.ts";
 import { FIRST_SAMPLE_MS, MAX_SAMPLED_ATTEMPTS, SAMPLE_EVERY_MS } from "./bounds.ts";
-import type { HostMessage, HostState, RawUsage, UsageState } from "./types.ts";
+import type { HostMessage } from "./messages.ts";
+import type { HostState, RawUsage, UsageState } from "./types.ts";
 
 type Sampled = { host: RawUsage; attempts: Record<string, RawUsage> };
 

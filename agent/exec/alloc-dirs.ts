@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, readdirSync, renameSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { placementOf } from "../core/placements.ts";
 import { errorCode, makePrivateDir } from "../files.ts";
 import type { Account } from "./account.ts";
@@ -38,16 +38,28 @@ export interface TaskDirs {
 export class AllocDirs {
   readonly #stateDir: string;
   readonly #allocs: string;
+  readonly #kept: string;
 
   constructor(stateDir: string) {
     this.#stateDir = stateDir;
     this.#allocs = join(stateDir, "allocs");
+    this.#kept = join(stateDir, "kept");
     makePrivateDir(this.#allocs);
+    makePrivateDir(this.#kept);
+  }
+
+  /** The directory of a placement, and where what is kept of one lies when it is over (`StickyData`). */
+  rootOf(placement: string): string {
+    return join(this.#allocs, keyOf(placement));
+  }
+
+  keptRootOf(placement: string): string {
+    return join(this.#kept, keyOf(placement));
   }
 
   /** The directories of the task that this is an attempt of. */
   of(id: string): TaskDirs {
-    const root = this.#rootOf(placementOf(id));
+    const root = this.rootOf(placementOf(id));
     const at = (name: (typeof TASK_FOLDERS)[number]) => join(root, taskOf(id), name);
     return {
       alloc: join(root, "alloc"),
@@ -72,7 +84,7 @@ export class AllocDirs {
    */
   giveTo(id: string, { uid, gid }: Account): void {
     const { alloc, local, secrets, tmp } = this.of(id);
-    const root = this.#rootOf(placementOf(id));
+    const root = this.rootOf(placementOf(id));
     for (const folder of [this.#stateDir, this.#allocs, root, join(root, taskOf(id)), alloc]) {
       chmodSync(folder, PASSABLE);
     }
@@ -82,15 +94,17 @@ export class AllocDirs {
 
   /** Placements of which there are directories. */
   found(): string[] {
-    return readdirSync(this.#allocs)
-      .filter((name) => KEY.test(name))
-      .map((name) => name.replace("_", "/"));
+    return placementsIn(this.#allocs);
   }
 
-  /** Deletes the directories of a placement. They are out of the way at once, also if that is interrupted. */
-  async clear(placement: string): Promise<void> {
-    const root = this.#rootOf(placement);
-    const going = join(this.#allocs, GOING + keyOf(placement));
+  /** Placements of which something is kept. */
+  foundKept(): string[] {
+    return placementsIn(this.#kept);
+  }
+
+  /** Deletes one of these directories. It is out of the way at once, also if that is interrupted. */
+  async clear(root: string): Promise<void> {
+    const going = join(this.#allocs, GOING + basename(root));
     const deleting = { recursive: true, force: true, maxRetries: 3 };
     await rm(going, deleting);
     try {
@@ -108,15 +122,17 @@ export class AllocDirs {
       await rm(join(this.#allocs, name), { recursive: true, force: true });
     }
   }
-
-  #rootOf(placement: string): string {
-    return join(this.#allocs, keyOf(placement));
-  }
 }
 
 /** `/` becomes `_`, which no part of an id can have. */
 function keyOf(placement: string): string {
   return placement.replace("/", "_");
+}
+
+function placementsIn(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => KEY.test(name))
+    .map((name) => name.replace("_", "/"));
 }
 
 function taskOf(id: string): string {

@@ -1,34 +1,25 @@
 import { createHash } from "node:crypto";
-import { chmodSync, createReadStream, existsSync, lstatSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, join, relative, resolve, sep } from "node:path";
-import { pipeline } from "node:stream/promises";
 import type { Artifact } from "../../src/schema/run.ts";
-import { ARTIFACTS_AT_ONCE } from "../core/bounds.ts";
-import { errorText, readIfThere, replaceFile } from "../files.ts";
-import type { TaskDirs } from "./alloc-dirs.ts";
-import { DOWNLOAD_BOUNDS, type DownloadBounds, download, shownUrl } from "./download.ts";
+import { ARTIFACTS_AT_ONCE, MAX_FILE_NAME_BYTES } from "../core/bounds.ts";
+import { readIfThere, replaceFile } from "../files.ts";
+import { type Source, shownUrl } from "./download.ts";
+import { type FetchPlace, fetchVerified, unpackFetched } from "./fetched.ts";
 import { StartFault } from "./start-fault.ts";
-import { ArchiveFault, isArchive, unpack } from "./unpack.ts";
 
 /** A fetched file is for whoever may reach it; an archive says itself what may be executed. */
 const FILE_MODE = 0o644;
 const DIR_MODE = 0o755;
-
-/** Where artifacts go, and what has been done of it. */
-export interface ArtifactPlace {
-  dirs: Pick<TaskDirs, "local" | "private">;
-  /** This boot of the machine: what another one has done may not be on the disk. */
-  boot: string;
-  signal: AbortSignal;
-  bounds?: DownloadBounds;
-}
+/** An artifact of such a name is unpacked, and not only fetched. */
+const ARCHIVE = /\.(tar|tar\.gz|tgz)$/i;
 
 /**
  * Fetches the artifacts of a task, three at a time. Each is done once for a placement: what is done is not
  * done again, and what is fetched in part is gone on with. The first that cannot be had stops the others.
  * Throws a `StartFault`, what the disk says, or the reason of the signal.
  */
-export async function fetchArtifacts(artifacts: Artifact[], place: ArtifactPlace): Promise<void> {
+export async function fetchArtifacts(artifacts: Artifact[], place: FetchPlace): Promise<void> {
   const stop = new AbortController();
   const signal = AbortSignal.any([place.signal, stop.signal]);
   const left = [...artifacts];
@@ -47,58 +38,36 @@ export async function fetchArtifacts(artifacts: Artifact[], place: ArtifactPlace
   signal.throwIfAborted();
 }
 
-async function fetchOnce(artifact: Artifact, place: ArtifactPlace): Promise<void> {
+async function fetchOnce(artifact: Artifact, place: FetchPlace): Promise<void> {
   const { dirs, boot } = place;
   const key = createHash("sha256").update(JSON.stringify(artifact)).digest("hex").slice(0, 32);
   const [part, done] = [join(dirs.private, `${key}.part`), join(dirs.private, `${key}.done`)];
   if (readIfThere(done) === boot) return;
-  await fetchVerified(artifact, part, place);
-  await putInPlace(artifact, part, place);
+  const name = nameOf(artifact.url);
+  await fetchVerified({ source: sourceOf(artifact), sha256: artifact.sha256 }, part, place);
+  await putInPlace(artifact, name, part, place);
   rmSync(part, { force: true });
   replaceFile(done, boot);
 }
 
-/**
- * Fetches what has the right digest. What was gone on with is fetched anew before its digest is blamed: the
- * file may have changed in between, or a crash of the machine may have left holes.
- */
-async function fetchVerified({ url, sha256 }: Artifact, part: string, place: ArtifactPlace): Promise<void> {
-  const { signal, bounds = DOWNLOAD_BOUNDS } = place;
-  for (;;) {
-    const resumed = existsSync(part);
-    await download(url, part, signal, bounds);
-    const actual = await digestOf(part, signal);
-    if (actual === sha256) return;
-    rmSync(part);
-    if (resumed) continue;
-    const text = `The artifact ${shownUrl(url)} is not what the run asks for: its sha256 is ${actual},`;
-    const todo = `not ${sha256}. Correct the digest, or the file.`;
-    throw new StartFault("artifact_failed", `${text} ${todo}`, { recoverable: true });
-  }
+function sourceOf({ url }: Pick<Artifact, "url">): Source {
+  return { url, what: `The artifact ${shownUrl(url)}`, code: "artifact_failed" };
 }
 
-async function digestOf(file: string, signal: AbortSignal): Promise<string> {
-  const hash = createHash("sha256");
-  await pipeline(createReadStream(file), hash, { signal });
-  return hash.digest("hex");
-}
-
-async function putInPlace({ url, to }: Artifact, part: string, place: ArtifactPlace): Promise<void> {
+async function putInPlace(
+  { url, to }: Artifact,
+  name: string,
+  part: string,
+  place: FetchPlace,
+): Promise<void> {
   const folder = folderInside(place.dirs.local, to);
-  const name = nameOf(url);
-  if (!isArchive(name)) {
+  if (!ARCHIVE.test(name)) {
     chmodSync(part, FILE_MODE);
     rmSync(join(folder, name), { recursive: true, force: true });
     renameSync(part, join(folder, name));
     return;
   }
-  try {
-    await unpack(part, folder, place.signal);
-  } catch (error) {
-    if (!(error instanceof ArchiveFault)) throw error;
-    const text = `The artifact ${shownUrl(url)} cannot be unpacked: ${errorText(error)}.`;
-    throw new StartFault("artifact_failed", text);
-  }
+  await unpackFetched(part, folder, sourceOf({ url }), place.signal);
 }
 
 /**
@@ -111,8 +80,13 @@ function folderInside(root: string, to: string): string {
   if (path === ".." || path.startsWith(`..${sep}`)) {
     throw new StartFault("artifact_failed", `"${to}" is not inside of the task's directory.`);
   }
+  const parts = path.split(sep).filter((part) => part !== "");
+  if (!parts.every(fitsDisk)) {
+    const text = `a part of its \`to\` has more than ${MAX_FILE_NAME_BYTES} bytes`;
+    throw new StartFault("artifact_failed", `An artifact has no place: ${text}, which no disk takes.`);
+  }
   let at = root;
-  for (const part of path.split(sep).filter((part) => part !== "")) {
+  for (const part of parts) {
     at = join(at, part);
     const found = lstatSync(at, { throwIfNoEntry: false });
     if (found === undefined) mkdirSync(at, DIR_MODE);
@@ -126,11 +100,20 @@ function folderInside(root: string, to: string): string {
   return folder;
 }
 
+function fitsDisk(name: string): boolean {
+  return Buffer.byteLength(name) <= MAX_FILE_NAME_BYTES;
+}
+
 /** The name under which a file is stored: the last part of its URL. */
 function nameOf(url: string): string {
   const name = decodeOrLeave(basename(new URL(url).pathname));
-  if (name !== "" && name !== "." && name !== ".." && !/[/\0]/.test(name)) return name;
-  throw new StartFault("artifact_failed", `The artifact ${shownUrl(url)} has no file name at its end.`);
+  const odd = name === "" || name === "." || name === ".." || /[/\0]/.test(name);
+  if (!odd && fitsDisk(name)) return name;
+  const what = `it must have 1 to ${MAX_FILE_NAME_BYTES} bytes, and no slash or NUL in them`;
+  throw new StartFault(
+    "artifact_failed",
+    `An artifact has no file name at its end: ${what}. ${shownUrl(url)}`,
+  );
 }
 
 function decodeOrLeave(text: string): string {

@@ -17,6 +17,18 @@ import { StartFault } from "./start-fault.ts";
 
 // `node:http` and not `fetch`: see `plane/http.ts`.
 
+/** What is fetched, from where. */
+export interface Source {
+  url: string;
+  /** What it is called in the fault if it cannot be had (`The artifact …`), and the code of that. */
+  what: string;
+  code: "artifact_failed" | "snapshot_failed";
+  /** Headers of one try that say who asks. Absent: anybody may, and redirects are followed. */
+  sign?: () => Record<string, string>;
+  /** Whether the same call, signed anew, may be answered otherwise than with this. */
+  worthSigningAnew?: (answer: IncomingMessage) => boolean;
+}
+
 /** What a download may take. Tests have smaller ones. */
 export interface DownloadBounds {
   bytes: number;
@@ -42,12 +54,12 @@ const PASSING = new Set([408, 425, 429]);
 class Interrupted extends Error {}
 
 /**
- * Fetches a URL into a file and goes on with what is there of it already. What was interrupted is tried
+ * Fetches something into a file and goes on with what is there of it already. What was interrupted is tried
  * again, with a growing wait, until tries in a row have brought next to nothing. Throws a `StartFault` that
  * says why it cannot be had, or the reason of the signal.
  */
 export async function download(
-  url: string,
+  from: Source,
   file: string,
   signal: AbortSignal,
   bounds: DownloadBounds = DOWNLOAD_BOUNDS,
@@ -55,19 +67,20 @@ export async function download(
   for (let failures = 0; ; ) {
     const before = sizeOf(file);
     try {
-      return await tryOnce(url, file, signal, bounds);
+      return await tryOnce(from, file, signal, bounds);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof StartFault || isDiskFull(error)) throw error;
       failures = sizeOf(file) - before >= bounds.leastBytes ? 1 : failures + 1;
-      if (failures >= bounds.tries) throw notFetched(url, `${errorText(error)} (${failures} tries in a row)`);
+      if (failures >= bounds.tries)
+        throw notFetched(from, `${errorText(error)} (${failures} tries in a row)`);
       await sleep(bounds.retryFirstMs * 2 ** (failures - 1), undefined, { signal });
     }
   }
 }
 
 async function tryOnce(
-  url: string,
+  source: Source,
   file: string,
   signal: AbortSignal,
   bounds: DownloadBounds,
@@ -76,8 +89,8 @@ async function tryOnce(
   const both = AbortSignal.any([signal, watch.signal]);
   const from = sizeOf(file);
   try {
-    const response = await openUrl(url, from, both);
-    const at = beginningOf(response, url, from);
+    const response = await openUrl(source, from, both);
+    const at = beginningOf(response, source, from);
     if (at === "complete") return void response.destroy();
     if (at === undefined) {
       response.destroy();
@@ -85,7 +98,7 @@ async function tryOnce(
       throw new Interrupted("the server does not go on where the download was interrupted");
     }
     const out = createWriteStream(file, { flags: at === 0 ? "w" : "a", mode: 0o600 });
-    await pipeline(response, (source) => watch.count(source, at, url), out, { signal: both });
+    await pipeline(response, (body) => watch.count(body, at, source), out, { signal: both });
   } catch (error) {
     throw watch.signal.aborted && !signal.aborted ? watch.signal.reason : error;
   } finally {
@@ -94,27 +107,33 @@ async function tryOnce(
 }
 
 /** Follows redirects. Resolves with an answer whose body is still to be read. */
-async function openUrl(url: string, from: number, signal: AbortSignal): Promise<IncomingMessage> {
-  let target = webUrl(url, url);
+async function openUrl(source: Source, from: number, signal: AbortSignal): Promise<IncomingMessage> {
+  let target = webUrl(source.url, source);
+  if (source.sign !== undefined) return get(target, from, signal, source.sign());
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
     const response = await get(target, from, signal);
     const { location } = response.headers;
     if (!REDIRECTS.has(response.statusCode ?? 0) || location === undefined) return response;
     response.destroy();
-    target = webUrl(location, url, target);
+    target = webUrl(location, source, target);
   }
-  throw notFetched(url, `it was redirected more than ${MAX_REDIRECTS} times`);
+  throw notFetched(source, `it was redirected more than ${MAX_REDIRECTS} times`);
 }
 
-function webUrl(text: string, url: string, base?: URL): URL {
+function webUrl(text: string, source: Source, base?: URL): URL {
   const target = URL.canParse(text, base?.href) ? new URL(text, base?.href) : undefined;
   if (target?.protocol === "http:" || target?.protocol === "https:") return target;
-  throw notFetched(url, `${base === undefined ? "it" : "what it redirects to"} is no http or https URL`);
+  throw notFetched(source, `${base === undefined ? "it" : "what it redirects to"} is no http or https URL`);
 }
 
-function get(target: URL, from: number, signal: AbortSignal): Promise<IncomingMessage> {
+function get(
+  target: URL,
+  from: number,
+  signal: AbortSignal,
+  signed: Record<string, string> = {},
+): Promise<IncomingMessage> {
   const range = from === 0 ? {} : { range: `bytes=${from}-` };
-  const headers = { "user-agent": "drover-agent", "accept-encoding": "identity", ...range };
+  const headers = { "user-agent": "drover-agent", "accept-encoding": "identity", ...range, ...signed };
   const request = target.protocol === "https:" ? tlsRequest : plainRequest;
   return new Promise((resolve, reject) => {
     request(target, { headers, signal, agent: false }, resolve).on("error", reject).end();
@@ -123,17 +142,20 @@ function get(target: URL, from: number, signal: AbortSignal): Promise<IncomingMe
 
 /** The offset at which the body of an answer begins; undefined if it does not fit to what is there. */
 function beginningOf(
-  { statusCode = 0, headers }: IncomingMessage,
-  url: string,
+  response: IncomingMessage,
+  source: Source,
   from: number,
 ): number | "complete" | undefined {
+  const { statusCode = 0, headers } = response;
   if (statusCode === 200) return 0;
   const range = headers["content-range"] ?? "";
   if (statusCode === 206) return range.startsWith(`bytes ${from}-`) ? from : undefined;
   if (statusCode === 416 && from > 0) return range === `bytes */${from}` ? "complete" : undefined;
   const text = `its server answers ${statusCode}`;
-  if (statusCode >= 500 || PASSING.has(statusCode)) throw new Interrupted(text);
-  throw notFetched(url, text);
+  response.destroy();
+  const passing = statusCode >= 500 || PASSING.has(statusCode);
+  if (passing || source.worthSigningAnew?.(response)) throw new Interrupted(text);
+  throw notFetched(source, text);
 }
 
 /** Sees to it that bytes come fast enough, and not too many of them. */
@@ -153,11 +175,11 @@ class Watch {
     return this.#stop.signal;
   }
 
-  async *count(source: AsyncIterable<Buffer>, from: number, url: string): AsyncGenerator<Buffer> {
+  async *count(body: AsyncIterable<Buffer>, from: number, source: Source): AsyncGenerator<Buffer> {
     const { bytes } = this.#bounds;
-    for await (const chunk of source) {
+    for await (const chunk of body) {
       this.#seen += chunk.length;
-      if (from + this.#seen > bytes) throw notFetched(url, `it is larger than ${bytes} bytes`);
+      if (from + this.#seen > bytes) throw notFetched(source, `it is larger than ${bytes} bytes`);
       yield chunk;
     }
   }
@@ -176,9 +198,8 @@ class Watch {
   }
 }
 
-function notFetched(url: string, why: string): StartFault {
-  const text = `The artifact ${shownUrl(url)} could not be fetched: ${why}.`;
-  return new StartFault("artifact_failed", text, { recoverable: true });
+function notFetched({ what, code }: Source, why: string): StartFault {
+  return new StartFault(code, `${what} could not be fetched: ${why}.`, { recoverable: true });
 }
 
 /** A URL without what may be secret in it: name, password, query. */

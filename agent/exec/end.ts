@@ -1,5 +1,6 @@
+import type { TaskEnd } from "../drivers/driver.ts";
 import { type Group, outOfMemoryKills } from "./group.ts";
-import { readShimEnd, type ShimEnd, type ShimFiles } from "./shim.ts";
+import { readShimEnd, type ShimFiles } from "./shim.ts";
 
 /**
  * How the main process of an attempt ended, as its shim and its cgroup tell it. A command of which something
@@ -10,7 +11,7 @@ export function readEnd(
   group: Group | undefined,
   shellTells: boolean,
   code: number | null = null,
-): ShimEnd {
+): TaskEnd {
   const end = readShimEnd(files, shellTells, code);
   const failed = "exit" in end && end.exit.code !== 0;
   if (!failed || group === undefined || outOfMemoryKills(group) === 0) return end;

@@ -1,13 +1,15 @@
-import { lchownSync, readdirSync } from "node:fs";
+import { chmodSync, lchownSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { TaskSpec } from "../../src/schema/run.ts";
 import { type ReadyTask, readyTask } from "../core/task-environment.ts";
 import { readIfThere, replaceFile } from "../files.ts";
+import type { Snapshots } from "../plane/snapshots.ts";
 import { type Account, accountOf, asAccount, checkReach, isOwn } from "./account.ts";
 import type { AllocDirs, TaskDirs } from "./alloc-dirs.ts";
 import { fetchArtifacts } from "./artifacts.ts";
 import { baseEnvironment, readNode } from "./environment.ts";
-import { resolveCommand } from "./resolve.ts";
+import { resolveCommand, scriptProblem } from "./resolve.ts";
+import { fetchSnapshot } from "./snapshot.ts";
 import { StartFault } from "./start-fault.ts";
 
 export interface PrestartOptions {
@@ -18,6 +20,8 @@ export interface PrestartOptions {
   boot: string;
   /** The id of this host's worker, once it has joined. */
   worker: () => string | undefined;
+  /** Where snapshots are, once it has joined; undefined if there are none. */
+  snapshots: () => Snapshots | undefined;
 }
 
 /** All that is needed to start a command. */
@@ -25,6 +29,8 @@ export interface Launch {
   argv: string[];
   dir: string;
   env: Record<string, string>;
+  /** The file that is its standard input; absent: it has none. */
+  stdin: string | undefined;
 }
 
 /** A task with all references looked up, and where and as whom it runs. */
@@ -35,10 +41,10 @@ interface Scene {
 }
 
 /**
- * What is done before a command starts, in this order: directories, artifacts (both here, `prepare`); then
- * environment, user (`ready`), limits, logs and the start itself (`Supervisor`). What is done stays done: for
- * each attempt of the task on this placement, and for later starts of the agent in this boot. What was
- * interrupted is done again. Each throws a `StartFault`, or what the system says.
+ * What is done before a command starts, in this order: directories, artifacts, snapshot (here, `prepare`);
+ * then environment, user, standard input (`ready`), limits, logs and the start itself (a `Driver`). What is
+ * done stays done: for each attempt of the task on this placement, and for later starts of the agent in this
+ * boot. What was interrupted is done again. Each throws a `StartFault`, or what the system says.
  */
 export class Prestart {
   readonly #options: PrestartOptions;
@@ -47,27 +53,34 @@ export class Prestart {
     this.#options = options;
   }
 
-  /** Directories and artifacts: what may take long, and can be stopped by `signal`. */
+  /** Directories, artifacts and the snapshot: what may take long, and can be stopped by `signal`. */
   async prepare(id: string, task: TaskSpec, signal: AbortSignal): Promise<void> {
     const { dirs, ready } = await this.#scene(id, task);
-    await fetchArtifacts(ready.artifacts, { dirs, boot: this.#options.boot, signal });
+    const { boot, snapshots } = this.#options;
+    const place = { dirs, boot, signal };
+    await fetchArtifacts(ready.artifacts, place);
+    if (task.snapshot !== undefined) await fetchSnapshot(task.snapshot, snapshots(), place);
   }
 
-  /** Directories again, since a task can delete what it has; environment and user. */
+  /** Directories again, since a task can delete what it has; environment, user and standard input. */
   async ready(id: string, task: TaskSpec): Promise<Launch> {
     const { dirs, ready, account } = await this.#scene(id, task);
     const { argv, env } = ready;
     const dir = resolve(dirs.local, ready.dir ?? ".");
+    const stdin = task.stdin === undefined ? undefined : writeStdin(dirs, task.stdin);
     const [name = "", ...args] = argv;
     const resolved = resolveCommand(name, env.PATH ?? "", dir);
     if (!resolved.ok) throw new StartFault(resolved.startError.code, resolved.startError.text);
     if (account !== undefined && !isOwn(account)) {
+      // Below another program than the shim nobody tells this from a command that exits with 127.
+      const problem = scriptProblem(resolved.file, dir);
+      if (problem !== undefined) throw new StartFault(problem.code, problem.text);
       this.#giveOnce(id, dirs, account);
       await checkReach(account, dir, resolved.file);
-      return { argv: [...asAccount(account), resolved.file, ...args], dir, env };
+      return { argv: [...asAccount(account), resolved.file, ...args], dir, env, stdin };
     }
     // `exec` would take a name that begins with a dash for an option of its own.
-    return { argv: [name.startsWith("-") ? resolved.file : name, ...args], dir, env };
+    return { argv: [name.startsWith("-") ? resolved.file : name, ...args], dir, env, stdin };
   }
 
   async #scene(id: string, task: TaskSpec): Promise<Scene> {
@@ -90,6 +103,17 @@ export class Prestart {
     this.#options.allocs.giveTo(id, account);
     replaceFile(note, account.name);
   }
+}
+
+/**
+ * Writes what a task reads, as a new file: what reads the one before it goes on. Nobody but the agent gets to
+ * it by name; whoever has it open may open it again (`/dev/stdin`), as any user.
+ */
+function writeStdin(dirs: TaskDirs, text: string): string {
+  const file = join(dirs.private, "stdin");
+  replaceFile(file, text);
+  chmodSync(file, 0o444);
+  return file;
 }
 
 /** Everything below a folder, and nothing that a link leads to. */

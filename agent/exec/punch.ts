@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { promisify } from "node:util";
-import type { HostEvent, HostMessage } from "../core/types.ts";
+import type { HostEvent } from "../core/events.ts";
+import type { HostMessage } from "../core/messages.ts";
 import { errorText } from "../files.ts";
 import { say } from "../say.ts";
 

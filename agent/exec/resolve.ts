@@ -1,6 +1,9 @@
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { StartError } from "../../src/schema/host.ts";
+
+/** Linux reads so much of a file to find out what it is (`BINPRM_BUF_SIZE`). */
+const MAX_FIRST_LINE_BYTES = 256;
 
 /** Whether a task can be started: its command and directory as they are on this machine. */
 export type Resolved = { ok: true; file: string } | { ok: false; startError: StartError };
@@ -27,6 +30,36 @@ export function resolveCommand(name: string, path: string, dir: string): Resolve
   return files.some((candidate) => kindOf(candidate) === "other")
     ? refuse("not_executable", `${name} is on the PATH, but it is no program that this user may execute.`)
     : refuse("command_not_found", `There is no ${name} on this machine's PATH (${path}).`);
+}
+
+/**
+ * What keeps a script from starting: its first line names a program that is not on this machine, or is none.
+ * Undefined if nothing is known to; what is no script is not judged.
+ */
+export function scriptProblem(file: string, dir: string): StartError | undefined {
+  const name = interpreterOf(file);
+  if (name === undefined) return undefined;
+  // The system looks for one without a slash in the directory, not on the PATH.
+  const resolved = resolveCommand(name.includes("/") ? name : `./${name}`, "", dir);
+  if (resolved.ok) return undefined;
+  const { code, text } = resolved.startError;
+  return { code, text: `The first line of ${file} names its interpreter. ${text}` };
+}
+
+/** The program that the first line of a script names, as the system reads it (`execve(2)`). */
+function interpreterOf(file: string): string | undefined {
+  const head = Buffer.alloc(MAX_FIRST_LINE_BYTES);
+  try {
+    const opened = openSync(file, "r");
+    try {
+      readSync(opened, head);
+    } finally {
+      closeSync(opened);
+    }
+  } catch {
+    return undefined;
+  }
+  return /^#![ \t]*([^ \t\n\0]+)[ \t\n\0]/.exec(head.toString())?.[1];
 }
 
 function dirProblem(dir: string): Resolved | undefined {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import type { StartError } from "../../src/schema/host.ts";
-import type { Exit } from "../../src/schema/run.ts";
+import type { TaskEnd } from "../drivers/driver.ts";
 import { readIfThere } from "../files.ts";
 import type { AttemptDirs } from "./dirs.ts";
 import { type Proc, parseStat } from "./processes.ts";
@@ -52,9 +52,6 @@ const SILENT_STATUSES = new Set([130, 141]);
 
 const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
-/** How the main process ended, as the shim saw it. */
-export type ShimEnd = { exit: Exit } | { startError: StartError } | { lost: true };
-
 /** What the shim has written. `shim`: itself. `status`: absent as long as its task runs. */
 interface ShimFile {
   shim: Proc | undefined;
@@ -74,15 +71,16 @@ export function spawnShim(
   entrances: string[],
   cwd: string,
   env: Record<string, string>,
-  outputs: ShimFiles,
+  { stdin = "/dev/null", ...outputs }: ShimFiles & { stdin?: string | undefined },
 ): Promise<ChildProcess> {
-  const files = [outputs.stdout, outputs.exit, outputs.stderr].map((file) => openSync(file, "a", 0o600));
+  const files = [openSync(stdin, "r")];
   try {
+    for (const file of [outputs.stdout, outputs.exit, outputs.stderr]) files.push(openSync(file, "a", 0o600));
     const child = spawn("/bin/sh", ["-c", SHIM, "drover", outputs.exit, ...entrances, "--", ...argv], {
       cwd,
       env,
       detached: true,
-      stdio: ["ignore", ...files],
+      stdio: files,
     });
     return new Promise((resolve, reject) => {
       child.once("spawn", () => resolve(child));
@@ -112,7 +110,7 @@ export function readShim(files: Pick<ShimFiles, "exit">): Proc | undefined {
  * `code`: what the shim itself has exited with, if this agent saw it; null if it was killed. It counts where
  * the file says nothing, because the disk was full or the task has deleted it.
  */
-export function readShimEnd(files: ShimFiles, shellTells: boolean, code: number | null): ShimEnd {
+export function readShimEnd(files: ShimFiles, shellTells: boolean, code: number | null): TaskEnd {
   const { said, status = code ?? undefined } = readShimFile(files);
   if (status === undefined) return { lost: true };
   if (status === UNNAMED && readIfThere(files.exit) === "") return { startError: noSpace() };

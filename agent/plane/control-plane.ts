@@ -6,6 +6,11 @@ import { type Line, type LineOptions, NoSocket, openLine } from "./socket.ts";
 /** A clock that is wrong by less than this is not why a call was refused. */
 const CLOCK_ERROR_MS: Millis = 30_000;
 
+/** Answers of the 4xx class that say "not now" rather than "not like this". */
+const TEMPORARY = new Set([408, 425, 429]);
+/** There is no bucket: no later try will find one. */
+const NO_BUCKET = 501;
+
 /** The control plane has answered, but not with what was asked for. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
@@ -16,6 +21,13 @@ export class Refusal extends Error {
     super(detail);
     this.status = status;
     this.retryAfterMs = retryAfterMs;
+  }
+
+  /** Whether the same call will be refused again, whenever it is made. */
+  get isFinal(): boolean {
+    return (
+      (this.status >= 400 && this.status < 500 && !TEMPORARY.has(this.status)) || this.status === NO_BUCKET
+    );
   }
 }
 
@@ -38,15 +50,15 @@ export class ControlPlane {
 
   /** Posts signed. Rejects like `post`. */
   postSigned(url: string, id: string, body: string, signal: AbortSignal): Promise<unknown> {
-    return this.#content(() => send({ url, headers: this.#headers(id, body), body, signal }));
+    return this.#content(() => send({ url, headers: this.headersOf(id, body), body, signal }));
   }
 
   /** Opens a socket, asked for by a signed request without a body. Rejects like `postSigned`. */
   async openLine(id: string, options: Omit<LineOptions, "headers">): Promise<Line> {
-    const open = () => openLine({ ...options, headers: this.#headers(id, "") });
+    const open = () => openLine({ ...options, headers: this.headersOf(id, "") });
     try {
       return await open().catch((error: unknown) => {
-        if (error instanceof NoSocket && error.status === 401 && this.#learnOffset(error)) return open();
+        if (error instanceof NoSocket && error.status === 401 && this.learnOffset(error)) return open();
         throw error;
       });
     } catch (error) {
@@ -59,10 +71,15 @@ export class ControlPlane {
     return this.#content(() => this.#signStream(url, id, body, signal));
   }
 
+  /** The same for bytes that the id names by their digest: only the id is signed, and they are read once. */
+  putNamed(url: string, id: string, body: Put["body"], signal: AbortSignal): Promise<unknown> {
+    return this.#content(() => send({ url, headers: this.headersOf(id, ""), body, signal }));
+  }
+
   /** A call that was refused while this clock was off is made again, signed with the server's time. */
   async #content(call: () => Promise<Answer>): Promise<unknown> {
     const answer = await call();
-    if (answer.status !== 401 || !this.#learnOffset(answer)) return contentOf(answer);
+    if (answer.status !== 401 || !this.learnOffset(answer)) return contentOf(answer);
     return contentOf(await call());
   }
 
@@ -72,11 +89,13 @@ export class ControlPlane {
     return send({ url, headers, body, signal });
   }
 
-  #headers(id: string, body: string): Record<string, string> {
+  /** The headers that sign a call. */
+  headersOf(id: string, body: string): Record<string, string> {
     return signedHeaders(this.secret, id, Date.now() + this.#offsetMs, body);
   }
 
-  #learnOffset({ headers }: Pick<Answer, "headers">): boolean {
+  /** Learns from a refusal how far this clock is off; true if that is why, so that another try may help. */
+  learnOffset({ headers }: Pick<Answer, "headers">): boolean {
     const offsetMs = Date.parse(headers.date ?? "") - Date.now();
     if (!(Math.abs(offsetMs - this.#offsetMs) > CLOCK_ERROR_MS)) return false;
     this.#offsetMs = offsetMs;

@@ -1,5 +1,6 @@
 import type { Orders, Report, StreamName } from "../../src/schema/host.ts";
-import type { HostEvent, HostMessage } from "../core/types.ts";
+import type { HostEvent } from "../core/events.ts";
+import type { HostMessage } from "../core/messages.ts";
 import { errorText } from "../files.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
 

@@ -1,7 +1,8 @@
 import { CLOSE_CODES_FROM } from "../../src/core/limits.ts";
 import type { HostFrame } from "../../src/schema/host.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
-import type { HostEvent, HostMessage } from "../core/types.ts";
+import type { HostEvent } from "../core/events.ts";
+import type { HostMessage } from "../core/messages.ts";
 import { errorText } from "../files.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
 import { ordersFrom, staleIf } from "./exchange.ts";
@@ -17,7 +18,7 @@ export interface Heard {
  * The exchange over a socket: frames become events, and so does its end, which is told once. It decides
  * nothing: whether another is opened, and when, is the machine's.
  */
-export class HostLine {
+export class ControlLine {
   readonly #tell: (heard: Heard) => void;
   #line: Line | undefined;
 

@@ -1,7 +1,8 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { CHUNK_TIMEOUT_MS } from "../core/bounds.ts";
-import type { HostEvent, HostMessage } from "../core/types.ts";
+import type { HostEvent } from "../core/events.ts";
+import type { HostMessage } from "../core/messages.ts";
 import { errorText } from "../files.ts";
 import { say } from "../say.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
@@ -10,9 +11,6 @@ type ShipMessage = Extract<HostMessage, { kind: "ship_log" }>;
 
 /** How much of a file is in memory while a chunk is signed and sent. */
 const READ_BYTES = 256 * 1024;
-
-/** Answers of the 4xx class that say "not now" rather than "not like this". */
-const TEMPORARY = new Set([408, 425, 429]);
 
 /**
  * Carries one chunk of a log to the control plane and its answer back, as the event to apply. Never rejects.
@@ -32,8 +30,7 @@ export async function shipLog(plane: ControlPlane, message: ShipMessage, file: s
     return { type: "chunk_stored", id, stream, stored };
   } catch (error) {
     const refusal = error instanceof Refusal ? error : undefined;
-    const { status = 0, retryAfterMs } = refusal ?? {};
-    const refused = (status >= 400 && status < 500 && !TEMPORARY.has(status)) || status === 501;
+    const { isFinal: refused = false, retryAfterMs } = refusal ?? {};
     if (refused) say(`a chunk of ${stream} of ${id} is refused, reports go on with it: ${errorText(error)}`);
     const failed: HostEvent = { type: "chunk_failed", id, stream, random: Math.random(), refused };
     return retryAfterMs === undefined ? failed : { ...failed, retryAfterMs };

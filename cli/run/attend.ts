@@ -1,10 +1,14 @@
 import type { Client } from "../../client/client.ts";
-import type { RunStatus } from "../../src/schema/run.ts";
+import type { RunStatus } from "../../client/types.ts";
 import type { Interrupts } from "../interrupts.ts";
 import type { Io } from "../io.ts";
-import { watchProgress } from "../progress.ts";
+import { type Progress, watchProgress } from "../progress.ts";
 import { OutputClosed, type Sink } from "../sink.ts";
-import { printable } from "../text.ts";
+import { linesOf } from "./lines.ts";
+import { OUT_OF_SIGHT_MS, PATIENCE } from "./patience.ts";
+import { type Copied, type Teller, tellStory } from "./story.ts";
+
+const STREAMS = ["stdout", "stderr"] as const;
 
 /** What became of a run that was attended. */
 export interface Attended {
@@ -19,8 +23,11 @@ export interface Attendance {
   run: string;
   /** Whose output is copied. */
   task: string;
-  /** What happens to the tasks is told on stderr, too. */
-  story: boolean;
+  /**
+   * The names of the tasks of a group: what happens to them is told on stderr, and what they write, each line
+   * with its name. Absent: a lone command, of which nothing is told.
+   */
+  group?: readonly string[] | undefined;
   /** Resolves when the run has been accepted. */
   accepted: Promise<unknown>;
   /** Where the command's output goes. */
@@ -30,13 +37,6 @@ export interface Attendance {
   leave: AbortSignal;
 }
 
-/** How long one question for further events is held. */
-const EVENTS_WAIT_MS = 30_000;
-
-/** For how long a run that goes on may be out of sight before this command gives up. */
-const OUT_OF_SIGHT_MS = 120_000;
-export const PATIENCE = { unreachableMs: OUT_OF_SIGHT_MS, busyMs: OUT_OF_SIGHT_MS };
-
 /**
  * Waits until a run is accepted, then copies its output as it comes, byte for byte, until the run has ended
  * and its last byte is written.
@@ -45,7 +45,7 @@ export const PATIENCE = { unreachableMs: OUT_OF_SIGHT_MS, busyMs: OUT_OF_SIGHT_M
  * would be ended by SIGPIPE. Its output and its end are still waited for then, and `abortedAs` says so.
  */
 export async function attend(attendance: Attendance): Promise<Attended> {
-  const { io, client, run, task, accepted, sinks, interrupts, leave } = attendance;
+  const { io, client, run, task, group, accepted, sinks, interrupts, leave } = attendance;
   const progress = watchProgress(io, client, run);
   let abortedAs: number | undefined;
 
@@ -64,13 +64,15 @@ export async function attend(attendance: Attendance): Promise<Attended> {
       `Aborting run ${run} and waiting for its end (Ctrl-C again leaves it alone).`,
     ),
   );
-  const copy = async (stream: "stdout" | "stderr") => {
+  const copy = async (what: Copied, teller?: Teller) => {
+    const wish = { ...what, follow: true, signal: leave, unreachableMs: OUT_OF_SIGHT_MS };
+    const bytes = client.runs.logs(run, wish);
+    const sink = sinks[what.stream];
+    // Of a group only that stream comes out as it is that has a sink to itself.
+    const alone = teller === undefined || (what.task === task && sink !== io.stderr);
     try {
-      const wish = { task, stream, follow: true, signal: leave, unreachableMs: OUT_OF_SIGHT_MS };
-      for await (const bytes of client.runs.logs(run, wish)) {
-        await progress.stop();
-        await sinks[stream].write(bytes);
-      }
+      if (alone) await copyBytes(bytes, sink, progress);
+      else for await (const line of linesOf(bytes)) await teller.output(what.task, line);
     } catch (error) {
       if (!(error instanceof OutputClosed)) throw error;
       const reason = "nobody reads its output any more";
@@ -80,8 +82,11 @@ export async function attend(attendance: Attendance): Promise<Attended> {
   const toTheEnd = async () => {
     await accepted;
     const ended = client.runs.wait(run, { signal: leave, patience: PATIENCE });
-    const story = attendance.story ? tellStory(attendance, () => progress.stop()) : undefined;
-    const [status] = await Promise.all([ended, copy("stdout"), copy("stderr"), story]);
+    const copies =
+      group === undefined
+        ? STREAMS.map((stream) => copy({ task, stream }))
+        : [tellStory({ io, client, run, tasks: group, progress, leave, copy })];
+    const [status] = await Promise.all([ended, ...copies]);
     return { status, abortedAs };
   };
   try {
@@ -92,21 +97,9 @@ export async function attend(attendance: Attendance): Promise<Attended> {
   }
 }
 
-/** Tells on stderr what happens to the tasks of a run, as it happens, until the run has ended. */
-async function tellStory({ io, client, run, leave }: Attendance, before: () => Promise<void>): Promise<void> {
-  let after = 0;
-  for (let ended = false; !ended; ) {
-    const page = await client.runs.events(run, {
-      after,
-      waitMs: EVENTS_WAIT_MS,
-      signal: leave,
-      patience: PATIENCE,
-    });
-    for (const { seq, task, type, message } of page.items) {
-      await before();
-      await io.stderr.write(`${printable(`${task ?? run}: ${type}: ${message}`)}\n`);
-      after = seq;
-    }
-    ended = page.ended;
+async function copyBytes(bytes: AsyncIterable<Uint8Array>, sink: Sink, progress: Progress): Promise<void> {
+  for await (const piece of bytes) {
+    await progress.stop();
+    await sink.write(piece);
   }
 }

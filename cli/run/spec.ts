@@ -1,6 +1,6 @@
-import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import type { RunSpecInput } from "../../src/schema/run.ts";
+import { newRunId } from "../../client/runs.ts";
+import type { RunSpec } from "../../client/types.ts";
 import type { Context } from "../context.ts";
 
 /** The flags of `drover run` that say what is to be run, as the command line parser gives them. */
@@ -16,20 +16,29 @@ export interface SpecFlags {
   cpus?: number;
   memory?: string;
   priority?: number;
+  /** A directory of this machine that is packed, and stands for `snapshot` once it is stored. */
+  upload?: string;
+  snapshot?: string;
+  out?: string[];
+  /** A file of this machine, or `-`: what it holds is `input` once it is read. */
+  stdin?: string;
+  input?: string;
 }
 
 /** A submission with an id of its own. */
-export type NamedSpec = RunSpecInput & { id: string };
+export type NamedSpec = RunSpec & { id: string };
 
 /**
  * Makes the submission. What is not said stays out of it, so that the server's defaults hold.
  *
  * There is always an id, chosen here: a lost answer then never makes a second run, and Ctrl-C can abort a run
  * whose submission has not been answered yet. Against a local Drover a directory is one of this machine, by
- * default this one; elsewhere it is sent as written, and there is no default.
+ * default this one; elsewhere it is sent as written, and there is no default. Nor is there for a run that has
+ * its files from a snapshot, or leaves some as its result: that is all about the task's own directory.
  */
 export function specOf(argv: string[], flags: SpecFlags, context: Context, cwd: string): NamedSpec {
-  const local = context.file !== undefined;
+  const isOwn = flags.snapshot !== undefined || flags.out !== undefined;
+  const local = context.file !== undefined && !isOwn;
   const { pool, env, timeout, queueTimeout, killTimeout, priority } = flags;
   const resources = { vcpus: flags.cpus, memory: flags.memory };
   return {
@@ -43,6 +52,9 @@ export function specOf(argv: string[], flags: SpecFlags, context: Context, cwd: 
     queueTimeout,
     killTimeout,
     priority,
+    snapshot: flags.snapshot,
+    outputs: flags.out,
+    stdin: flags.input,
     ...(resources.vcpus === undefined && resources.memory === undefined ? {} : { resources }),
   };
 }
@@ -55,7 +67,7 @@ export function specOfFile(content: object, flags: SpecFlags, context: Context, 
   const inside: Partial<NamedSpec> = content;
   const { id, argv: _argv, dir, ...said } = specOf([], flags, context, cwd);
   const given = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
-  const where = flags.dir ?? inside.dir ?? dir;
+  const where = flags.dir ?? inside.dir ?? (hasOwnFiles(inside) ? undefined : dir);
   return {
     ...inside,
     ...given,
@@ -64,17 +76,15 @@ export function specOfFile(content: object, flags: SpecFlags, context: Context, 
   };
 }
 
-/** The task whose output stands for that of the run: the leader, or the first main task. */
-export function shownTask({ tasks }: NamedSpec): string {
-  if (!Array.isArray(tasks)) return "main";
-  const shown =
-    tasks.find((task) => task.leader === true) ?? tasks.find((task) => task.lifecycle?.hook === undefined);
-  return shown?.name ?? "main";
+/** Whether the file itself speaks of the task's own directory. */
+function hasOwnFiles({ snapshot, outputs, tasks }: Partial<NamedSpec>): boolean {
+  const inTasks = Array.isArray(tasks) && tasks.some((task) => task?.snapshot !== undefined);
+  return snapshot !== undefined || outputs !== undefined || inTasks;
 }
 
-/** An id that sorts by time, as the server's own do. */
-function newRunId(): string {
-  return `r${Date.now().toString(36).padStart(9, "0")}${randomBytes(5).toString("hex")}`;
+/** The names of the tasks of a group; undefined if it is a lone command. */
+export function taskNames({ tasks }: NamedSpec): string[] | undefined {
+  return Array.isArray(tasks) ? tasks.map((task) => String(task?.name)) : undefined;
 }
 
 /** Which flag a field of the submission came from, for errors that the server finds. */
@@ -91,6 +101,9 @@ const FLAG_OF_FIELD: [prefix: string, name: string][] = [
   ["/pool", "--pool"],
   ["/env", "--env"],
   ["/dir", "--dir"],
+  ["/snapshot", "--snapshot"],
+  ["/outputs", "--out"],
+  ["/stdin", "--stdin"],
   ["/id", "--id"],
 ];
 

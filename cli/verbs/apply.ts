@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { PoolConfigInput } from "../../src/schema/pool.ts";
+import type { PoolConfig } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../io.ts";
@@ -39,7 +39,7 @@ export function addApply(program: Command, io: Io): void {
     });
 }
 
-function named(content: object, file: string, flag?: string): { name: string; config: PoolConfigInput } {
+function named(content: object, file: string, flag?: string): { name: string; config: PoolConfig } {
   const { name: inside, ...config }: { name?: unknown } = content;
   const name = flag ?? inside;
   if (typeof name !== "string" || name === "") {
@@ -51,5 +51,5 @@ function named(content: object, file: string, flag?: string): { name: string; co
     ]);
   }
   // Whether it is one, the server says, and names each field that is wrong.
-  return { name, config: config as PoolConfigInput };
+  return { name, config: config as PoolConfig };
 }

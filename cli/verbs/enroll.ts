@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Command } from "commander";
 import { connect } from "../context.ts";
 import type { Io } from "../io.ts";
@@ -32,8 +31,7 @@ export function addEnroll(program: Command, io: Io): void {
     .action(async ({ pool, ttl, json }: EnrollFlags) => {
       const { client } = connect(io);
       const request = { ...(pool === undefined ? {} : { pool }), ...(ttl === undefined ? {} : { ttl }) };
-      // With a key of its own the call can be repeated, and lets one machine in at most.
-      const enrollment = await client.enrollments.create(request, { key: randomUUID() });
+      const enrollment = await client.enrollments.create(request);
       if (json) {
         await io.stdout.write(`${JSON.stringify(enrollment, null, 2)}\n`);
         return;

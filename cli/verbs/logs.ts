@@ -12,6 +12,7 @@ interface LogsFlags {
   stderr?: boolean;
   tail?: string;
   task: string;
+  attempt?: string;
 }
 
 const HELP = `
@@ -21,7 +22,8 @@ Each is in its own order; there is no order between the two.
 Examples:
   drover logs build-17
   drover logs -f build-17
-  drover logs --stderr --tail 4KiB build-17`;
+  drover logs --stderr --tail 4KiB build-17
+  drover logs --attempt 1.1 build-17`;
 
 /** `drover logs`: the output of a run. */
 export function addLogs(program: Command, io: Io): void {
@@ -35,6 +37,7 @@ export function addLogs(program: Command, io: Io): void {
     .option("--stderr", "only what it wrote to stderr")
     .option("--tail <size>", "only the end of each, such as 64KiB", size)
     .option("--task <name>", "the task of the run", "main")
+    .option("--attempt <name>", "one attempt, as `drover status` names it, such as 1.2 (default: the latest)")
     .addHelpText("after", HELP)
     .action(async (id: string, flags: LogsFlags) => {
       await copy(io, connect(io).client, id, flags);
@@ -47,10 +50,10 @@ async function copy(io: Io, client: Client, id: string, flags: LogsFlags): Promi
   await client.runs.get(id);
   const both = flags.stdout === flags.stderr;
   const streams = (["stdout", "stderr"] as const).filter((stream) => both || flags[stream]);
-  const { follow, tail, task } = flags;
+  const { follow, tail, task, attempt } = flags;
   await Promise.all(
     streams.map(async (stream) => {
-      const wish: LogWish = { task, stream, follow, tail };
+      const wish: LogWish = { task, stream, follow, tail, attempt };
       for await (const bytes of client.runs.logs(id, wish)) await io[stream].write(bytes);
     }),
   );

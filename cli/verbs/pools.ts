@@ -1,9 +1,10 @@
 import type { Command } from "commander";
-import type { PoolView } from "../../src/schema/pool.ts";
+import type { PoolView } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import { colorsFor, type Io } from "../io.ts";
-import { briefDuration, fields, table } from "../text.ts";
+import { briefDuration, fields, money, table } from "../text.ts";
+import { addPoolsDelete } from "./pools-delete.ts";
 
 const HELP = `
 Examples:
@@ -13,9 +14,9 @@ Examples:
 
 /** `drover pools`: the pools, or one of them. */
 export function addPools(program: Command, io: Io): void {
-  program
+  const pools = program
     .command("pools")
-    .summary("list pools, or show one")
+    .summary("list pools, show one, or delete one")
     .description("Lists the pools, each a queue with the machines that serve it, or shows one of them.")
     .argument("[pool]", "the name of one pool")
     .option("--json", "print JSON: a list, or the one pool")
@@ -33,6 +34,7 @@ export function addPools(program: Command, io: Io): void {
       );
       for (const trouble of troublesOf(list.service)) await io.say(trouble);
     });
+  addPoolsDelete(pools, io);
 }
 
 function listView(pools: readonly PoolView[], io: Io): string {
@@ -53,18 +55,35 @@ function view(pool: PoolView, io: Io): string {
   const oldest = oldestAgeMs === null ? "" : `, the oldest for ${briefDuration(oldestAgeMs)}`;
   const top = fields(
     [
-      ["Pool", pool.name],
+      ["Pool", pool.leaving === true ? `${pool.name}, which is being deleted` : pool.name],
       ["Queue", `${depth} waiting${oldest}`],
       ["Runs", `${pool.runs.running} running, ${pool.runs.pending} pending`],
       ["Machines", machines(pool)],
-      ...pool.holdOffs.map(({ until, reason }): [string, string] => [
-        "Held off",
-        `no machine is asked for until ${until}: ${reason}`,
-      ]),
+      ["Costs", costs(pool)],
+      ...pool.holdOffs.map((hold): [string, string] => ["Held off", held(hold)]),
     ],
     bold,
   );
   return `${top}\n${bold("Configuration")}\n${JSON.stringify(pool.config, null, 2)}\n`;
+}
+
+/** What a hold-off keeps from happening, until when, and why. */
+function held({ scope, until, trying, reason }: PoolView["holdOffs"][number]): string {
+  const when = trying ? "one is tried now" : `until ${until ?? "the configuration changes"}`;
+  const what = scope === "list" ? "machines are not listed" : `no machine is asked for (${scope})`;
+  return `${what}, ${when}: ${reason}`;
+}
+
+/** What the machines cost an hour, and what they could; empty, if the server does not say. */
+function costs({ spend, config }: PoolView): string {
+  if (spend === undefined) return "";
+  const { perHour, unpriced, worstPerHour } = spend;
+  const more = unpriced === 0 ? "" : ` and ${unpriced} machine${unpriced === 1 ? "" : "s"} of unknown price`;
+  const worst =
+    worstPerHour === null
+      ? "unknown: a type has no price"
+      : `${money(worstPerHour)} with ${config.maxInstances}`;
+  return `${money(perHour)} an hour${more}, at most ${worst}`;
 }
 
 /** How many machines there are, by state: those that are gone are none. */

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import type { RunFilter } from "../../client/run-lists.ts";
-import type { RunSummary } from "../../src/schema/run.ts";
+import type { RunSummary } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import type { Io } from "../io.ts";

@@ -1,19 +1,32 @@
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
+import { shownTask } from "../../client/easy.ts";
 import { ApiError, UnreachableError } from "../../client/errors.ts";
 import type { CallOptions } from "../../client/http.ts";
-import type { RunStatus } from "../../src/schema/run.ts";
+import type { RunStatus } from "../../client/types.ts";
 import { type Context, connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { type Interrupts, listenForInterrupts } from "../interrupts.ts";
 import type { Io } from "../io.ts";
 import { readJsonObject } from "../json-file.ts";
 import { sayLimits } from "../log-limits.ts";
-import { duration, environment, pair, path, positiveDuration, size, wholeNumber } from "../options.ts";
-import { attend, PATIENCE } from "../run/attend.ts";
-import { flagOfPointer, type NamedSpec, type SpecFlags, shownTask, specOf, specOfFile } from "../run/spec.ts";
+import {
+  duration,
+  environment,
+  pair,
+  path,
+  positiveDuration,
+  several,
+  size,
+  wholeNumber,
+} from "../options.ts";
+import { attend } from "../run/attend.ts";
+import { withInputs } from "../run/inputs.ts";
+import { PATIENCE } from "../run/patience.ts";
+import { flagOfPointer, type NamedSpec, type SpecFlags, specOf, specOfFile, taskNames } from "../run/spec.ts";
 import { printable } from "../text.ts";
 import { verdictOf } from "../verdict.ts";
+import { snapshotId } from "./snapshots.ts";
 
 interface RunFlags extends SpecFlags {
   detach?: boolean;
@@ -29,14 +42,22 @@ The exit code is the command's own, or
   128+n  signal n ended it
 
 Ctrl-C aborts the run and waits for its end; a second Ctrl-C leaves it alone.
+Of a group (-f) stdout has the output of its leader, or of its first main task;
+stderr tells what happens, and has the lines of all others, each with its task.
 If nobody reads the output any more (a closed pipe), the run is aborted, too.
 With --json stdout has the final status and nothing else, and the command's
 output goes to stderr.
+
+--upload sends what .gitignore and .droverignore do not leave out, and never .git;
+what is stored already is not sent again. With it, with --snapshot and with --out a
+run is in a directory of its own, and --dir is one below that. What --out names is
+collected once the command has ended, well or not: fetch it by drover pull.
 
 Examples:
   drover run -- make test
   drover run --cpus 4 --memory 2GiB --timeout 30m -- npm test
   drover run --env CI=1 --env GITHUB_TOKEN -- ./release.sh
+  drover run --upload . --out 'dist/**' -- make dist
   drover run -f group.json
   id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
 
@@ -51,6 +72,10 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .option("-f, --file <path>", "run what a JSON file says, a group of tasks perhaps; - is standard input")
     .option("-d, --detach", "print the run's id and leave it alone")
     .option("--dir <path>", "the directory to run in (default with a local Drover: this one)", path)
+    .option("--upload <directory>", "pack this directory and run in it, whatever machine it is", path)
+    .option("--snapshot <id>", "run in the files of a snapshot: sha256:<digits>", snapshotId)
+    .option("--out <glob>", "what of its files to keep as its result (repeatable)", several)
+    .option("--stdin <file>", "what it reads from its standard input; - is that of this command", path)
     .option("--pool <name>", "the pool of machines to run on (default: default)")
     .option(
       "-e, --env <name[=value]>",
@@ -83,10 +108,10 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
     throw new CliError("No command given.", ["Write it after two dashes: drover run -- make test"]);
   }
   const { client, context } = connect(io);
+  const content = flags.file === undefined ? undefined : await readJsonObject(flags.file, "a run");
+  const said = await withInputs(io, client, flags);
   const spec =
-    flags.file === undefined
-      ? specOf(argv, flags, context, io.cwd)
-      : specOfFile(await readJsonObject(flags.file, "a run"), flags, context, io.cwd);
+    content === undefined ? specOf(argv, said, context, io.cwd) : specOfFile(content, said, context, io.cwd);
   if (flags.detach) {
     const status = await submit(client, spec);
     await io.stdout.write(flags.json ? `${JSON.stringify(status, null, 2)}\n` : `${status.id}\n`);
@@ -120,16 +145,17 @@ async function toTheEnd(
   const accepted = submitPatiently(client, spec, ending.leave).then(() => {
     isAccepted = true;
   });
-  const shown = { task: shownTask(spec), story: spec.tasks !== undefined };
+  const shown = { task: shownTask(spec), group: taskNames(spec) };
   const sinks = { stdout: flags.json ? io.stderr : io.stdout, stderr: io.stderr };
   const { status, abortedAs } = await attend({ io, client, run, ...shown, accepted, sinks, ...ending }).catch(
     (error) => {
       throw isAccepted ? outOfSight(error, run) : error;
     },
   );
-  await sayLimits(io, status, { task: "main", streams: ["stdout", "stderr"] });
+  await sayLimits(io, status, { task: shown.task, streams: ["stdout", "stderr"] });
   const verdict = verdictOf(status, abortedAs);
   if (verdict.message !== undefined) await io.say(verdict.message);
+  if (status.snapshot) await io.say(`Run ${run} has a result. Fetch it: drover pull ${run}`);
   if (flags.json) await io.stdout.write(`${JSON.stringify(status, null, 2)}\n`);
   return verdict.exitCode;
 }

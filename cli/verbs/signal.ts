@@ -1,12 +1,13 @@
 import type { Command } from "commander";
-import { SIGNALS, type SignalName } from "../../src/schema/run.ts";
+import { SIGNAL_NAMES } from "../../client/signals.ts";
+import type { SignalName } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../text.ts";
 
 const HELP = `
-The main process of a task gets it, and only that. Signals: ${SIGNALS.join(", ")}.
+The main process of a task gets it, and only that. Signals: ${SIGNAL_NAMES.join(", ")}.
 
 Examples:
   drover signal web-3 SIGHUP
@@ -32,7 +33,9 @@ export function addSignal(program: Command, io: Io): void {
 /** As `kill` takes it: with or without `SIG`, in either case. */
 function signalOf(name: string): SignalName {
   const short = name.toUpperCase().replace(/^SIG/, "");
-  const found = SIGNALS.find((signal) => signal === `SIG${short}`);
+  const found = SIGNAL_NAMES.find((signal) => signal === `SIG${short}`);
   if (found !== undefined) return found;
-  throw new CliError(`There is no signal ${printable(name)} to send.`, [`Use one of ${SIGNALS.join(", ")}.`]);
+  throw new CliError(`There is no signal ${printable(name)} to send.`, [
+    `Use one of ${SIGNAL_NAMES.join(", ")}.`,
+  ]);
 }

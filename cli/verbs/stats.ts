@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import type { RunStats } from "../../client/types.ts";
 import { formatSize } from "../../src/core/size.ts";
-import type { RunStats } from "../../src/schema/stats.ts";
 import { connect } from "../context.ts";
 import type { Io } from "../io.ts";
 import { briefDuration, table } from "../text.ts";

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import type { RunStatus } from "../../src/schema/run.ts";
+import type { RunStatus } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { colorsFor, type Io } from "../io.ts";
-import { elapsed, fields, printable, quoteArgv } from "../text.ts";
+import { elapsed, fields, money, printable, quoteArgv } from "../text.ts";
 
 const HELP = `
 Examples:
@@ -32,6 +32,7 @@ function view(run: RunStatus, io: Io): string {
     ["Why", run.failure === null ? "" : `${run.failure.text} (${run.failure.code})`],
     ["Aborted", run.abort === null ? "" : `by ${run.abort.by}: ${run.abort.reason}`],
     ["Command", commandOf(run)],
+    ["Snapshot", textOf(run.spec.snapshot)],
     ["Directory", textOf(run.spec.dir)],
     ["Labels", labels.join(" ")],
     ["Pool", run.pool],
@@ -40,9 +41,19 @@ function view(run: RunStatus, io: Io): string {
     ["Placed", after(run.placedAt, run.submittedAt)],
     ["Started", after(run.startedAt, run.placedAt ?? run.submittedAt)],
     ["Finished", after(run.finishedAt, run.startedAt ?? run.submittedAt)],
+    ["Cost", costLine(run)],
+    ["Result", run.snapshot ? `${run.snapshot} (drover pull ${run.id})` : ""],
   ];
   const { bold } = colorsFor(io.stdout);
   return fields(top, bold) + tasksView(run, bold);
+}
+
+/** Empty while there is nothing to pay for. What has no known price is said, and is no zero. */
+function costLine({ cost, placements }: RunStatus): string {
+  if (cost === undefined || placements.length === 0) return "";
+  const { amount, unpriced } = cost;
+  if (amount === null) return "unknown: its machine has no price";
+  return `${money(amount)}${unpriced === 0 ? "" : ` and ${unpriced} of its placements, of unknown price`}`;
 }
 
 function tasksView(run: RunStatus, bold: (text: string) => string): string {

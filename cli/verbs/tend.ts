@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
-import type { WorkerStatus } from "../../src/schema/pool.ts";
+import type { WorkerStatus } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { forEachOf } from "../each.ts";
 import { EXIT } from "../errors.ts";

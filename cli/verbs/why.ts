@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
-import type { Why } from "../../src/schema/run.ts";
+import type { Why } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { colorsFor, type Io } from "../io.ts";

@@ -1,27 +1,18 @@
 import type { Command } from "commander";
+import { WORKER_STATE_NAMES } from "../../client/states.ts";
+import type { WorkerState, WorkerStatus, WorkerSummary } from "../../client/types.ts";
 import { formatSize } from "../../src/core/size.ts";
-import type { WorkerState, WorkerStatus, WorkerSummary } from "../../src/schema/pool.ts";
 import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import { colorsFor, type Io } from "../io.ts";
 import { words } from "../options.ts";
-import { elapsed, fields, printable, table } from "../text.ts";
+import { elapsed, fields, money, printable, table } from "../text.ts";
 
 interface WorkersFlags {
   pool?: string;
   state?: WorkerState[];
   json?: boolean;
 }
-
-/** The states of a worker (`schema/pool.ts`, whose values would bring the whole validator along). */
-export const WORKER_STATE_NAMES: readonly WorkerState[] = [
-  "unknown",
-  "booting",
-  "idle",
-  "running",
-  "shutdown",
-  "gone",
-];
 
 const HELP = `
 Examples:
@@ -83,6 +74,7 @@ function view(worker: WorkerStatus, io: Io): string {
     ["When idle", worker.idleBehavior],
     ["Pool", worker.pool],
     ["Type", worker.instanceType],
+    ["Price", priceText(worker)],
     ["Instance", worker.instance ?? ""],
     ["Address", worker.address ?? ""],
     [
@@ -108,4 +100,9 @@ function view(worker: WorkerStatus, io: Io): string {
 function probeLine(probe: WorkerStatus["bootProbe"]): string {
   if (probe === null) return "";
   return `${probe.ok ? "succeeded" : "failed"}${probe.output === "" ? "" : `: ${probe.output}`}`;
+}
+
+function priceText({ price, prices }: WorkerStatus): string {
+  if (price === null) return "unknown";
+  return `${money(price)} an hour${prices.length === 0 ? "" : ", as its provider says"}`;
 }

@@ -94,12 +94,13 @@ async function route(cloud: FaultyCloud, request: IncomingMessage): Promise<unkn
   const url = new URL(request.url ?? "/", "http://127.0.0.1");
   const [root, id, part, ...more] = url.pathname.split("/").slice(1);
   if (root === "instances" && more.length === 0) {
+    cloud.admit();
     const path = (id === undefined ? "" : "/{id}") + (part === undefined ? "" : `/${part}`);
     switch (`${request.method} ${path}`) {
       case "POST ":
         return cloud.create(await bodyOf(request, CreateInstance));
       case "GET ":
-        return { items: cloud.list(tagOf(url)), complete: true };
+        return cloud.list({ tag: tagOf(url), cursor: url.searchParams.get("cursor") ?? undefined });
       case "DELETE /{id}":
         return found(cloud.destroy(id ?? ""), id);
       case "PUT /{id}/tags":

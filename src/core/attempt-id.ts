@@ -4,6 +4,9 @@
 export const ATTEMPT_ID_PATTERN =
   /^([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9-]{1,63})\/([1-9]\d{0,8})\.([1-9]\d{0,8})$/;
 
+/** `<run>/<epoch>`: one placement of one run. */
+export const PLACEMENT_ID_PATTERN = /^[a-z0-9][a-z0-9-]{0,62}\/[1-9]\d{0,8}$/;
+
 /** The parts of an attempt's id. */
 export interface AttemptParts {
   run: string;

@@ -24,6 +24,7 @@ export const STATUS_OF_CODE = {
   unknown_attempt: 404,
   unknown_pool: 404,
   unknown_worker: 404,
+  unknown_snapshot: 404,
   /** The route exists, the method does not. */
   method_not_allowed: 405,
   /** A run with this id exists already, with another submission. */
@@ -44,10 +45,16 @@ export const STATUS_OF_CODE = {
   cloned: 409,
   /** The provider's identity cannot change while the pool has machines. */
   pool_in_use: 409,
+  /** The pool is being deleted: it takes no more runs and machines. */
+  pool_draining: 409,
   /** The run has been deleted, by somebody or after its retention. Its id is not used again for now. */
   expired_run: 410,
+  /** The logs of the run are deleted, and the run is kept: its pool keeps logs for a shorter time. */
+  expired_logs: 410,
   /** The enrollment code, or the worker that it names, is over. */
   enrollment_over: 410,
+  /** The body does not say how long it is. */
+  length_required: 411,
   body_too_large: 413,
   /** The body is of another type than the route takes. */
   unsupported_media_type: 415,
@@ -58,6 +65,8 @@ export const STATUS_OF_CODE = {
   idempotency_mismatch: 422,
   /** No instance type of the pool can ever hold this run. */
   unsatisfiable: 422,
+  /** What was sent is not what its digest says. Nothing is stored. */
+  digest_mismatch: 422,
   /** The pool does not allow absolute directories. */
   host_paths_not_allowed: 422,
   fake_driver_not_allowed: 422,
@@ -65,8 +74,8 @@ export const STATUS_OF_CODE = {
   busy: 429,
   /** A fault of Drover's own. */
   internal: 500,
-  /** This deployment has no bucket for logs: they travel in reports alone. */
-  no_log_bucket: 501,
+  /** This deployment has no bucket: logs travel in reports alone, and there are no snapshots. */
+  no_bucket: 501,
   /** The run's pool has not confirmed the submission in time. The same id or key finds it. */
   not_acknowledged: 503,
   /** An object could not be reached. Trying again is safe. */
@@ -120,7 +129,9 @@ export const FAILURE_CODES = [
   "arguments_too_long",
   "user_not_found",
   "artifact_failed",
+  "snapshot_failed",
   "start_failed",
+  "outputs_failed",
   "task_failed",
   "queue_timeout",
   "machine_lost",

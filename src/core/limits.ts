@@ -6,6 +6,8 @@ export const MAX_SPEC_BYTES = 256 * 1024;
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;
 /** Runs in one batch (`api.md`, Runs). */
 export const MAX_BATCH_RUNS = 1_000;
+/** Labels of one run, and so labels that a query can name. */
+export const MAX_LABELS = 64;
 /** Ids in one query (`api.md`, Runs). */
 export const MAX_QUERY_IDS = 10_000;
 /** A report of a host (`host-protocol.md`, Report). */
@@ -26,6 +28,15 @@ export const MAX_RUN_INLINE_LOG_BYTES = 512 * 1024;
 export const MAX_LOG_BYTES = 1024 * 1024 * 1024;
 /** Log bytes that a host sends in one call outside of its reports: one object of the store. */
 export const MAX_LOG_CHUNK_BYTES = 4 * 1024 * 1024;
+/**
+ * A snapshot: what the object store takes in one piece, less a margin. A deployment may take less: see
+ * `docs/deploy.md`.
+ */
+export const MAX_SNAPSHOT_BYTES = 4 * 1024 * 1024 * 1024;
+/** Snapshots that one submission names. */
+export const MAX_SUBMITTED_SNAPSHOTS = 1_000;
+/** A host that could store nothing for so long of the outputs of a command that has ended gives them up. */
+export const STORE_OUTPUTS_MS = 15 * 60_000;
 /** Log bytes in one answer of an allocation to a reader. */
 export const MAX_LOG_READ_BYTES = 1024 * 1024;
 /** Events kept with a run (`decisions.md`, events). */
@@ -56,6 +67,8 @@ export const FORGET_BATCH = 32;
 export const FORGET_LOOK_MS = 60_000;
 export const FORGET_NEXT_MS = 1_000;
 /** Events kept with a worker. */
+/** So many changes of a machine's price are remembered. */
+export const MAX_PRICES = 50;
 export const MAX_WORKER_EVENTS = 100;
 /** Characters of any text that comes from outside and is kept: an error, a reason, the output of a probe. */
 export const MAX_TEXT_CHARS = 4_096;
@@ -87,12 +100,26 @@ export const CREATE_NOT_AFTER_MS = 10 * 60_000;
 export const CREATE_STRAGGLER_MS = 90_000;
 /** How long a machine that was made may be missing from listings before that means anything (D4). */
 export const UNLISTED_MS = 2 * 60_000;
+/** The longest pause that a provider can ask for: a mistyped one must not stop a pool for ever. */
+export const MAX_RETRY_AFTER_MS = 3_600_000;
+/** Bytes of one answer of a provider: a listing of 10,000 machines fits, an endless answer does not. */
+export const MAX_PROVIDER_ANSWER_BYTES = 16 * 1024 * 1024;
+/** Machines in a listing that are not this pool's, and are named with it. */
+export const MAX_STRANGERS_SHOWN = 20;
+/** The pool's own tags for its machines. */
+export const MAX_POOL_TAGS = 32;
+/** How long something may hold on to a run that has ended, before its machine counts as broken (§1.8). */
+export const STALE_RUN_MS = 5_000;
+/** Notices that differ by less in when the machine will be gone say the same: each change is a row. */
+export const NOTICE_DRIFT_MS = 10_000;
 /** Tolerance for the time stamp of a signed call (Standard Webhooks 1.0). */
 export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
 /** A message without a reply for this long has failed. Longer than the slowest call to a cloud. */
 export const SEND_TIMEOUT_MS = 45_000;
 /** Messages that one object has under way at once; the others wait for their turn. */
 export const MAX_IN_FLIGHT = 64;
+/** Owners whom a pool asks at once how they are: more than can be under way, since some wait to be again. */
+export const MAX_POKES_DUE = 4 * MAX_IN_FLIGHT;
 /** For how long an enrollment code can be used: shortest, longest, and unless it is said. */
 export const MIN_ENROLLMENT_MS = 1_000;
 export const MAX_ENROLLMENT_MS = 7 * 24 * 3_600_000;

@@ -32,12 +32,19 @@ export interface RunUpsert {
   hostPaths: boolean;
   /** A task of the run has the fake driver, which not every pool allows. */
   fakes?: boolean;
+  /** What an agent must act on to run it as it is meant (`core/means.ts`). Absent: nothing special. */
+  needs?: string[];
   exitCode: number | null;
   startedAt: Instant | null;
   finishedAt: Instant | null;
+  /** At its end: how often tasks were started again, and attempts that ran out of memory. Absent: never. */
+  restarts?: number;
+  oomKills?: number;
   wants: "place" | "nothing";
   /** Workers on which it has failed: it is placed there only if nothing else is ready for it. */
   avoid?: string[];
+  /** The worker that keeps its data: it is placed there if that can take it, also if `avoid` names it. */
+  prefer?: string | null;
   /** The epoch that the allocation knows to be open; 0 if none. */
   epoch: number;
   /**
@@ -47,10 +54,21 @@ export interface RunUpsert {
 }
 
 export type PoolAnswer =
-  | { kind: "placed"; worker: string; epoch: number }
+  | {
+      kind: "placed";
+      worker: string;
+      epoch: number;
+      /** What an hour there costs the run (`core/pool/money.ts`); absent: not known. */
+      rate?: number;
+    }
   | { kind: "queued" }
   /** No epoch is open, and none will be opened unasked: the pool has seen `version`. */
-  | { kind: "none"; version: number }
+  | {
+      kind: "none";
+      version: number;
+      /** The logs of a run that has ended are kept for so long; absent: for as long as the run is. */
+      keepLogsMs?: Millis;
+    }
   /** Only before the pool has the run: nothing was stored. */
   | { kind: "refused"; code: ErrorCode; text: string; retryAfterMs?: Millis };
 
@@ -59,6 +77,8 @@ export interface Place {
   run: string;
   worker: string;
   epoch: number;
+  /** As in `PoolAnswer`. */
+  rate?: number;
   /** The version of the run that the pool has, and which submission under its id it is. */
   version: number;
   submittedAt: Instant;
@@ -75,6 +95,12 @@ export interface Forget {
 export type ForgetAnswer = { kind: "forgotten" } | { kind: "run"; run: RunUpsert };
 
 /**
+ * What an allocation wants of one attempt. `startAt`: it is not started before this. The worker says what is
+ * left until then (`startInMs`), because the clocks of hosts are their own.
+ */
+export type WantedAttempt = AttemptOrder & { startAt?: Instant };
+
+/**
  * Allocation → CloudWorker: what shall run of this placement. Absolute; a higher revision replaces a lower.
  */
 export interface Order {
@@ -82,7 +108,9 @@ export interface Order {
   epoch: number;
   revision: number;
   resources: Resources;
-  attempts: AttemptOrder[];
+  /** As in `RunUpsert`: of the whole run, whichever of its tasks are ordered by now. */
+  needs?: string[];
+  attempts: WantedAttempt[];
   signals?: SignalOrder[];
 }
 
@@ -91,7 +119,7 @@ export type EndedHow = "refused" | "gone" | "lost";
 
 export type OrderAnswer =
   | { kind: "accepted"; revision: number }
-  | { kind: "ended"; how: EndedHow; held: boolean }
+  | { kind: "ended"; how: EndedHow; held: boolean; cause?: LossCause }
   | NoSuch;
 
 /** CloudWorker → Allocation: what the host says of this placement, word for word. */
@@ -105,6 +133,10 @@ export interface Observed {
    */
   held: boolean;
   attempts: AttemptReport[];
+  /** Its agent waits for the delays of starts by itself (`core/means.ts`). Absent: the allocation does. */
+  waits?: true;
+  /** The placement is over, and its host keeps the data of it: nothing else is said or asked. */
+  kept?: true;
 }
 
 /** The order as it is now. Empty: stop it, forget it, and remember the epoch as ended. */
@@ -112,11 +144,13 @@ export type ObservedAnswer =
   | {
       kind: "order";
       revision: number;
-      attempts: AttemptOrder[];
+      attempts: WantedAttempt[];
       signals?: SignalOrder[];
       logs: Record<string, Partial<Record<StreamName, number>>>;
       /** A delay runs: ask again after a while, even if the host says nothing new. */
       askAgain?: boolean;
+      /** To `kept`: the data may still be needed. Absent: they never will be. */
+      keep?: true;
     }
   | NoSuch;
 
@@ -128,12 +162,24 @@ export interface Ended {
   how: EndedHow;
   /** Whether the host may have held the order. If it never did, nothing of it can have been started. */
   held: boolean;
+  /** Why the machine was lost. Absent: nobody had said that it would be. */
+  cause?: LossCause;
 }
+/** `interruption`: its host had said that the machine would be taken away. */
+export type LossCause = "interruption";
 export type EndedAnswer = { kind: "noted" } | NoSuch;
 
 /** The phases of a worker. `idle` and `running` are `ready`, told apart by the pool's rows (invariant 6). */
 export type WorkerPhase = "unknown" | "booting" | "ready" | "shutdown" | "gone";
 export type IdleBehavior = "run" | "hold" | "drain";
+/** What came of a machine's boot: one of these, once, and the first stays (`arvados.md` §1.13). */
+export type BootOutcome = "success" | "failure" | "aborted" | "disappeared";
+
+/** What an hour of a machine costs by its provider's word, and since which listing. */
+export interface ToldPrice {
+  price: number;
+  since: Instant;
+}
 
 /** CloudWorker → Pool. Never occupancy: the pool has that in its rows. */
 export interface WorkerUpsert {
@@ -144,14 +190,34 @@ export interface WorkerUpsert {
   instance: string | null;
   address: string | null;
   readyAt: Instant | null;
-  /** Whether the boot ever succeeded: of a worker that is gone it tells a failure from an end. */
+  /** Whether its boot has succeeded: of a worker that is gone it tells a failure from an end. */
   booted: boolean;
+  /** What came of its boot. Absent: nothing yet, or it has no machine. */
+  bootOutcome?: BootOutcome;
   /** Why it is in this phase, for people. */
   reason: string;
+  /**
+   * How its latest create call failed, or its boot; absent: neither has. `at` tells one failure from another.
+   */
+  failure?: WorkerFailure;
   /** What a machine of one's own has, once it has enrolled; absent for others, which have their type's. */
   resources?: Resources | null;
+  /**
+   * The bytes of memory that the host of a provider's machine has measured, once that is ready. Absent: it
+   * has not, or the worker is of an older version.
+   */
+  measuredMemory?: number;
+  /** What its agent acts on. Absent: as in an older version, nothing special. */
+  acts?: string[];
+  /** What its machine costs now. Absent: the provider has said nothing, and the list counts. */
+  toldPrice?: ToldPrice;
   /** The worker is idle and proposes to stop: the answer says whether the pool consents. */
   wantsStop: boolean;
+}
+/** A machine that could not be had: the provider did not make it, or it ended before it was ready. */
+export interface WorkerFailure extends Omit<ProviderFailure, "class"> {
+  class: ProviderFailure["class"] | "boot";
+  at: Instant;
 }
 export type WorkerUpsertAnswer = { kind: "ok"; consent: boolean } | NoSuch;
 
@@ -172,6 +238,13 @@ export interface CreateWorker extends AnyMachine {
   type: InstanceType;
   provider: ProviderConfig;
   image: string;
+  /** The pool's own tags. Absent in what an earlier version has stored: none. */
+  tags?: Record<string, string>;
+  /**
+   * A listing shows this machine under our name, and nobody knows of it: it is made no more, and is to end
+   * when its host can no longer hold anything (`decisions.md`, adoption).
+   */
+  adopt?: { id: string; address: string | null };
 }
 
 /**
@@ -190,6 +263,9 @@ export interface WorkerSettings {
   shutdownMs: Millis;
   leaseMs: Millis;
   maxRuns: number;
+  /** Absent in what an earlier version has stored: the defaults. */
+  staleRunMs?: Millis;
+  unlistedMs?: Millis;
 }
 
 /** Pool → CloudWorker: what a complete listing, begun at `beganAt`, says of its instance. */
@@ -217,22 +293,31 @@ export interface Configure {
   config: PoolConfig;
   /** What makes this pool's worker ids unlike those of any earlier pool of the name. */
   seed: string;
+  /**
+   * The pool is to be deleted: only if it is empty, or as soon as it is. Absent: it is to be.
+   */
+  remove?: "empty" | "drained";
 }
 export type ConfigureAnswer =
-  | { kind: "configured"; revision: number }
+  /** `removed`: it is to be deleted, and there is nothing left that needs it. */
+  | { kind: "configured"; revision: number; removed?: boolean }
   | { kind: "refused"; revision: number; code: ErrorCode; text: string };
 
 /** How a call to a provider failed, by class (`host-protocol.md`, errors). */
 export interface ProviderFailure {
   class: "rate_limit" | "quota" | "capacity" | "invalid" | "temporary";
   text: string;
+  /** What it holds for; absent: what its class usually does (`decisions.md`, D18). */
+  scope?: "all" | "group" | "type";
   retryAfterMs?: Millis;
 }
 
 export type CreateAnswer =
   | { kind: "created"; instance: Instance }
   | { kind: "failed"; failure: ProviderFailure };
-export type DestroyAnswer = { kind: "asked" } | { kind: "failed"; failure: ProviderFailure };
+/** `unknown`: the provider says that there is no such machine. It may live (`peers.md` §8 case 3). */
+export type DestroyAnswer = { kind: "asked"; unknown?: true } | { kind: "failed"; failure: ProviderFailure };
 export type ListAnswer =
-  | { kind: "listed"; beganAt: Instant; items: Instance[] }
+  /** `partial`: why a machine may exist that is not in it. What it shows exists all the same. */
+  | { kind: "listed"; beganAt: Instant; items: Instance[]; partial?: string }
   | { kind: "failed"; failure: ProviderFailure };

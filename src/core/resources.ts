@@ -7,15 +7,23 @@ import type { Resources } from "../schema/common.ts";
 const USABLE_PERCENT = 95;
 
 /**
- * What is left of `total` when all of `used` is on it. Runs that ask for no vCPU share one (`arvados.md`
- * §6.4).
+ * How many bytes of a machine's memory can be used: of what is advertised so many percent; what a host has
+ * measured (absent: nothing is known) if that is less, since what is advertised is never exceeded.
  */
-export function remaining(total: Resources, used: Iterable<Resources>): Resources & { shared: boolean } {
-  const left = {
-    ...total,
-    memoryBytes: Math.floor((total.memoryBytes * USABLE_PERCENT) / 100),
-    shared: false,
-  };
+export function usableMemory(advertised: number, measured = Number.POSITIVE_INFINITY): number {
+  return Math.min(Math.floor((advertised * USABLE_PERCENT) / 100), measured);
+}
+
+/**
+ * What is left of `total` when all of `used` is on it. Runs that ask for no vCPU share one (`arvados.md`
+ * §6.4). `measured`: its bytes of memory, if they are known.
+ */
+export function remaining(
+  total: Resources,
+  used: Iterable<Resources>,
+  measured?: number,
+): Resources & { shared: boolean } {
+  const left = { ...total, memoryBytes: usableMemory(total.memoryBytes, measured), shared: false };
   for (const need of used) subtract(left, need);
   return left;
 }
@@ -40,6 +48,11 @@ export function subtract(left: Resources & { shared: boolean }, need: Resources)
 }
 
 /** Whether `need` fits onto a machine of `total` beside `used`. */
-export function fitsInto(total: Resources, used: Iterable<Resources>, need: Resources): boolean {
-  return accommodates(remaining(total, used), need);
+export function fitsInto(
+  total: Resources,
+  used: Iterable<Resources>,
+  need: Resources,
+  measured?: number,
+): boolean {
+  return accommodates(remaining(total, used, measured), need);
 }

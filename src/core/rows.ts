@@ -13,9 +13,20 @@ export interface RowDisk<Row> {
   remove(key: string): void;
   /** The highest value that any row, live or not, has in a field of numbers; 0 if there is no row. */
   highest(field: string): number;
+  /**
+   * All rows, live or not, with keys from `from` on, whose number in a field is above `above`; the first so
+   * many by that.
+   */
+  readAbove(field: string, above: number, from: string, limit: number): Iterable<Row>;
   /** Removes the rows that are not live and whose `at` is not after `until`. */
   forget(until: Instant): void;
 }
+
+/** Is told of each change of a row: what it was, if it was kept in memory, and what it is now. */
+export type RowWatcher<Row> = (key: string, before: Row | undefined, after: Row | undefined) => void;
+
+/** Makes of a row what is written: with the number of its change, for instance. */
+export type RowStamp<Row> = (after: Row, before: Row | undefined, key: string, now: Instant) => Row;
 
 /**
  * A table of immutable rows of which only the live ones are kept in memory.
@@ -31,6 +42,10 @@ export class Rows<Row> {
   readonly #dirty = new Map<string, Instant>();
   readonly #removed = new Set<string>();
   readonly #highest = new Map<string, number>();
+  #list: { version: number; rows: readonly Row[] } | undefined;
+  readonly #derived = new Map<unknown, { version: number; value: unknown }>();
+  #watcher: RowWatcher<Row> = () => {};
+  #stamp: RowStamp<Row> = (after) => after;
   #forgetUntil: Instant | undefined;
   #version = 0;
 
@@ -64,9 +79,16 @@ export class Rows<Row> {
     }
   }
 
+  /** The rows, live or not, with keys from `from` on, whose number in a field is above `above`, as stored. */
+  above(field: keyof Row & string, above: number, from: string, limit = Infinity): Iterable<Row> {
+    return this.#disk.readAbove(field, above, from, limit);
+  }
+
   /** Writes a row at the next flush. Writing the very same row again costs nothing. */
-  set(key: string, row: Row, now: Instant): void {
-    if (this.#rows.get(key) === row) return;
+  set(key: string, given: Row, now: Instant): void {
+    const before = this.#rows.get(key);
+    if (before === given) return;
+    const row = this.#stamp(given, before, key, now);
     this.#removed.delete(key);
     this.#rows.set(key, row);
     this.#dirty.set(key, now);
@@ -75,6 +97,33 @@ export class Rows<Row> {
       const value = row[field as keyof Row]; // it is one of the tracked fields
       if (typeof value === "number" && value > highest) this.#highest.set(field, value);
     }
+    this.#watcher(key, before, row);
+  }
+
+  /** Tells the one watcher of each change from now on: an index of rows follows them by that. */
+  watch(watcher: RowWatcher<Row>): void {
+    this.#watcher = watcher;
+  }
+
+  /** Each row is written as `stamp` makes it from now on. */
+  stampWith(stamp: RowStamp<Row>): void {
+    this.#stamp = stamp;
+  }
+
+  /** What `make` makes of the live rows; it is asked again only when a row has changed since. */
+  derive<Value>(make: (live: readonly Row[]) => Value): Value {
+    const known = this.#derived.get(make);
+    if (known?.version === this.#version) return known.value as Value; // of the same `make`
+    const value = make(this.#listed());
+    this.#derived.set(make, { version: this.#version, value });
+    return value;
+  }
+
+  /** The live rows as a list, which several derive from at the same version. */
+  #listed(): readonly Row[] {
+    if (this.#list?.version !== this.#version)
+      this.#list = { version: this.#version, rows: [...this.live()] };
+    return this.#list.rows;
   }
 
   /** The highest value that a tracked field has, or has had since this process began, in any row. */
@@ -89,10 +138,12 @@ export class Rows<Row> {
 
   /** Forgets a row at the next flush. */
   delete(key: string): void {
+    const before = this.#rows.get(key);
     this.#rows.delete(key);
     this.#dirty.delete(key);
     this.#removed.add(key);
     this.#version += 1;
+    this.#watcher(key, before, undefined);
   }
 
   /** Writes what has changed to the disk. Returns the number of rows written. */

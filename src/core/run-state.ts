@@ -10,7 +10,10 @@ export const RUN_STATES = [
 ] as const;
 export type RunState = (typeof RUN_STATES)[number];
 
+/** The states in which a run stays. */
+export type EndState = Exclude<RunState, "pending" | "running">;
+
 /** Whether a run in this state stays in it: all but `pending` and `running`. */
-export function isTerminal(state: RunState): boolean {
+export function isTerminal(state: RunState): state is EndState {
   return state !== "pending" && state !== "running";
 }

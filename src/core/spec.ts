@@ -5,6 +5,7 @@ import type { FakeScript, TaskInput } from "../schema/task.ts";
 import { durationMs } from "./duration.ts";
 import type { Millis } from "./machine.ts";
 import { type ReschedulePolicy, type RestartPolicy, reschedulePolicy, restartPolicy } from "./policy.ts";
+import { resultTaskOf } from "./result-task.ts";
 import { sizeBytes } from "./size.ts";
 
 /** The part of a run's life in which a task runs (`nomad.md` §7.1). */
@@ -37,8 +38,7 @@ export interface Group {
 export function groupOf(spec: RunSpec): Group {
   const type = spec.type ?? "batch";
   const short = spec.tasks === undefined;
-  const inputs: TaskInput[] = spec.tasks ?? [{ name: "main", argv: spec.argv ?? [] }];
-  const tasks = inputs.map((input): GroupTask => {
+  const tasks = tasksIn(spec).map((input): GroupTask => {
     const { name, lifecycle, leader = false, restart, shutdownDelay } = input;
     return {
       spec: taskSpec(spec, input),
@@ -59,11 +59,18 @@ export function groupOf(spec: RunSpec): Group {
   };
 }
 
+function tasksIn(spec: Pick<RunSpec, "tasks" | "argv">): TaskInput[] {
+  return spec.tasks ?? [{ name: "main", argv: spec.argv ?? [] }];
+}
+
 /**
  * Meta and variables of a task stand above those of its group; anything else replaces it (`nomad.md` §4.10).
  */
 function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
   const dir = task.dir ?? spec.dir;
+  const snapshot = task.snapshot ?? spec.snapshot;
+  const stdin = task.stdin ?? spec.stdin;
+  const outputs = task.name === resultTaskOf(tasksIn(spec)) ? spec.outputs : undefined;
   return {
     name: task.name,
     argv: task.argv,
@@ -75,13 +82,16 @@ function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
     killSignal: task.killSignal ?? spec.killSignal,
     ...(task.user === undefined ? {} : { user: task.user }),
     ...(task.artifacts === undefined ? {} : { artifacts: task.artifacts }),
+    ...(snapshot === undefined ? {} : { snapshot }),
+    ...(stdin === undefined ? {} : { stdin }),
+    ...(outputs === undefined ? {} : { outputs }),
     ...(task.driver === "fake" ? { fake: fakeScript(task.fake) } : {}),
   };
 }
 
 /** Without a word it ends at once, with exit code 0. */
 function fakeScript(input: Partial<NonNullable<TaskInput["fake"]>> = {}): FakeScript {
-  const { runFor = "0s", blockStart = "0s", signal, startError } = input;
+  const { runFor = "0s", blockStart = "0s", signal, startError, oomKilled } = input;
   const { exitCode = 0, ignoreSignals = false, dieWithAgent = false, output = [] } = input;
   return {
     runForMs: durationMs(runFor),
@@ -92,6 +102,7 @@ function fakeScript(input: Partial<NonNullable<TaskInput["fake"]>> = {}): FakeSc
     output,
     ...(signal === undefined ? {} : { signal }),
     ...(startError === undefined ? {} : { startError }),
+    ...(oomKilled === undefined ? {} : { oomKilled }),
   };
 }
 
@@ -128,9 +139,14 @@ function together(a: Resources, b: Resources, join: (a: number, b: number) => nu
   };
 }
 
+/** What types have, by type: a plan asks it of each machine, and the sizes in it are text. */
+const byType = new WeakMap<InstanceType, Readonly<Resources>>();
+
 /** What an instance of a type has, in whole numbers. */
-export function resourcesOfType(type: InstanceType): Resources {
-  return wholeNumbers(type);
+export function resourcesOfType(type: InstanceType): Readonly<Resources> {
+  const known = byType.get(type) ?? wholeNumbers(type);
+  byType.set(type, known);
+  return known;
 }
 
 /** The tasks of a run as its host needs them. */

@@ -22,8 +22,9 @@ export class LazyAlarm {
     this.#armedFor = await this.#storage.getAlarm();
   }
 
-  get isArmed(): boolean {
-    return this.#armedFor !== null;
+  /** When it fires; null if none is armed. */
+  get armedFor(): Instant | null {
+    return this.#armedFor;
   }
 
   /** The alarm has fired: none is armed now. */

@@ -1,7 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
 import { type Ask, isRepeated } from "../core/allocation/asks.ts";
 import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/chunks.ts";
-import { answerForget, mayForget } from "../core/allocation/forget.ts";
+import { readRun } from "../core/allocation/cost.ts";
+import { answerForget, areLogsOver, mayForget } from "../core/allocation/forget.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
@@ -11,10 +12,9 @@ import { answerObserved } from "../core/allocation/orders.ts";
 import {
   type AllocationRecord,
   type AllocationState,
+  allocationFrom,
   type Existing,
-  loadedAllocation,
 } from "../core/allocation/state.ts";
-import { statusOf } from "../core/allocation/status.ts";
 import { answerPlace } from "../core/allocation/summary.ts";
 import { refusalOfUpdate } from "../core/allocation/update.ts";
 import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user.ts";
@@ -49,24 +49,24 @@ import { until } from "./waiting.ts";
  * methods.
  */
 export class Allocation extends DurableObject<Env> implements AllocationApi, AllocationPeer {
+  readonly #name = this.ctx.id.name ?? "";
   readonly #store = new ValueStore<AllocationRecord>(this.ctx.storage);
-  readonly #logs = new LogStore(this.ctx.storage.kv);
+  readonly #logs = new LogStore(this.ctx.storage.kv, this.env.LOGS, this.#name);
   readonly #shell = new Shell<AllocationState, AllocationEvent, AllocationMessage>(
     this.ctx,
     allocationMachine,
     { type: "tick" },
     {
-      load: (settled) => loadedAllocation(this.#store.read(), settled),
+      load: (alarmAt) => allocationFrom(this.#store.read(), alarmAt, Date.now()),
       save: (state) => this.#save(state),
       saved: () => this.#store.sweep(),
-      send: (message) => sendOfAllocation(this.env, message),
+      send: (message): Promise<AllocationEvent> =>
+        sendOfAllocation(this.env, message, () =>
+          this.#logs.clear(() => areLogsOver(this.#actor.state, Date.now())),
+        ),
     },
   );
   readonly #actor = this.#shell.actor;
-
-  get #name(): string {
-    return this.ctx.id.name ?? "";
-  }
 
   #save(state: AllocationState): void {
     this.#logs.write(state.spill);
@@ -104,23 +104,23 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     const { refusal } = this.#actor.state.memo;
     // The pool refuses with a code of the list.
     if (refusal !== null) throw new DroverError(refusal.code as ErrorCode, refusal.text, refusal);
-    return { created, status: statusOf(this.#existing()) };
+    return { created, status: readRun(this.#existing(), Date.now()) };
   }
 
   async read(): Promise<RunStatus> {
-    return statusOf(this.#entered());
+    return readRun(this.#entered(), Date.now());
   }
 
   async wait(states: RunState[], waitMs: number): Promise<RunStatus> {
     this.#entered();
     await until(this.#actor, () => isSettled(this.#actor.state, states), waitMs);
-    return statusOf(this.#existing());
+    return readRun(this.#existing(), Date.now());
   }
 
   async abort({ reason, by, waitMs }: { reason: string; by: string; waitMs: number }): Promise<RunStatus> {
     this.#entered({ type: "abort", reason, by });
     await until(this.#actor, () => this.#actor.state.record?.ended !== false, waitMs);
-    return statusOf(this.#existing());
+    return readRun(this.#existing(), Date.now());
   }
 
   async restart(wish: RestartWish, ask?: Ask): Promise<Asked> {
@@ -136,14 +136,14 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     const refusal = replayed ? null : refusalOfWish(this.#existing(), event.wish);
     if (refusal !== null) throw refusal;
     this.#actor.apply(event);
-    return { replayed, status: statusOf(this.#existing()) };
+    return { replayed, status: readRun(this.#existing(), Date.now()) };
   }
 
   async update({ spec, specIndex, by }: UpdateRequest): Promise<RunStatus> {
     const refusal = refusalOfUpdate(this.#entered().record, spec, specIndex);
     if (refusal !== null) throw refusal;
     this.#actor.apply({ type: "update", spec, specIndex, by });
-    return statusOf(this.#existing());
+    return readRun(this.#existing(), Date.now());
   }
 
   async events(after: number, waitMs: number): ReturnType<AllocationApi["events"]> {
@@ -164,7 +164,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
 
   async log(request: LogRequest): Promise<LogChunk> {
     this.#shell.enter();
-    const read = () => readLog(this.#logs, this.#existing().record, request);
+    const read = () => readLog(this.#logs, this.#existing(), request);
     await until(this.#actor, () => hasNews(read(), request), request.waitMs);
     return read();
   }
@@ -183,7 +183,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
 
   async forget(forget: Forget): Promise<ForgetAnswer> {
     this.#shell.count();
-    await this.#logs.clear(this.env.LOGS, this.#name, () => mayForget(this.#actor.state, forget));
+    await this.#logs.clear(() => mayForget(this.#actor.state, forget));
     return answerForget(this.#actor.apply({ type: "forget", forget }));
   }
 

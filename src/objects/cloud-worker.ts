@@ -2,6 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { SAMPLE_WAIT_MS } from "../core/limits.ts";
 import type { IdleBehavior, Intent, Order, OrderAnswer, Sighting, WorkerAnswer } from "../core/messages.ts";
 import { Rows } from "../core/rows.ts";
+import { RETIREMENT } from "../core/worker/behavior.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
 import { answerOrder } from "../core/worker/placements.ts";
 import {
@@ -22,8 +23,8 @@ import type { Why } from "../schema/run.ts";
 import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
 import { exchange, livingWorker } from "./exchange.ts";
-import { parseReport, textOf } from "./host-calls.ts";
-import { type Door, enrollHost, joinHost, refusing, verifyHost } from "./host-door.ts";
+import { parseReport, reportOf, textOf } from "./host-calls.ts";
+import { type Door, enrollHost, joinHost, refusing, secretOf, verifyHost } from "./host-door.ts";
 import { hostSocket, socketsOf, upgrade } from "./host-sockets.ts";
 import { HostLine, resumed } from "./line.ts";
 import type { CloudWorkerPeer } from "./peers.ts";
@@ -93,6 +94,10 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return this.#answer(this.#enter({ type: "sighting", sighting, consistencyMs }));
   }
 
+  async retire(): Promise<WorkerAnswer> {
+    return this.#answer(this.#enter(RETIREMENT));
+  }
+
   async poke(): Promise<WorkerAnswer> {
     return this.#answer(this.#enter({ type: "poke" }));
   }
@@ -119,13 +124,13 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   async report(call: SignedCall, waitMs: number): Promise<Orders> {
     this.#shell.count();
     await verifyHost(this.#door, call);
-    const report = parseReport(call.body);
+    const report = reportOf(call, this.#living());
     return refusing(this.#door, () => exchange(this.#actor, report, waitMs, () => Date.now()));
   }
 
   async hostSecret(): Promise<string | null> {
     this.#shell.count();
-    return this.#living().record.secret;
+    return secretOf(this.#living(), this.#name);
   }
 
   /** The host's request for a socket. It is signed like any call, with nothing for a body. */

@@ -16,7 +16,7 @@ export async function createInstance(env: Env, intent: CreateWorker): Promise<Cr
   const { worker, pool, type, settings } = intent;
   if (env.DROVER_URL === "") {
     const text = "DROVER_URL is not set, so hosts would not know where to report; set it and deploy again";
-    return { kind: "failed", failure: { class: "invalid", text } };
+    return { kind: "failed", failure: { class: "temporary", text } };
   }
   const code = await enrollmentCode(worker, intent.notAfter + settings.bootMs, env.DROVER_SIGNING_KEY);
   return providerOf(intent.provider).create({
@@ -29,8 +29,9 @@ export async function createInstance(env: Env, intent: CreateWorker): Promise<Cr
       code,
       agentSha256: AGENT.sha256,
       powerOff: intent.provider.powerOff,
+      notice: intent.provider.notice,
     }),
-    tags: { [WORKER_TAG]: worker, [POOL_TAG]: pool },
+    tags: { ...intent.tags, [WORKER_TAG]: worker, [POOL_TAG]: pool },
     resources: resourcesOfType(type),
   });
 }

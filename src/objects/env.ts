@@ -9,7 +9,10 @@ export interface Env {
   CLOUD_WORKER: DurableObjectNamespace<CloudWorker>;
   POOL: DurableObjectNamespace<Pool>;
   REGISTRY: DurableObjectNamespace<Registry>;
-  /** The bucket for logs. Without it they travel in reports and lie in rows, as small ones always do. */
+  /**
+   * The bucket for logs and snapshots. Without it logs travel in reports and lie in rows, as small ones
+   * always do, and there are no snapshots.
+   */
   LOGS?: R2Bucket;
   /** The first admin's token. */
   DROVER_ADMIN_TOKEN: string;

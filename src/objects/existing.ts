@@ -26,7 +26,7 @@ export function refuseOther({ record, tombstone }: AllocationState, run: string,
 /** Whether a wait for one of these states is over: it is in one, or can never be again. */
 export function isSettled({ record }: AllocationState, states: RunState[]): boolean {
   if (record === null || record.ended) return true;
-  const state = stateOf(record);
-  const missed = state === "running" && states.every((wanted) => wanted === "pending");
-  return missed || states.includes(state);
+  // Only a start and an end can still come: a path is pending, running, end, or pending, end.
+  const isOver = states.every((wanted) => wanted === "pending");
+  return isOver || states.includes(stateOf(record));
 }

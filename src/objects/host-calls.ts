@@ -1,8 +1,13 @@
+import type { z } from "zod";
 import { DroverError } from "../core/errors.ts";
-import type { Living } from "../core/worker/state.ts";
+import { type Living, livePlacements } from "../core/worker/state.ts";
 import { AGENT } from "../generated/agent-bundle.ts";
+import { plainReport } from "../probes/plain-text.ts";
+import { fieldErrors } from "../schema/field-errors.ts";
 import { type HostSetup, JoinRequest, Report } from "../schema/host.ts";
+import { lostNames } from "../schema/lost-names.ts";
 import type { Env } from "./env.ts";
+import type { SignedCall } from "./rpc.ts";
 
 /** What a host needs to know to begin (`host-protocol.md`, Joining). */
 export function hostSetup({ record }: Living, env: Env): HostSetup {
@@ -13,7 +18,7 @@ export function hostSetup({ record }: Living, env: Env): HostSetup {
     incarnation: record.incarnation,
     reportUrl: `${base}/reports`,
     socketUrl: `${base}/socket`,
-    ...(env.LOGS === undefined ? {} : { logsUrl: `${base}/logs` }),
+    ...(env.LOGS === undefined ? {} : { logsUrl: `${base}/logs`, snapshotsUrl: `${base}/snapshots` }),
     probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
     leaseMs: settings.leaseMs,
     agent: { version: AGENT.version, sha256: AGENT.sha256 },
@@ -36,6 +41,12 @@ export function claimedWorker(body: string): string | undefined {
   }
 }
 
+/** The report of a verified call, in either of its forms. Throws `malformed_json` or `invalid_request`. */
+export function reportOf({ body, plain, timestamp }: SignedCall, worker: Living): Report {
+  if (!plain) return parseReport(body);
+  return plainReport(body, Number(timestamp), worker.record.incarnation, livePlacements(worker));
+}
+
 /** Reads the body of a verified report. Throws `malformed_json` or `invalid_request`. */
 export function parseReport(body: string): Report {
   return parseBody(Report, body);
@@ -49,9 +60,7 @@ export function parseJoin(body: string): JoinRequest {
 interface Schema<T> {
   safeParse(
     value: unknown,
-  ):
-    | { success: true; data: T }
-    | { success: false; error: { issues: { path: PropertyKey[]; message: string }[] } };
+  ): { success: true; data: T } | { success: false; error: { issues: z.core.$ZodIssue[] } };
 }
 
 function parseBody<T>(schema: Schema<T>, body: string): T {
@@ -62,11 +71,8 @@ function parseBody<T>(schema: Schema<T>, body: string): T {
     throw new DroverError("malformed_json", "the body is no JSON");
   }
   const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const fields = result.error.issues.map(({ path, message }) => ({
-    pointer: `/${path.map(String).join("/")}`,
-    detail: message,
-  }));
+  const fields = [...lostNames(body), ...(result.success ? [] : fieldErrors(result.error.issues, "json"))];
+  if (result.success && fields.length === 0) return result.data;
   throw new DroverError("invalid_request", "the body is not as agreed; `errors` names the fields", {
     fields,
   });

@@ -1,5 +1,6 @@
 import { DroverError } from "../core/errors.ts";
-import { isClone, isRefusedClone } from "../core/worker/joining.ts";
+import { isClone, isLateEnrollment, isRefusedClone } from "../core/worker/joining.ts";
+import type { Living } from "../core/worker/state.ts";
 import type { EnrollRequest, HostSetup } from "../schema/host.ts";
 import type { Env } from "./env.ts";
 import { livingWorker, type WorkerActor, wrongWorker } from "./exchange.ts";
@@ -25,6 +26,7 @@ export async function enrollHost(door: Door, request: EnrollRequest): Promise<Ho
     await verifyCode(request.code, name, env.DROVER_SIGNING_KEY, Date.now());
     const { record } = actor.state;
     if (record === null || record.phase === "shutdown" || record.phase === "gone") throw workerOver(name);
+    if (isLateEnrollment({ ...actor.state, record }, request)) throw begunAlready(name);
     const cloned = record.secret === request.secret && isClone(record, request.bootId);
     const { secret, bootId, resources } = request;
     actor.apply({ type: "enroll", secret, bootId, resources });
@@ -82,8 +84,20 @@ export async function refusing<T>({ actor }: Pick<Door, "actor">, check: () => P
   }
 }
 
+/** The secret of a worker's host, for calls that the edge verifies. One that is gone may call no more. */
+export function secretOf({ record }: Living, name: string): string | null {
+  const { phase, secret } = record;
+  if (phase === "gone") throw workerOver(name);
+  return secret;
+}
+
 function workerOver(name: string): DroverError {
   const text = `worker "${name}" is over; this machine is not wanted any more`;
+  return new DroverError("enrollment_over", text);
+}
+
+function begunAlready(name: string): DroverError {
+  const text = `the host of worker "${name}" has begun in another boot since; it joins, and enrolls no more`;
   return new DroverError("enrollment_over", text);
 }
 

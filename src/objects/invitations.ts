@@ -23,10 +23,13 @@ export async function invite(
   { ttlMs, keyHash }: InvitationRequest,
   signingKey: string,
 ): Promise<Invitation> {
+  if (record.leaving === true) {
+    throw new DroverError("pool_draining", "the pool is being deleted, and takes no more machines");
+  }
   const worker = nextWorkerName(keyHash === undefined ? record : { ...record, nextWorker: `k${keyHash}` });
   const row = () => actor.state.workers.get(worker);
   const replayed = row() !== undefined;
-  actor.apply({ type: "invite", worker, notAfter: Date.now() + ttlMs });
+  actor.apply({ type: "invite", worker, ttlMs });
   const invited = row();
   if (invited === undefined) {
     const text = `${MAX_OPEN_ENROLLMENTS} codes of this pool wait to be used: use them, or let them expire`;

@@ -5,10 +5,11 @@ import {
   frameDue,
   isSettled,
   type LineNote,
+  NO_SIDE_NEWS,
   newLine,
   resumeLine,
   sentOn,
-  storedLogs,
+  sideNews,
 } from "../core/worker/line.ts";
 import type { Living, WorkerState } from "../core/worker/state.ts";
 import type { Report } from "../schema/host.ts";
@@ -48,8 +49,8 @@ export class HostLine {
   readonly #actor: WorkerActor;
   readonly #sockets: () => HostSocket[];
   readonly #now: () => Instant;
-  /** The stored bytes that this process has told of last, and whether it has asked for a full report. */
-  #logs = "{}";
+  /** The side news that this process has told last, and whether it has asked for a full report. */
+  #side = NO_SIDE_NEWS;
   #asked = false;
 
   constructor(actor: WorkerActor, sockets: () => HostSocket[], now: () => Instant) {
@@ -65,7 +66,7 @@ export class HostLine {
       if (one.note() !== null) close(one, REPLACED, "a newer socket is open");
     }
     socket.keep(newLine(this.#living(), this.#now()));
-    this.#logs = "{}";
+    this.#side = NO_SIDE_NEWS;
     this.#asked = false;
   }
 
@@ -119,13 +120,13 @@ export class HostLine {
       this.#refuse(socket, new DroverError("stale_incarnation", LATER_START));
       return;
     }
-    const frame = frameDue(living, note, this.#logs, this.#now());
+    const frame = frameDue(living, note, this.#side, this.#now());
     if (frame?.kind === "ask") this.#ask(socket);
     const sent = frame?.kind === "orders" ? sentOn(living, note) : note;
     const settled = isSettled(living, this.#now());
     if (sent !== note || settled !== note.settled) socket.keep({ ...sent, settled });
     if (frame?.kind !== "orders") return;
-    this.#logs = storedLogs(living);
+    this.#side = sideNews(living);
     this.#actor.apply({ type: "told" });
     socket.send(JSON.stringify(frame.orders));
   }

@@ -1,16 +1,10 @@
 import { logObjectKey } from "../core/allocation/chunks.ts";
 import { parseAttemptId } from "../core/attempt-id.ts";
 import { DroverError } from "../core/errors.ts";
+import { verifyAtEdge } from "./host-keys.ts";
 import type { LogBucket, LogObject, SignedChunk } from "./rpc.ts";
-import { hostKey, signedPrefix, verifySigned } from "./signing.ts";
+import { signedPrefix } from "./signing.ts";
 import type { Peers } from "./stubs.ts";
-
-/**
- * Keys of hosts that have sent chunks to this isolate. A worker has one secret for life, so a key cannot
- * become wrong; and whether its host may still add to a log, the allocation says each time.
- */
-const KEYS = new Map<string, CryptoKey>();
-const MAX_KEYS = 1_000;
 
 /** The way of log bytes at the edge: from hosts into the bucket, and from there to readers. */
 export class LogChunks implements LogBucket {
@@ -58,17 +52,14 @@ export class LogChunks implements LogBucket {
   #theBucket(): R2Bucket {
     if (this.#bucket !== undefined) return this.#bucket;
     const text = "this deployment has no bucket for logs; send them in reports";
-    throw new DroverError("no_log_bucket", text);
+    throw new DroverError("no_bucket", text);
   }
 
   /** The bytes of a chunk, once its signature is known to be its host's. */
   async #verified({ worker, signature, length, body }: SignedChunk): Promise<Uint8Array> {
-    const known = KEYS.get(worker);
-    const key = known ?? (await hostKey(await this.#peers.worker(worker).hostSecret()));
     const prefix = signedPrefix(signature);
-    const signed = await readBehind(prefix, length, body);
-    await verifySigned(signature, signed, key, Date.now());
-    if (known === undefined) keep(worker, key);
+    const read = () => readBehind(prefix, length, body);
+    const signed = await verifyAtEdge(this.#peers, worker, signature, read);
     return signed.subarray(prefix.length);
   }
 }
@@ -76,12 +67,6 @@ export class LogChunks implements LogBucket {
 /** Gives memory back now. The collector is in no hurry with what lies outside of its heap: 64 MiB pile up. */
 function release({ buffer }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
-}
-
-function keep(worker: string, key: CryptoKey): void {
-  const [oldest] = KEYS.keys();
-  if (KEYS.size >= MAX_KEYS && oldest !== undefined) KEYS.delete(oldest);
-  KEYS.set(worker, key);
 }
 
 /**

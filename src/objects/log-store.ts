@@ -1,9 +1,11 @@
 import { logObjectKey, offsetText } from "../core/allocation/chunks.ts";
-import { logsComplete, NO_LOGS } from "../core/allocation/logs.ts";
-import type { AllocationRecord, LogSegment, StreamRecord } from "../core/allocation/state.ts";
-import { isOver } from "../core/allocation/tasks.ts";
+import { logsGoneSince } from "../core/allocation/forget.ts";
+import { NO_LOGS } from "../core/allocation/logs.ts";
+import { isLogOver } from "../core/allocation/marks.ts";
+import type { AllocationRecord, Existing, LogSegment, StreamRecord } from "../core/allocation/state.ts";
 import { DroverError } from "../core/errors.ts";
 import { MAX_LOG_BYTES } from "../core/limits.ts";
+import type { Instant } from "../core/machine.ts";
 import type { StreamName } from "../schema/host.ts";
 import { meter } from "./meter.ts";
 import type { LogChunk, LogObject, LogRequest } from "./rpc.ts";
@@ -22,9 +24,13 @@ export interface LogPosition {
 /** The segments of an allocation's logs: what has outgrown the one value (`AllocationRecord.logs`). */
 export class LogStore {
   readonly #kv: SyncKvStorage;
+  readonly #bucket: R2Bucket | undefined;
+  readonly #run: string;
 
-  constructor(kv: SyncKvStorage) {
+  constructor(kv: SyncKvStorage, bucket: R2Bucket | undefined, run: string) {
     this.#kv = kv;
+    this.#bucket = bucket;
+    this.#run = run;
   }
 
   write(segments: LogSegment[]): void {
@@ -39,11 +45,11 @@ export class LogStore {
    * Deletes all logs of a run, as long as it may: first what lies in the bucket, since nothing but the rows
    * and the record leads there. Doing it again does no harm.
    */
-  async clear(bucket: R2Bucket | undefined, run: string, may: () => boolean): Promise<void> {
+  async clear(may: () => boolean): Promise<void> {
     while (may()) {
-      const { objects = [] } = (await bucket?.list({ prefix: `logs/${run}/` })) ?? {};
+      const { objects = [] } = (await this.#bucket?.list({ prefix: `logs/${this.#run}/` })) ?? {};
       if (objects.length === 0) break;
-      await bucket?.delete(objects.map(({ key }) => key));
+      await this.#bucket?.delete(objects.map(({ key }) => key));
     }
     if (!may()) return;
     for (const [name] of [...this.#kv.list({ prefix: "log/" })]) {
@@ -117,7 +123,10 @@ function key(attempt: string, stream: StreamName, offset: number): string {
   return `log/${attempt}/${stream}/${offsetText(offset)}`;
 }
 
-/** The attempt that a request means: the one it names, or the task's latest; null if there is none yet. */
+/**
+ * The attempt that a request means: the one it names, or the task's latest (or oldest); null if there is none
+ * yet.
+ */
 function attemptMeant(record: AllocationRecord, request: LogRequest): string | null {
   const task = record.tasks.find((one) => one.name === request.task);
   if (task === undefined) {
@@ -125,7 +134,7 @@ function attemptMeant(record: AllocationRecord, request: LogRequest): string | n
     throw new DroverError("unknown_task", `the run has no task called "${request.task}"; it has ${names}`);
   }
   const ids = task.attempts.map((one) => one.id);
-  if (request.attempt === undefined) return ids.at(-1) ?? null;
+  if (request.attempt === undefined) return ids.at(request.oldest ? 0 : -1) ?? null;
   const meant = ids.find((id) => id.endsWith(`/${request.attempt}`));
   if (meant === undefined) {
     const text = `task "${request.task}" has no attempt ${request.attempt}; they are named like 1.1`;
@@ -134,19 +143,34 @@ function attemptMeant(record: AllocationRecord, request: LogRequest): string | n
   return meant;
 }
 
-/** Answers a request for log bytes from what is stored now. */
-export function readLog(store: LogStore, record: AllocationRecord, request: LogRequest): LogChunk {
+function expiredLogs(run: string, since: Instant): DroverError {
+  const text =
+    `the logs of run "${run}" were deleted at ${new Date(since).toISOString()}, because its pool keeps ` +
+    "logs for a shorter time than runs (`retention.logs`); the run itself can still be read";
+  return new DroverError("expired_logs", text);
+}
+
+/**
+ * Answers a request for log bytes from what is stored now. Throws `unknown_task`, or `expired_logs` if they
+ * are deleted.
+ */
+export function readLog(store: LogStore, state: Existing, request: LogRequest): LogChunk {
+  const { record } = state;
   const attempt = attemptMeant(record, request);
+  const now = Date.now();
+  const gone = logsGoneSince(state, now);
+  if (gone !== undefined) throw expiredLogs(record.id, gone);
   if (attempt === null) return { data: new Uint8Array(), from: 0, size: 0, ended: record.ended, dropped: 0 };
   const streamRecord = (record.logs[attempt] ?? NO_LOGS)[request.stream];
   const { stored, size } = streamRecord;
   const from = Math.min(stored, request.from < 0 ? Math.max(0, stored + request.from) : request.from);
   const position = { attempt, stream: request.stream, from, maxBytes: request.maxBytes };
   const known = record.tasks.flatMap((task) => task.attempts).find((one) => one.id === attempt);
-  const ended = record.ended || (known !== undefined && isOver(known) && logsComplete(record, attempt));
+  const ended = known !== undefined && isLogOver(record, known, now);
   return {
     ...store.read(streamRecord, position),
     from,
+    attempt: attempt.slice(attempt.lastIndexOf("/") + 1),
     size: stored,
     ended,
     dropped: Math.max(0, size - MAX_LOG_BYTES),

@@ -36,7 +36,7 @@ export async function sendOfPool(
   }
 }
 
-type ToWorker = Extract<PoolMessage, { kind: "create" | "sighting" | "poke_worker" }>;
+type ToWorker = Extract<PoolMessage, { kind: "create" | "sighting" | "drain_worker" | "poke_worker" }>;
 
 function askWorker(worker: CloudWorkerPeer, message: ToWorker): Promise<WorkerAnswer> {
   switch (message.kind) {
@@ -44,6 +44,8 @@ function askWorker(worker: CloudWorkerPeer, message: ToWorker): Promise<WorkerAn
       return worker.create(message.body);
     case "sighting":
       return worker.sighting(message.body);
+    case "drain_worker":
+      return worker.retire();
     case "poke_worker":
       return worker.poke();
   }

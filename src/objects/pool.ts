@@ -10,30 +10,36 @@ import type {
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../core/messages.ts";
+import { answerConfigure } from "../core/pool/configure.ts";
+import { eventsAfter, hasEvents } from "../core/pool/events.ts";
+import { loadedPool } from "../core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../core/pool/machine.ts";
+import { metricsOf } from "../core/pool/metrics.ts";
 import { answerRun } from "../core/pool/runs.ts";
 import {
   type Configured,
   isLiveRun,
   isLiveWorker,
-  loadedPool,
+  isRemoved,
   type PoolRecord,
   type PoolState,
   type RunRow,
   runKey,
   type WorkerRow,
 } from "../core/pool/state.ts";
-import { explainRun, poolView, runsByWorker, workerSummary } from "../core/pool/views.ts";
+import { explainRun, poolView, runSummary, runsByWorker, workerSummary } from "../core/pool/views.ts";
 import { answerWorker } from "../core/pool/workers.ts";
 import { Rows } from "../core/rows.ts";
-import type { PoolView, WorkerState, WorkerSummary } from "../schema/pool.ts";
+import type { Sample } from "../schema/metrics.ts";
+import type { PoolEventList, PoolView, WorkerState, WorkerSummary } from "../schema/pool.ts";
 import type { RunSummary, Why } from "../schema/run.ts";
 import type { Env } from "./env.ts";
 import { invite } from "./invitations.ts";
 import type { PoolPeer } from "./peers.ts";
 import { sendOfPool } from "./pool-messages.ts";
-import type { Invitation, InvitationRequest, PoolApi, RunFilter } from "./rpc.ts";
-import { isMatch, MAX_WAIT_ITEMS, RunLists } from "./run-lists.ts";
+import type { Invitation, InvitationRequest, PoolApi, RunFilter, Unsettled } from "./rpc.ts";
+import { RunLists } from "./run-lists.ts";
+import { RunWaits } from "./run-waits.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
@@ -43,7 +49,6 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   readonly #store = new ValueStore<PoolRecord>(this.ctx.storage);
   readonly #runs = new SqlRowDisk<RunRow>(this.ctx.storage.sql, "runs");
   readonly #workers = new SqlRowDisk<WorkerRow>(this.ctx.storage.sql, "workers");
-  #latest: RunUpsert | null = null;
   readonly #lists = new RunLists(this.#runs);
   readonly #shell = new Shell<PoolState, PoolEvent, PoolMessage>(
     this.ctx,
@@ -65,9 +70,20 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     },
   );
   readonly #actor = this.#shell.actor;
+  readonly #waits = new RunWaits();
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#actor.watch(() => this.#waits.changed(this.#actor.state));
+  }
 
   get #name(): string {
     return this.ctx.id.name ?? "";
+  }
+
+  /** How many wait for its runs. */
+  get waiting(): number {
+    return this.#waits.size;
   }
 
   override async alarm(): Promise<void> {
@@ -76,23 +92,22 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
 
   #configured(): Configured {
     const { state } = this.#actor;
-    if (state.record === null) throw new DroverError("unknown_pool", `there is no pool "${this.#name}"`);
+    if (state.record === null || isRemoved(state))
+      throw new DroverError("unknown_pool", `there is no pool "${this.#name}"`);
     return { ...state, record: state.record };
   }
 
   async configure(configure: Configure): Promise<ConfigureAnswer> {
-    const { record, memo } = this.#shell.enter({ type: "configure", configure });
-    if (memo.refusedRevision === configure.revision) {
-      const text = "the provider's kind and url cannot change while the pool has machines; drain them first";
-      return { kind: "refused", revision: configure.revision, code: "pool_in_use", text };
-    }
-    return { kind: "configured", revision: record?.revision ?? 0 };
+    return answerConfigure(this.#shell.enter({ type: "configure", configure }), configure);
   }
 
   async upsertRun(upsert: RunUpsert): Promise<PoolAnswer> {
-    this.#latest = upsert;
-    this.#lists.seen(upsert.run, upsert.submittedAt);
-    return answerRun(this.#shell.enter({ type: "run", upsert }), upsert);
+    const key = runKey(upsert.submittedAt, upsert.run);
+    this.#lists.seen(upsert.run, key);
+    const before = this.#actor.state.runs.get(key)?.labels;
+    const state = this.#shell.enter({ type: "run", upsert });
+    this.#waits.relabeled(before, state.runs.get(key)?.labels);
+    return answerRun(state, upsert, Date.now());
   }
 
   async upsertWorker(upsert: WorkerUpsert): Promise<WorkerUpsertAnswer> {
@@ -111,6 +126,19 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   async view(): Promise<PoolView> {
     this.#shell.enter();
     return poolView(this.#configured(), Date.now());
+  }
+
+  async events(after: number | null, waitMs: number): Promise<PoolEventList> {
+    this.#shell.enter();
+    const first = eventsAfter(this.#configured(), after);
+    if (after === null || first.items.length > 0) return first;
+    const isNews = () => hasEvents(this.#configured(), first.next);
+    return (await until(this.#actor, isNews, waitMs)) ? eventsAfter(this.#configured(), first.next) : first;
+  }
+
+  async metrics(): Promise<Sample[]> {
+    this.#shell.enter();
+    return metricsOf(this.#configured(), Date.now());
   }
 
   async forget(forget: Forget): Promise<void> {
@@ -132,30 +160,29 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   async list(
     filter: RunFilter,
     page: { limit: number; cursor?: string },
-  ): Promise<{ items: RunSummary[]; next: string | null }> {
+  ): Promise<{ items: RunSummary[]; next: string | null; mark: string }> {
     this.#shell.enter();
     const state = this.#configured();
-    if (filter.ids !== undefined) return { items: this.#lists.byIds(state, filter), next: null };
-    return this.#lists.page(state, filter, page.limit, page.cursor);
+    const mark = this.#waits.mark(state);
+    if (filter.ids !== undefined) return { items: this.#lists.byIds(state, filter), next: null, mark };
+    return { ...this.#lists.page(state, filter, page.limit, page.cursor), mark };
   }
 
-  async wait(filter: RunFilter, waitMs: number): Promise<RunSummary[]> {
+  async wait(filter: RunFilter, waitMs: number, mark?: string): Promise<RunSummary[] | null> {
     this.#shell.enter();
-    const all = () => {
-      const state = this.#configured();
-      return filter.ids === undefined
-        ? this.#lists.page(state, filter, MAX_WAIT_ITEMS).items
-        : this.#lists.byIds(state, filter);
-    };
-    let found = all();
-    // Whatever comes to match, its row has changed: the others need not be read again for each waiter.
-    const matches = () => this.#latest !== null && isMatch(this.#latest, filter);
-    const look = () => {
-      if (found.length === 0 && matches()) found = all();
-      return found.length > 0;
-    };
-    await until(this.#actor, look, waitMs);
-    return found;
+    const state = this.#configured();
+    const { ids } = filter;
+    const how = ids === undefined ? { mark: mark ?? "" } : { rows: this.#lists.rowsOf(state, ids) };
+    const rows = await this.#waits.first(state, filter, waitMs, how);
+    return rows === undefined ? null : rows.map((row) => runSummary(row, this.#name));
+  }
+
+  async settled(filter: RunFilter, waitMs: number): Promise<Unsettled> {
+    this.#shell.enter();
+    const state = this.#configured();
+    const { ids } = filter;
+    const rows = ids === undefined ? [...state.runs.live()] : this.#lists.rowsOf(state, ids);
+    return this.#waits.settled(state, filter, rows, waitMs);
   }
 
   async workers(states: WorkerState[]): Promise<WorkerSummary[]> {

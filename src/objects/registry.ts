@@ -2,13 +2,14 @@ import { DurableObject } from "cloudflare:workers";
 import { DroverError } from "../core/errors.ts";
 import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import {
+  poolsOf,
   type RegistryEvent,
   type RegistryMessage,
   type RegistryRecord,
   type RegistryState,
   registryMachine,
 } from "../core/registry/machine.ts";
-import type { PoolConfig, PoolView } from "../schema/pool.ts";
+import type { PoolConfig, PoolDeletion, PoolView } from "../schema/pool.ts";
 import type { Env } from "./env.ts";
 import type { RegistryApi } from "./rpc.ts";
 import { Shell } from "./shell.ts";
@@ -44,10 +45,16 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
   }
 
   async putPool(name: string, config: PoolConfig): Promise<{ created: boolean; view: PoolView }> {
-    const created = this.#actor.state.record?.pools[name] === undefined;
+    const created = !this.#has(name);
     const seed = crypto.randomUUID().slice(0, SEED_CHARS);
     const revision =
       this.#shell.enter({ type: "put", pool: name, config, seed }).record?.pools[name]?.revision ?? 0;
+    await this.#decided(name, revision);
+    return { created, view: await peersOf(this.env).pool(name).view() };
+  }
+
+  /** Waits until the pool has this revision. Throws why it was refused, or that the pool says nothing. */
+  async #decided(name: string, revision: number): Promise<void> {
     const entry = () => this.#actor.state.record?.pools[name];
     const decided = () => entry() === undefined || entry()?.accepted?.revision === revision;
     if (!(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
@@ -57,18 +64,30 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     }
     const refusal = this.#actor.state.refusals[name];
     if (refusal?.revision === revision) throw new DroverError(refusal.code, refusal.text);
-    return { created, view: await peersOf(this.env).pool(name).view() };
+  }
+
+  async removePool(name: string, how: "empty" | "drained"): Promise<PoolDeletion> {
+    if (!this.#has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
+    const { record } = this.#shell.enter({ type: "remove", pool: name, how });
+    const revision = record?.pools[name]?.revision ?? 0;
+    await this.#decided(name, revision);
+    return { name, deleted: !this.#has(name) };
   }
 
   async pools(): Promise<string[]> {
-    this.#shell.enter();
-    return Object.keys(this.#actor.state.record?.pools ?? {}).sort();
+    return poolsOf(this.#shell.enter())
+      .map(([name]) => name)
+      .sort();
+  }
+
+  #has(name: string): boolean {
+    return poolsOf(this.#actor.state).some(([one]) => one === name);
   }
 
   async poke(): Promise<void> {
     this.#shell.enter();
     const { pool } = peersOf(this.env);
-    const pokes = Object.keys(this.#actor.state.record?.pools ?? {}).map((name) => pool(name).poke());
+    const pokes = poolsOf(this.#actor.state).map(([name]) => pool(name).poke());
     await Promise.allSettled(pokes); // the next cron tick pokes again whom this one did not reach
   }
 }

@@ -3,7 +3,16 @@ import type { ChunkAnswer, StoredChunk } from "../core/allocation/chunks.ts";
 import type { RestartWish, SignalWish } from "../core/allocation/user.ts";
 import type { Forget, IdleBehavior } from "../core/messages.ts";
 import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
-import type { PoolConfig, PoolView, WorkerState, WorkerStatus, WorkerSummary } from "../schema/pool.ts";
+import type { Sample } from "../schema/metrics.ts";
+import type {
+  PoolConfig,
+  PoolDeletion,
+  PoolEventList,
+  PoolView,
+  WorkerState,
+  WorkerStatus,
+  WorkerSummary,
+} from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary, Why } from "../schema/run.ts";
 import type { RunStats } from "../schema/stats.ts";
 
@@ -44,6 +53,8 @@ export interface LogChunk {
   object?: LogObject;
   /** Offset of the first byte of `data`. */
   from: number;
+  /** The end of the id of the attempt that they are of; absent while the task has none. */
+  attempt?: string;
   /** How many bytes are stored by now. */
   size: number;
   /** Nothing will ever come after `size`. */
@@ -62,8 +73,10 @@ export interface LogObject {
 export interface LogRequest {
   task: string;
   stream: StreamName;
-  /** The number of the attempt among those of the task; the latest if absent. */
+  /** The end of the attempt's id; the latest if absent. */
   attempt?: string;
+  /** Without an attempt: the oldest that is kept, and not the latest. */
+  oldest?: boolean;
   /** First byte wanted. Negative: that many bytes before the present end. */
   from: number;
   maxBytes: number;
@@ -107,6 +120,14 @@ export interface RunFilter {
   labels: Record<string, string>;
 }
 
+/** How many of the runs that are asked for are not in one of the states. */
+export interface Unsettled {
+  /** They can still come to be. */
+  open: number;
+  /** At least one has ended in another state: they will never all be. */
+  missed: boolean;
+}
+
 /** A machine of one's own shall join. */
 export interface InvitationRequest {
   ttlMs: number;
@@ -125,6 +146,10 @@ export interface Invitation {
 
 export interface PoolApi {
   view(): Promise<PoolView>;
+  /** What has changed after that number, null: all that lives; holds the answer while there is nothing. */
+  events(after: number | null, waitMs: number): Promise<PoolEventList>;
+  /** What Prometheus is told of it. */
+  metrics(): Promise<Sample[]>;
   /**
    * Deletes an ended run; answers when its allocation has forgotten it. Code: `not_acknowledged`, as long as
    * the pool has not heard of its end.
@@ -132,16 +157,22 @@ export interface PoolApi {
   forget(run: Forget): Promise<void>;
   /** Answers when the worker is there for which a machine can enroll with the code. */
   invite(request: InvitationRequest): Promise<Invitation>;
-  /** Newest first. `cursor` is the `next` of an earlier answer. */
+  /** Newest first. `cursor` is the `next` of an earlier answer. `mark` names the moment, for `wait`. */
   list(
     filter: RunFilter,
     page: { limit: number; cursor?: string },
-  ): Promise<{ items: RunSummary[]; next: string | null }>;
+  ): Promise<{ items: RunSummary[]; next: string | null; mark: string }>;
   /**
-   * Answers with all matches of the moment in which there is at least one, or with none when `waitMs` are
-   * over.
+   * Answers with the runs that match first after the moment of `mark`, at which none did, or with none when
+   * `waitMs` are over or none of the ids can match any more. Null: what has changed since then is not known
+   * any more, so list anew. With ids no mark is needed: their rows are read.
    */
-  wait(filter: RunFilter, waitMs: number): Promise<RunSummary[]>;
+  wait(filter: RunFilter, waitMs: number, mark?: string): Promise<RunSummary[] | null>;
+  /**
+   * Answers when all live runs with the filter's ids and labels are in its states, or cannot all be any
+   * more, or `waitMs` are over, with what is missing then.
+   */
+  settled(filter: RunFilter, waitMs: number): Promise<Unsettled>;
   workers(states: WorkerState[]): Promise<WorkerSummary[]>;
 }
 
@@ -155,6 +186,8 @@ export interface Signature {
 /** The headers and the raw body of a signed call of a host. The object that holds the secret verifies it. */
 export interface SignedCall extends Signature {
   body: string;
+  /** The body is plain text. Absent: JSON. */
+  plain?: boolean;
 }
 
 /** Log bytes on their way from a host to the object store. */
@@ -168,11 +201,25 @@ export interface SignedChunk extends StoredChunk {
 export interface LogBucket {
   /**
    * Verifies a chunk, stores it and tells its allocation; answers how far the stream is stored then. Codes:
-   * `bad_signature`, `unknown_attempt`, `forbidden`, `no_log_bucket`, `invalid_request`.
+   * `bad_signature`, `unknown_attempt`, `forbidden`, `no_bucket`, `invalid_request`.
    */
   put(chunk: SignedChunk): Promise<number>;
   /** The bytes of a part of an object, as they come. */
   get(part: LogObject): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** The archives of runs (`api.md`, snapshots). The edge alone carries their bytes. All throw `no_bucket`. */
+export interface SnapshotStore {
+  /** Verifies a host's call that is signed with an empty body. Codes: `bad_signature`, `unknown_worker`. */
+  verify(worker: string, signature: Signature): Promise<void>;
+  /** Resolves if there is a place for snapshots at all. */
+  ready(): Promise<void>;
+  /** How many bytes it has; null if there is none. */
+  size(id: string): Promise<number | null>;
+  /** Stores it, unless it is there. Code: `digest_mismatch`, and then nothing is stored. */
+  put(id: string, body: ReadableStream<Uint8Array> | null): Promise<{ created: boolean }>;
+  /** Its bytes, or some of them, as they come. Code: `unknown_snapshot`. */
+  get(id: string, range?: { offset: number; length: number }): Promise<ReadableStream<Uint8Array>>;
 }
 
 export interface CloudWorkerApi {
@@ -197,6 +244,11 @@ export interface CloudWorkerApi {
 export interface RegistryApi {
   /** Creates or changes a pool; answers when the pool has the configuration. */
   putPool(name: string, config: PoolConfig): Promise<{ created: boolean; view: PoolView }>;
+  /**
+   * Deletes a pool if it is `empty`, or as soon as it is `drained`. Codes: `unknown_pool`, `pool_in_use`,
+   * `not_acknowledged`.
+   */
+  removePool(name: string, how: "empty" | "drained"): Promise<PoolDeletion>;
   /** The names of all pools, sorted. */
   pools(): Promise<string[]>;
   /** Called by the cron trigger: pokes whatever may have been forgotten. */
@@ -210,4 +262,5 @@ export interface Objects {
   pool(name: string): PoolApi;
   registry(): RegistryApi;
   logs(): LogBucket;
+  snapshots(): SnapshotStore;
 }

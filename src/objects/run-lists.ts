@@ -1,17 +1,16 @@
-import type { RunUpsert } from "../core/messages.ts";
 import type { Configured, RunRow } from "../core/pool/state.ts";
-import { runKey } from "../core/pool/state.ts";
 import { runSummary } from "../core/pool/views.ts";
 import type { RunSummary } from "../schema/run.ts";
 import type { RunFilter } from "./rpc.ts";
+import { isMatch } from "./run-filter.ts";
 import type { SqlRowDisk } from "./store.ts";
 
 /** Rows that one answer looks at, at most: a rare match must not hold up the object for long. */
 const SCAN_ROWS = 5_000;
 /** Ended runs whose place in the table is kept at hand, so that whoever waits for them by id finds them. */
 const KEEP_KEYS = 50_000;
-/** Runs that the answer to a wait has at most. */
-export const MAX_WAIT_ITEMS = 1_000;
+/** Labels that are looked at in SQL: a statement takes a hundred values, and each label takes two. */
+const SQL_LABELS = 40;
 /** Above every key of a run. */
 const TOP = "~";
 
@@ -26,22 +25,26 @@ export class RunLists {
   }
 
   /** Remembers where a run's row lies. */
-  seen(run: string, submittedAt: number): void {
-    this.#keys.set(run, runKey(submittedAt, run));
+  seen(run: string, key: string): void {
+    this.#keys.delete(run); // what is set again stands where it stood
+    this.#keys.set(run, key);
     if (this.#keys.size <= KEEP_KEYS) return;
     const [oldest] = this.#keys.keys();
     if (oldest !== undefined) this.#keys.delete(oldest);
   }
 
+  /** The rows with these ids that the pool has at hand, in their order. */
+  rowsOf({ runs }: Configured, ids: readonly string[]): RunRow[] {
+    return ids.flatMap((id) => {
+      const key = this.#keys.get(id);
+      return (key === undefined ? undefined : runs.get(key)) ?? [];
+    });
+  }
+
   /** All matches among the ids of a filter that the pool has at hand, in their order. */
   byIds(state: Configured, filter: RunFilter): RunSummary[] {
-    const found: RunSummary[] = [];
-    for (const id of filter.ids ?? []) {
-      const key = this.#keys.get(id);
-      const row = key === undefined ? undefined : state.runs.get(key);
-      if (row !== undefined && isMatch(row, filter)) found.push(runSummary(row, state.record.name));
-    }
-    return found;
+    const rows = this.rowsOf(state, filter.ids ?? []).filter((row) => isMatch(row, filter));
+    return rows.map((row) => runSummary(row, state.record.name));
   }
 
   /** One page, newest first. A page can have fewer matches than `limit` and yet a next one. */
@@ -49,27 +52,22 @@ export class RunLists {
     state: Configured,
     filter: RunFilter,
     limit: number,
-    cursor?: string,
+    cursor = TOP,
   ): { items: RunSummary[]; next: string | null } {
-    const items: RunSummary[] = [];
-    let before = cursor ?? TOP;
-    for (let scanned = 0; scanned < SCAN_ROWS; ) {
-      const rows = this.#disk.readBelow(before, Math.min(1_000, limit + 1));
-      for (const [key, row] of rows) {
-        if (items.length === limit) return { items, next: before };
-        before = key;
-        if (isMatch(row, filter)) items.push(runSummary(row, state.record.name));
-      }
-      scanned += rows.length;
-      if (rows.length === 0) return { items, next: null };
-    }
-    return { items, next: before };
+    const { rows, next } = this.#disk.readMatching(cursor, SCAN_ROWS, limit, wantedOf(filter));
+    const found = rows.filter(([, row]) => isMatch(row, filter));
+    return { items: found.map(([, row]) => runSummary(row, state.record.name)), next };
   }
 }
 
-/** Whether a run is one that a filter asks for. */
-export function isMatch(row: RunUpsert, filter: RunFilter): boolean {
-  if (filter.ids !== undefined && !filter.ids.includes(row.run)) return false;
-  if (!filter.states.includes(row.state)) return false;
-  return Object.entries(filter.labels).every(([key, value]) => row.labels[key] === value);
+/**
+ * What can be said of a filter in SQL. Left to `isMatch` is a name that would have to be escaped in a path,
+ * and what would be too many values for one statement.
+ */
+function wantedOf({ states, labels }: RunFilter) {
+  const plain = Object.entries(labels).filter(([name]) => /^[\w.-]+$/.test(name));
+  return [
+    { field: "$.state", values: states },
+    ...plain.slice(0, SQL_LABELS).map(([name, value]) => ({ field: `$.labels."${name}"`, values: [value] })),
+  ];
 }

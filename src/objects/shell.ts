@@ -1,4 +1,4 @@
-import type { Envelope, Machine } from "../core/machine.ts";
+import type { Envelope, Instant, Machine } from "../core/machine.ts";
 import { Actor } from "./actor.ts";
 import { LazyAlarm } from "./alarm.ts";
 import { meter } from "./meter.ts";
@@ -9,8 +9,10 @@ import { platformTimer } from "./waiting.ts";
  * What differs from object to object: how its state is loaded and stored, and how its messages are delivered.
  */
 export interface Wiring<State, Event, Message> {
-  /** `settled`: no alarm was armed, so nothing that is stored is owed to anybody any more. */
-  load(settled: boolean): State;
+  /**
+   * `alarmAt`: when the armed alarm fires; now, if it is that which wakes the object; null: none is armed.
+   */
+  load(alarmAt: Instant | null): State;
   save(state: State): void;
   /** After each commit, in the same synchronous block. */
   saved?(): void;
@@ -34,7 +36,7 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
     this.#alarm = new LazyAlarm(ctx.storage);
     this.actor = new Actor(machine, {
       now: () => Date.now(),
-      load: () => wiring.load(!this.#firing && !this.#alarm.isArmed),
+      load: () => wiring.load(this.#firing ? Date.now() : this.#alarm.armedFor),
       commit: (write) => {
         ctx.storage.transactionSync(write);
         wiring.saved?.();

@@ -2,6 +2,7 @@ import type { Env } from "./env.ts";
 import { LogChunks } from "./log-chunks.ts";
 import type { AllocationPeer, CloudWorkerPeer, PoolPeer } from "./peers.ts";
 import type { AllocationApi, CloudWorkerApi, Objects, PoolApi, RegistryApi } from "./rpc.ts";
+import { Snapshots } from "./snapshots.ts";
 
 /** The registry is one object. */
 const REGISTRY_NAME = "registry";
@@ -36,5 +37,6 @@ export function objectsOf(env: Env): Objects {
     // The class implements the interface.
     registry: () => env.REGISTRY.getByName(REGISTRY_NAME) as unknown as RegistryApi,
     logs: () => new LogChunks(env.LOGS, peersOf(env)),
+    snapshots: () => new Snapshots(env.LOGS, peersOf(env)),
   };
 }

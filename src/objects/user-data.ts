@@ -3,8 +3,8 @@ import type { ProviderConfig } from "../schema/pool.ts";
 /** Where the agent keeps what it must not forget, unless the cloud says otherwise. */
 const STATE_DIR = "/var/lib/drover";
 
-/** `powerOff`: ends such a machine from within, and what it costs. */
-export interface HostFacts extends Pick<ProviderConfig, "powerOff"> {
+/** `powerOff`: ends such a machine from within, and what it costs. `notice`: prints that it is taken back. */
+export interface HostFacts extends Pick<ProviderConfig, "powerOff" | "notice"> {
   url: string;
   code: string;
   agentSha256: string;
@@ -18,7 +18,8 @@ export interface HostFacts extends Pick<ProviderConfig, "powerOff"> {
  * (2), or is not wanted (3).
  */
 export function userDataScript(host: HostFacts): string {
-  const powerOff = host.powerOff === undefined ? "" : ` --power-off ${quoted(host.powerOff)}`;
+  const flag = (name: string, value?: string) => (value === undefined ? "" : ` ${name} ${quoted(value)}`);
+  const commands = flag("--power-off", host.powerOff) + flag("--notice", host.notice);
   return `#!/bin/sh
 set -eu
 umask 077
@@ -49,7 +50,7 @@ node "$dir/fetch-agent.mjs" '${host.url}/agent/drover-agent.mjs' '${host.agentSh
 while :; do
   code=0
   node "$dir/drover-agent.mjs" --url '${host.url}' --state "$dir" \\
-    --code-file "$dir/code"${powerOff} || code=$?
+    --code-file "$dir/code"${commands} || code=$?
   case $code in 0|2|3) exit "$code" ;; esac
   echo "the agent has ended with $code; it is started again"
   sleep 1

@@ -1,66 +1,94 @@
-import { MAX_TEXT_CHARS } from "../core/limits.ts";
+import type { ZodType } from "zod";
+import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS, MAX_TEXT_CHARS } from "../core/limits.ts";
 import type { CreateAnswer, DestroyAnswer, ListAnswer, ProviderFailure } from "../core/messages.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
-import { type CreateInstance, Instance, InstanceList, ProviderProblem } from "../schema/provider.ts";
+import { type CreateInstance, Instance, InstancePage, ProviderProblem } from "../schema/provider.ts";
+import { listPages } from "./pages.ts";
 import type { Provider } from "./provider.ts";
 
-/** After this a call counts as failed. Whether it had its effect, a listing will show. */
+/**
+ * After this a call counts as failed, and a listing with all its pages. Whether it had its effect, a listing
+ * will show.
+ */
 const CALL_TIMEOUT_MS = 30_000;
 
 /** What a service of one's own must be given to show in its listing what it has just done. */
 const LIST_CONSISTENCY_MS = 1_000;
 
 type Called = { status: number; body: string } | { failure: ProviderFailure };
+type Call = (method: string, path: string, body?: object) => Promise<Called>;
 
 /**
  * A cloud behind an HTTP service of one's own, the loopback cloud too (`host-protocol.md`, the provider
  * contract).
  */
-export function httpProvider(config: ProviderConfig, now: () => number): Provider {
-  const call = (method: string, path: string, body?: object) => callService(config, now, method, path, body);
+export function httpProvider(
+  config: ProviderConfig,
+  now: () => number,
+  timeoutMs = CALL_TIMEOUT_MS,
+): Provider {
+  const within = <T>(work: (call: Call) => Promise<T>): Promise<T> =>
+    withDeadline(timeoutMs, (signal) =>
+      work((method, path, body) => callService({ config, now, signal }, method, path, body)),
+    );
   return {
     capabilities: { listConsistencyMs: LIST_CONSISTENCY_MS },
     async create(wanted: CreateInstance): Promise<CreateAnswer> {
-      const called = await call("POST", "/instances", wanted);
+      const called = await within((call) => call("POST", "/instances", wanted));
       if ("failure" in called) return { kind: "failed", failure: called.failure };
       const instance = parsed(Instance, called.body);
-      return instance === null ? unreadable("POST /instances") : { kind: "created", instance };
+      if ("fault" in instance) return unreadable("POST /instances", instance.fault);
+      return { kind: "created", instance: instance.data };
     },
     async list(tag: string): Promise<ListAnswer> {
-      const beganAt = now();
-      const called = await call("GET", `/instances?tag=${encodeURIComponent(tag)}`);
-      if ("failure" in called) return { kind: "failed", failure: called.failure };
-      const list = parsed(InstanceList, called.body);
-      return list === null ? unreadable("GET /instances") : { kind: "listed", beganAt, items: list.items };
+      const path = `/instances?tag=${encodeURIComponent(tag)}`;
+      return within((call) => listPages((cursor) => readPage(call, path, cursor), now()));
     },
     async destroy(instance: string): Promise<DestroyAnswer> {
-      const called = await call("DELETE", `/instances/${encodeURIComponent(instance)}`);
+      const called = await within((call) => call("DELETE", `/instances/${encodeURIComponent(instance)}`));
       // 404 is as good as 200, and neither is proof.
       if ("failure" in called) return { kind: "failed", failure: called.failure };
-      return { kind: "asked" };
+      return called.status === 404 ? { kind: "asked", unknown: true } : { kind: "asked" };
     },
   };
 }
 
+async function readPage(call: Call, path: string, cursor: string | undefined) {
+  const after = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+  const called = await call("GET", path + after);
+  if ("failure" in called) return called;
+  const page = parsed(InstancePage, called.body);
+  return "fault" in page ? { failure: unreadable("GET /instances", page.fault).failure } : page.data;
+}
+
+async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  // Not `AbortSignal.timeout`: its timer cannot be ended, and keeps the object awake, and billed, until it
+  // fires.
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new Error("it took too long")), ms);
+  try {
+    return await work(controller.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 async function callService(
-  config: ProviderConfig,
-  now: () => number,
+  { config, now, signal }: { config: ProviderConfig; now: () => number; signal: AbortSignal },
   method: string,
   path: string,
   body?: object,
 ): Promise<Called> {
-  // Not `AbortSignal.timeout`: its timer cannot be ended, and keeps the object awake, and billed, until it
-  // fires.
-  const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(new Error("it took too long")), CALL_TIMEOUT_MS);
   try {
     const response = await fetch(`${config.url.replace(/\/$/, "")}${path}`, {
       method,
       headers: { authorization: `Bearer ${config.secret}`, "content-type": "application/json" },
-      signal: controller.signal,
+      signal,
+      // The secret is for this address alone, and a create that is followed elsewhere may become a read.
+      redirect: "manual",
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    const text = await response.text();
+    const text = await boundedText(response);
     const gone = method === "DELETE" && response.status === 404;
     return response.ok || gone
       ? { status: response.status, body: text }
@@ -69,20 +97,40 @@ async function callService(
     const reason = error instanceof Error ? error.message : String(error);
     const text = `the provider could not be reached: ${reason}`;
     return { failure: { class: "temporary", text } };
-  } finally {
-    clearTimeout(timer);
   }
+}
+
+/** The text of an answer. Rejects if it is longer than any that is meant, without reading on. */
+async function boundedText({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  for await (const chunk of body ?? []) {
+    size += chunk.byteLength;
+    if (size > MAX_PROVIDER_ANSWER_BYTES) {
+      throw new Error(`its answer is longer than ${MAX_PROVIDER_ANSWER_BYTES} bytes`);
+    }
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 /** An error answer by the service's own word, or by its status where it says none. */
 function classify(response: Response, body: string, at: number): ProviderFailure {
-  const retryAfterMs = retryAfterOf(response, at);
-  const later = retryAfterMs === undefined ? {} : { retryAfterMs };
-  const problem = parsed(ProviderProblem, body);
-  if (problem !== null) return { ...later, ...problem, text: problem.text.slice(0, MAX_TEXT_CHARS) };
-  const text = `the provider answered ${response.status}: ${body.slice(0, MAX_TEXT_CHARS)}`;
+  const said = parsed(ProviderProblem, body);
+  const problem = "fault" in said ? null : said.data;
+  const retryAfterMs = problem?.retryAfterMs ?? retryAfterOf(response, at);
+  const later =
+    retryAfterMs === undefined ? {} : { retryAfterMs: Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) };
+  if (problem !== null) return { ...problem, text: problem.text.slice(0, MAX_TEXT_CHARS), ...later };
+  const text = `the provider answered ${response.status}: ${body}`.slice(0, MAX_TEXT_CHARS);
   if (response.status === 429) return { class: "rate_limit", text, ...later };
-  return { class: response.status >= 500 ? "temporary" : "invalid", text, ...later };
+  return { class: isPassing(response.status) ? "temporary" : "invalid", text, ...later };
+}
+
+/** Whether the very same call may succeed later: 408 and 425 are about this time only. */
+function isPassing(status: number): boolean {
+  return status >= 500 || status === 408 || status === 425;
 }
 
 /** `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), in milliseconds. */
@@ -93,21 +141,30 @@ function retryAfterOf(response: Response, at: number): number | undefined {
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-function unreadable(call: string): { kind: "failed"; failure: ProviderFailure } {
+/** An answer that is none: whether the call has had its effect, a listing will show. */
+function unreadable(call: string, fault: string): { kind: "failed"; failure: ProviderFailure } {
   return {
     kind: "failed",
-    failure: { class: "temporary", text: `the provider's answer to ${call} is not as agreed` },
+    failure: { class: "temporary", text: `the provider's answer to ${call} is not as agreed: ${fault}` },
   };
 }
 
-function parsed<T>(
-  schema: { safeParse(value: unknown): { success: boolean; data?: T } },
-  body: string,
-): T | null {
+type Parsed<T> = { data: T } | { fault: string };
+
+/** What an answer says, or what is wrong with it. Never its text: a create's may repeat what is secret. */
+function parsed<T>(schema: ZodType<T>, body: string): Parsed<T> {
+  const json = jsonOf(body);
+  if (json === undefined) return { fault: body === "" ? "it is empty" : "it is no JSON" };
+  const { data, error } = schema.safeParse(json.value);
+  if (error === undefined) return { data };
+  const [issue] = error.issues;
+  return { fault: `\`${issue?.path.join(".")}\` ${issue?.message}` };
+}
+
+function jsonOf(body: string): { value: unknown } | undefined {
   try {
-    const result = schema.safeParse(JSON.parse(body));
-    return result.success && result.data !== undefined ? result.data : null;
+    return { value: JSON.parse(body) };
   } catch {
-    return null;
+    return undefined;
   }
 }

@@ -1,8 +1,8 @@
-import { createRoute } from "@hono/zod-openapi";
 import { etag } from "hono/etag";
 import { z } from "zod";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
+import { operation } from "./operation.ts";
 import { problemAnswer } from "./params.ts";
 import { sha256 } from "./submission.ts";
 
@@ -19,22 +19,28 @@ export interface AgentBundle {
 /** One file that a machine fetches to become a host. */
 interface AgentFile {
   name: string;
+  /** What the document calls it, behind a verb. */
+  called: string;
   type: string;
   summary: string;
   text(c: EdgeContext): string;
 }
+
+const notModified = { 304: { description: "it is what `If-None-Match` names" } };
 
 /** Adds the files that a machine fetches to become a host. Open: there is nothing secret in them. */
 export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
   app.use("/agent/*", etag());
   addFile(app, {
     name: "drover-agent.mjs",
+    called: "Agent",
     type: "text/javascript",
     summary: "The host agent, one file for Node 20 or later",
     text: () => agent.source,
   });
   addFile(app, {
     name: "install.sh",
+    called: "Installer",
     type: "text/x-shellscript",
     summary: "Makes a machine of one's own a host: for `curl … | sh -s -- --code …`",
     // Whoever fetches it from here can reach us here, if nobody has said anything better.
@@ -45,23 +51,31 @@ export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
   });
 }
 
-function addFile(app: EdgeApp, { name, type, summary, text }: AgentFile): void {
-  const fileRoute = createRoute({
+function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile): void {
+  const fileRoute = operation({
     method: "get",
     path: `/agent/${name}`,
+    operationId: `get${called}`,
+    tag: "Service",
+    access: "open",
     summary,
     request: { query: z.strictObject({}) },
     responses: {
+      ...notModified,
       200: { description: "the file", content: { [type]: { schema: z.string() } } },
       default: problemAnswer,
     },
   });
-  const digestRoute = createRoute({
+  const digestRoute = operation({
     method: "get",
     path: `/agent/${name}.sha256`,
+    operationId: `get${called}Digest`,
+    tag: "Service",
+    access: "open",
     summary: "Its digest, as sha256sum -c reads it",
     request: { query: z.strictObject({}) },
     responses: {
+      ...notModified,
       200: { description: "the digest", content: { "text/plain": { schema: z.string() } } },
       default: problemAnswer,
     },

@@ -9,33 +9,41 @@ import { type AgentBundle, agentFileRoutes } from "./agent-files.ts";
 import { requireToken } from "./auth.ts";
 import type { EdgeApp, EdgeTypes } from "./edge.ts";
 import { enrollmentRoutes } from "./enrollments.ts";
+import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
 import { hostLogRoutes } from "./host-logs.ts";
 import { hostRoutes } from "./hosts.ts";
+import { refuseLostNames } from "./lost-names.ts";
+import { metricsRoutes } from "./metrics.ts";
 import { openApiRoute } from "./openapi.ts";
 import { createPoolDirectory } from "./pool-directory.ts";
 import { poolRoutes } from "./pools.ts";
 import { renderError } from "./problem.ts";
+import { readAway } from "./read-away.ts";
+import { type ReferenceFile, referenceRoutes } from "./reference.ts";
+import { runAbortsRoute } from "./run-aborts.ts";
 import { runAskRoutes } from "./run-asks.ts";
 import { runEventRoutes } from "./run-events.ts";
 import { runListRoutes } from "./run-lists.ts";
 import { runLogRoutes } from "./run-logs.ts";
 import { submitRoutes } from "./run-submit.ts";
 import { runRoutes } from "./runs.ts";
+import { snapshotRoutes } from "./snapshots.ts";
 import { useOurWording } from "./wording.ts";
 import { workerRoutes } from "./workers.ts";
 
-/** How much of a body that is too large is still read, so that the client can read why it is refused. */
-const MAX_READ_AWAY_BYTES = 64 * 1024 * 1024;
-
 const HOSTS = "/v1/hosts/*";
 const HOST_LOGS = "/v1/hosts/:worker/logs/*";
+/** Snapshots are streamed: their own routes say how large they may be. */
+const HOST_SNAPSHOTS = "/v1/hosts/:worker/snapshots/*";
+const SNAPSHOTS = "/v1/snapshots/*";
 
 /**
  * Makes the HTTP API (`api.md`). It keeps nothing but caches; whom it asks comes with each request as
- * `EdgeBindings`. `agent` is what it serves to machines that want to become hosts.
+ * `EdgeBindings`. `agent` is what it serves to machines that want to become hosts, `reference` the page at
+ * `/docs`.
  */
-export function createApp(agent: AgentBundle): EdgeApp {
+export function createApp(agent: AgentBundle, reference: readonly ReferenceFile[]): EdgeApp {
   useOurWording();
   const app = new OpenAPIHono<EdgeTypes>();
   const pools = createPoolDirectory();
@@ -44,11 +52,14 @@ export function createApp(agent: AgentBundle): EdgeApp {
     c.set("pools", pools);
     await next();
   });
-  app.use("/v1/*", except(HOSTS, requireToken, limitBody(MAX_BODY_BYTES)));
-  app.use(HOSTS, except(HOST_LOGS, limitBody(MAX_REPORT_BYTES)));
+  app.use("/v1/*", except(HOSTS, requireToken));
+  app.use("/v1/*", except([HOSTS, SNAPSHOTS], limitBody(MAX_BODY_BYTES), refuseLostNames));
+  app.use("/metrics", requireToken);
+  app.use(HOSTS, except([HOST_LOGS, HOST_SNAPSHOTS], limitBody(MAX_REPORT_BYTES)));
   app.use(HOST_LOGS, limitBody(MAX_LOG_CHUNK_BYTES));
   submitRoutes(app);
   runListRoutes(app);
+  runAbortsRoute(app);
   runRoutes(app);
   runAskRoutes(app);
   runEventRoutes(app);
@@ -58,9 +69,13 @@ export function createApp(agent: AgentBundle): EdgeApp {
   enrollmentRoutes(app);
   hostRoutes(app);
   hostLogRoutes(app);
+  snapshotRoutes(app);
   agentFileRoutes(app, agent);
+  eventRoutes(app);
+  metricsRoutes(app);
   healthRoutes(app, agent.version);
   openApiRoute(app, agent.version);
+  referenceRoutes(app, reference);
   return app;
 }
 
@@ -90,14 +105,4 @@ function limitBody(maxBytes: number) {
       throw new DroverError("body_too_large", `the body must have at most ${formatSize(maxBytes)}`);
     },
   });
-}
-
-/**
- * Reads what a client is still sending. One that is cut off while it sends sees a broken connection, and
- * never the answer; but what has no length, or a huge one, is not waited for.
- */
-async function readAway({ headers, body }: Request): Promise<void> {
-  const announced = Number(headers.get("content-length") ?? Number.POSITIVE_INFINITY);
-  if (body === null || body.locked || announced > MAX_READ_AWAY_BYTES) return;
-  await body.pipeTo(new WritableStream()).catch(() => undefined);
 }

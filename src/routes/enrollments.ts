@@ -1,20 +1,23 @@
-import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
 import { DroverError } from "../core/errors.ts";
 import { Enrollment, EnrollmentRequest, ttlMs } from "../schema/enrollment.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
-import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer, withToken } from "./params.ts";
+import { operation } from "./operation.ts";
+import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer } from "./params.ts";
 import { sha256 } from "./submission.ts";
 
 /** Characters of a key's hash that name a worker: a name has room for no more. */
 const KEY_HASH_CHARS = 12;
 
-const create = createRoute({
+const create = operation({
   method: "post",
   path: "/v1/enrollments",
+  operationId: "createEnrollment",
+  tag: "Workers",
+  access: "operate",
+  codes: ["unknown_pool", "pool_draining", "busy", "idempotency_mismatch", "not_acknowledged"],
   summary: "A one-time code with which a machine of one's own can join a pool",
-  security: withToken,
   request: {
     query: z.strictObject({}),
     headers: z.object({ "idempotency-key": IdempotencyKey.optional() }),

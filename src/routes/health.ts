@@ -1,22 +1,29 @@
-import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
+import { operation } from "./operation.ts";
 import { jsonAnswer, problemAnswer } from "./params.ts";
 
 const Health = z.object({ status: z.literal("ok"), version: z.string() }).meta({ id: "Health" });
 
-const healthz = createRoute({
+const healthz = operation({
   method: "get",
   path: "/healthz",
+  operationId: "getHealth",
+  tag: "Service",
+  access: "open",
   summary: "Whether the edge answers",
   request: { query: z.strictObject({}) },
   responses: { 200: jsonAnswer("it does", Health), default: problemAnswer },
 });
 
-const readyz = createRoute({
+const readyz = operation({
   method: "get",
   path: "/readyz",
+  operationId: "getReadiness",
+  tag: "Service",
+  access: "open",
+  codes: ["unavailable"],
   summary: "Whether requests can be served: asks the Registry",
   request: { query: z.strictObject({}) },
   responses: { 200: jsonAnswer("they can", Health), default: problemAnswer },

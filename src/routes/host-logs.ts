@@ -1,19 +1,22 @@
-import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
 import { STREAMS } from "../core/attempt-id.ts";
-import { DroverError } from "../core/errors.ts";
 import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../core/limits.ts";
 import { formatSize } from "../core/size.ts";
 import { Name } from "../schema/common.ts";
 import { AttemptId } from "../schema/host.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
-import { refuse } from "./invalid.ts";
+import { invalid, refuse } from "./invalid.ts";
+import { operation } from "./operation.ts";
 import { jsonAnswer, problemAnswer } from "./params.ts";
 import { SignatureHeaders, signatureOf } from "./signature.ts";
 
-const chunk = createRoute({
+const chunk = operation({
   method: "put",
   path: "/v1/hosts/{worker}/logs/{attempt}/{stream}",
+  operationId: "putHostLog",
+  tag: "Hosts",
+  access: "host",
+  codes: ["unknown_attempt", "unknown_worker", "forbidden", "no_bucket"],
   summary: "Log bytes that are too many for a report",
   description:
     "Raw bytes of one stream from `offset` on, signed like a report. They are taken only if they continue " +
@@ -31,7 +34,7 @@ const chunk = createRoute({
           error: `must be a number of bytes from 0 to ${MAX_LOG_BYTES}`,
         })
         .transform(Number)
-        .meta({ type: "integer", description: "where in the stream they begin", example: "8388608" }),
+        .meta({ type: "integer", description: "where in the stream they begin", example: 8_388_608 }),
     }),
     headers: SignatureHeaders,
     body: {
@@ -65,8 +68,6 @@ function lengthOf(c: EdgeContext): number {
   const text = c.req.header("content-length") ?? "";
   const length = Number(text);
   if (/^\d{1,9}$/.test(text) && length <= MAX_LOG_CHUNK_BYTES) return length;
-  throw new DroverError(
-    "invalid_request",
-    `a chunk of a log says its length, at most ${formatSize(MAX_LOG_CHUNK_BYTES)}, by Content-Length`,
-  );
+  const detail = `must say how long the chunk is: at most ${formatSize(MAX_LOG_CHUNK_BYTES)}`;
+  throw invalid([{ pointer: "content-length:", detail }]);
 }

@@ -1,13 +1,13 @@
-import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
 import { DroverError, type ErrorCode } from "../core/errors.ts";
 import { MAX_REPORT_WAIT_MS } from "../core/limits.ts";
 import type { SignedCall } from "../objects/rpc.ts";
-import { Name } from "../schema/common.ts";
+import { Name, Wait } from "../schema/common.ts";
 import { EnrollRequest, HostSetup, JoinRequest, type Orders, Report, workerOfCode } from "../schema/host.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
-import { jsonAnswer, jsonBody, problemAnswer, Wait, waitMs } from "./params.ts";
+import { operation } from "./operation.ts";
+import { jsonAnswer, jsonBody, problemAnswer, waitMs } from "./params.ts";
 import { SignatureHeaders, signatureOf } from "./signature.ts";
 
 const SWITCHING_PROTOCOLS = 101;
@@ -20,9 +20,13 @@ const OrdersDocument = z.custom<Orders>().meta({
     "what the host shall hold: incarnation, revision, answers, leaseMs, reportWithinMs, attempts, logs",
 });
 
-const enroll = createRoute({
+const enroll = operation({
   method: "post",
   path: "/v1/hosts/enroll",
+  operationId: "enrollHost",
+  tag: "Hosts",
+  access: "open",
+  codes: ["bad_signature", "enrollment_over", "code_used", "unknown_worker", "unavailable"],
   summary: "A machine becomes the host of the worker that its code names",
   request: { query: z.strictObject({}), body: jsonBody(EnrollRequest) },
   responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },
@@ -36,7 +40,7 @@ const signed = {
 /** The signature counts for the bytes of the body, so it is verified before anything else is read of it. */
 function signedRequest(body: z.ZodType) {
   // As JSON Schema it stands in the document, and checks nothing.
-  const schema: object = z.toJSONSchema(body);
+  const schema: object = z.toJSONSchema(body, { io: "input" });
   return {
     ...signed,
     body: {
@@ -46,25 +50,49 @@ function signedRequest(body: z.ZodType) {
   };
 }
 
-const join = createRoute({
+const PLAIN_TEXT: object = { type: "string" };
+
+/** A report, as JSON or as plain text (`src/probes/plain-text.ts`). */
+function reportRequest() {
+  const { body, ...request } = signedRequest(Report);
+  const content = { ...body.content, "text/plain": { schema: PLAIN_TEXT } };
+  return { ...request, body: { ...body, content } };
+}
+
+const join = operation({
   method: "post",
   path: "/v1/hosts/{worker}/join",
+  operationId: "joinHost",
+  tag: "Hosts",
+  access: "host",
+  codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker"],
   summary: "A start of the agent: a new incarnation",
   request: { ...signedRequest(JoinRequest), query: z.strictObject({}) },
   responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },
 });
 
-const report = createRoute({
+const report = operation({
   method: "post",
   path: "/v1/hosts/{worker}/reports",
+  operationId: "reportHost",
+  tag: "Hosts",
+  access: "host",
+  codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker", "stale_incarnation"],
   summary: "A report goes in, orders come back",
-  request: { ...signedRequest(Report), query: z.strictObject({ wait: Wait.optional() }) },
+  description:
+    "As plain text it is a run probe: one line for each run that lives there, `<run> stale`, `broken`, and " +
+    "`orders <revision>` for the orders that it has applied.",
+  request: { ...reportRequest(), query: z.strictObject({ wait: Wait.optional() }) },
   responses: { 200: jsonAnswer("the orders", OrdersDocument), default: problemAnswer },
 });
 
-const socket = createRoute({
+const socket = operation({
   method: "get",
   path: "/v1/hosts/{worker}/socket",
+  operationId: "openHostSocket",
+  tag: "Hosts",
+  access: "host",
+  codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker", "upgrade_required"],
   summary: "The same exchange over a WebSocket: each frame is a report, or orders",
   description:
     "Signed like a report, with an empty body. Orders come whenever they change. `ping` is answered with " +
@@ -128,5 +156,10 @@ async function openSocket(c: EdgeContext, worker: string): Promise<Response> {
 }
 
 async function signedCall(c: EdgeContext): Promise<SignedCall> {
-  return { ...signatureOf(c), body: await c.req.text() };
+  // As it was signed: `text()` would leave a byte order mark out.
+  const body = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(await c.req.arrayBuffer());
+  const type = c.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
+  // A `fetch` that names no type says text/plain of JSON, too. No line of a plain report begins so.
+  const plain = type === "text/plain" && !body.trimStart().startsWith("{");
+  return { ...signatureOf(c), body, plain };
 }

@@ -68,7 +68,7 @@ export function spanOf(range: string | undefined, tail: string | undefined): Log
 }
 
 /** The error for a range that begins behind the end. */
-export function behindTheEnd(from: number, size: number): DroverError {
-  const text = `the log has ${size} bytes (${formatSize(size)}) by now; the range begins at ${from}`;
+export function behindTheEnd(what: "log" | "snapshot", from: number, size: number): DroverError {
+  const text = `the ${what} has ${size} bytes (${formatSize(size)}) by now; the range begins at ${from}`;
   return new DroverError("range_not_satisfiable", text);
 }

@@ -6,14 +6,6 @@ import { Name } from "../schema/common.ts";
 import { Problem } from "../schema/problem.ts";
 import { type RunState, statesSelected } from "../schema/run.ts";
 
-/** How long to hold the answer: a duration, or a bare `0`. */
-export const Wait = z
-  .string()
-  .refine((text) => text === "0" || parseDuration(text) !== undefined, {
-    error: 'must be a duration such as "30s", not negative; more than 60s is cut to 60s',
-  })
-  .meta({ description: "how long to hold the answer; more than 60s is cut to 60s", example: "30s" });
-
 /** Milliseconds of a `wait` that the schema has let through, cut to the longest that is granted. */
 export function waitMs(wait: string | undefined, longest = MAX_WAIT_MS): number {
   return wait === undefined || wait === "0" ? 0 : Math.min(parseDuration(wait) ?? 0, longest);
@@ -80,6 +72,3 @@ export function jsonAnswer<Schema extends z.ZodType>(description: string, schema
 export function jsonBody<Schema extends z.ZodType>(schema: Schema) {
   return { required: true, content: { "application/json": { schema } } };
 }
-
-/** Says in the document that a route needs the token. `requireToken` is what enforces it. */
-export const withToken = [{ bearer: [] }];

@@ -1,16 +1,19 @@
-import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
-import { LATER_POOL_FIELDS, PoolConfig, PoolList, PoolView } from "../schema/pool.ts";
+import { LATER_POOL_FIELDS, PoolConfig, PoolDeletion, PoolList, PoolView } from "../schema/pool.ts";
 import { askPools } from "./ask-pools.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
-import { jsonAnswer, jsonBody, PoolParams, problemAnswer, withToken } from "./params.ts";
+import { operation } from "./operation.ts";
+import { jsonAnswer, jsonBody, PoolParams, problemAnswer } from "./params.ts";
 
-const put = createRoute({
+const put = operation({
   method: "put",
   path: "/v1/pools/{name}",
+  operationId: "putPool",
+  tag: "Pools",
+  access: "operate",
+  codes: ["pool_in_use", "not_acknowledged"],
   summary: "Create or change a pool",
-  security: withToken,
   request: { params: PoolParams, query: z.strictObject({}), body: jsonBody(PoolConfig) },
   responses: {
     200: jsonAnswer("changed", PoolView),
@@ -19,22 +22,46 @@ const put = createRoute({
   },
 });
 
-const list = createRoute({
+const list = operation({
   method: "get",
   path: "/v1/pools",
+  operationId: "listPools",
+  tag: "Pools",
+  access: "read",
   summary: "All pools, by name",
-  security: withToken,
   request: { query: z.strictObject({}) },
   responses: { 200: jsonAnswer("the pools", PoolList), default: problemAnswer },
 });
 
-const read = createRoute({
+const read = operation({
   method: "get",
   path: "/v1/pools/{name}",
+  operationId: "getPool",
+  tag: "Pools",
+  access: "read",
+  codes: ["unknown_pool"],
   summary: "One pool: configuration, queue, workers, hold-offs",
-  security: withToken,
   request: { params: PoolParams, query: z.strictObject({}) },
   responses: { 200: jsonAnswer("the pool", PoolView), default: problemAnswer },
+});
+
+const remove = operation({
+  method: "delete",
+  path: "/v1/pools/{name}",
+  operationId: "deletePool",
+  tag: "Pools",
+  access: "operate",
+  codes: ["unknown_pool", "pool_in_use", "not_acknowledged"],
+  summary: "Delete an empty pool, or any as soon as it is empty",
+  description:
+    "A pool with runs that have not ended, or with machines, is 409 `pool_in_use`. With `drain=1` it takes " +
+    "no more runs; those that it has go on to their end, its machines end, and then it is deleted. Putting " +
+    "it again takes that back.",
+  request: {
+    params: PoolParams,
+    query: z.strictObject({ drain: z.enum(["0", "1"], { error: "must be 0 or 1" }).optional() }),
+  },
+  responses: { 200: jsonAnswer("deleted, or being drained", PoolDeletion), default: problemAnswer },
 });
 
 /** Adds the routes of pools (`api.md`, Pools and workers). */
@@ -48,6 +75,16 @@ export function poolRoutes(app: EdgeApp): void {
       return created ? c.json(view, 201) : c.json(view, 200);
     },
     refuse(LATER_POOL_FIELDS),
+  );
+  app.openapi(
+    remove,
+    async (c) => {
+      const how = c.req.valid("query").drain === "1" ? "drained" : "empty";
+      const deletion = await c.env.objects.registry().removePool(c.req.valid("param").name, how);
+      c.var.pools.forget();
+      return c.json(deletion, 200);
+    },
+    refuse(),
   );
   app.openapi(
     list,

@@ -87,6 +87,9 @@ function classify(error: unknown, c: Context): PlainError {
   return new DroverError("malformed_json", "the body is not JSON; look for a missing quote, comma or brace");
 }
 
+/** How R2 says "not now": an internal error, no service, or too many writes of one key (1 a second). */
+const R2_LATER = /\((?:10001|10043|10058)\)$/;
+
 /**
  * Faults of the platform, by its flags and by the texts of those that carry none (`cloudflare.md` §1.3, §2):
  * an object was reset, overloaded, or the way to it broke. Every call of ours may be repeated, so all of them
@@ -96,6 +99,7 @@ function isPlatformFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const flags = ["retryable", "overloaded", "durableObjectReset"];
   if (flags.some((flag) => Object.hasOwn(error, flag) && Reflect.get(error, flag) === true)) return true;
+  if (R2_LATER.test(error.message)) return true;
   return /network connection lost|too much load|object has been reset|object exceeded/i.test(error.message);
 }
 
@@ -112,7 +116,8 @@ function logFault(error: unknown, c: Context, instance: string): void {
   });
 }
 
-function titleOf(code: ErrorCode): string {
+/** A code in words, for people. */
+export function titleOf(code: ErrorCode): string {
   const words = code.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -1,11 +1,11 @@
-import { createRoute } from "@hono/zod-openapi";
 import canonicalize from "canonicalize";
 import { z } from "zod";
 import type { Ask } from "../objects/rpc.ts";
 import { RestartRequest, RunStatus, SignalRequest } from "../schema/run.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
-import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer, RunParams, withToken } from "./params.ts";
+import { operation } from "./operation.ts";
+import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer, RunParams } from "./params.ts";
 import { sha256 } from "./submission.ts";
 
 /** Characters of a hash that a run remembers: 128 bits. */
@@ -17,14 +17,17 @@ const askHeaders = z.object({
   }),
 });
 
-const restart = createRoute({
+const restart = operation({
   method: "post",
   path: "/v1/runs/{id}/restart",
+  operationId: "restartRun",
+  tag: "Runs",
+  access: "run",
+  codes: ["unknown_run", "expired_run", "not_running", "terminal", "unknown_task", "idempotency_mismatch"],
   summary: "Start tasks of a run again",
   description:
     "One task, or all that run; with `all` those that have ended, too, in the order of their lifecycle. " +
     "It is not counted by the restart policy. What runs is stopped first.",
-  security: withToken,
   request: {
     params: RunParams,
     query: z.strictObject({}),
@@ -34,12 +37,15 @@ const restart = createRoute({
   responses: { 200: jsonAnswer("the run", RunStatus), default: problemAnswer },
 });
 
-const signal = createRoute({
+const signal = operation({
   method: "post",
   path: "/v1/runs/{id}/signal",
+  operationId: "signalRun",
+  tag: "Runs",
+  access: "run",
+  codes: ["unknown_run", "expired_run", "not_running", "terminal", "unknown_task", "idempotency_mismatch"],
   summary: "Signal the process of a task",
   description: "Of one task, or of all that run. Its host sends it once, to the main process of the attempt.",
-  security: withToken,
   request: {
     params: RunParams,
     query: z.strictObject({}),

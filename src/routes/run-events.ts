@@ -1,27 +1,30 @@
-import { createRoute } from "@hono/zod-openapi";
 import { accepts } from "hono/accepts";
-import { streamSSE } from "hono/streaming";
+import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import { z } from "zod";
+import { Wait } from "../schema/common.ts";
 import { EventList } from "../schema/run.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
+import { KEEP_ALIVE_MS, keepAlive, NOTHING_NEW } from "./event-stream.ts";
+import { Hold } from "./hold.ts";
 import { refuse } from "./invalid.ts";
-import { problemAnswer, RunParams, Wait, waitMs, withToken } from "./params.ts";
+import { operation } from "./operation.ts";
+import { problemAnswer, RunParams, waitMs } from "./params.ts";
 import { patiently } from "./patience.ts";
-
-/** How long a stream stays silent at most: proxies cut what says nothing for longer (`api.md`, Streams). */
-const KEEP_ALIVE_MS = 15_000;
 
 const EventNumber = z.string().regex(/^\d{1,15}$/, "must be the number of an event, or 0 for all of them");
 
-const events = createRoute({
+const events = operation({
   method: "get",
   path: "/v1/runs/{id}/events",
+  operationId: "listRunEvents",
+  tag: "Output",
+  access: "read",
+  codes: ["unknown_run", "expired_run"],
   summary: "What happened to a run: a list, or a stream",
   description:
-    "With `Accept: text/event-stream` the events come as they happen, until `event: end`. Their `id` is " +
-    "the event's number: `Last-Event-ID` (or `after`) resumes behind it. `event: dropped` tells that older " +
-    "ones are not kept.",
-  security: withToken,
+    "With `Accept: text/event-stream` the events come as they happen, until `event: end`; a stream that " +
+    "ends without it has broken. Their `id` is the event's number: `Last-Event-ID` (or `after`) resumes " +
+    "behind it. `event: dropped` tells that older ones are not kept.",
   request: {
     params: RunParams,
     query: z.strictObject({
@@ -51,13 +54,15 @@ export function runEventRoutes(app: EdgeApp): void {
       const { after, wait } = c.req.valid("query");
       const from = Number(c.req.valid("header")["last-event-id"] ?? after ?? "0");
       if (wantsStream(c)) return streamEvents(c, id, from);
-      return c.json(await c.env.objects.allocation(id).events(from, waitMs(wait)), 200);
+      const hold = new Hold(waitMs(wait));
+      return c.json(await hold.ask((leftMs) => c.env.objects.allocation(id).events(from, leftMs)), 200);
     },
     refuse(),
   );
 }
 
-function wantsStream(c: EdgeContext): boolean {
+/** Whether the client asks for events as they happen. */
+export function wantsStream(c: EdgeContext): boolean {
   const supports = ["application/json", "text/event-stream"];
   return accepts(c, { header: "Accept", supports, default: "application/json" }) === "text/event-stream";
 }
@@ -66,19 +71,20 @@ async function streamEvents(c: EdgeContext, id: string, from: number): Promise<R
   const read = (after: number, holdMs: number) => c.env.objects.allocation(id).events(after, holdMs);
   // Asked before the answer begins, so that an unknown run is still a 404.
   let batch: EventList = await read(from, 0);
-  return streamSSE(c, async (stream) => {
+  const tell = async (stream: SSEStreamingApi) => {
     let after = from;
     if (batch.dropped > after) {
       await stream.writeSSE({ event: "dropped", data: JSON.stringify({ dropped: batch.dropped }) });
     }
+    if (batch.items.length === 0 && !batch.ended) await stream.write(NOTHING_NEW);
     while (!stream.aborted) {
       for (const event of batch.items) {
         await stream.writeSSE({ id: String(event.seq), data: JSON.stringify(event) });
         after = event.seq;
       }
       if (batch.ended) return void (await stream.writeSSE({ event: "end", data: "{}" }));
-      if (batch.items.length === 0) await stream.write(": nothing new\n\n");
       batch = await patiently(() => read(after, KEEP_ALIVE_MS));
     }
-  });
+  };
+  return streamSSE(c, (stream) => keepAlive(stream, () => tell(stream)));
 }

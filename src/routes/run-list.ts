@@ -16,17 +16,20 @@ interface Source {
 /**
  * One page of the runs of several pools, newest first by (submittedAt, id). A cursor keeps the position of
  * the last run given and where in each pool that was, so that pages neither repeat nor skip a run while
- * others come in.
+ * others come in. `marks` names the moment of the list in each pool.
  */
 export async function listRuns(
   objects: Objects,
   pools: readonly string[],
   filter: RunFilter,
-  page: { limit: number; position?: Position },
-): Promise<RunList> {
+  page: { limit: number; position?: Position | undefined },
+): Promise<RunList & { marks: Map<string, string> }> {
   const { limit, position } = page;
+  const marks = new Map<string, string>();
   const fetch = async (name: string, cursor: string | undefined): Promise<Source> => {
-    const { items, next } = await objects.pool(name).list(filter, { limit, cursor });
+    const { items, next, mark } = await objects.pool(name).list(filter, { limit, cursor });
+    // The moment of the first look counts: what changes between two of them is news, too.
+    if (!marks.has(name)) marks.set(name, mark);
     return { name, cursor, next, window: items.filter((run) => isAfter(placeOf(run), position)) };
   };
   const { answers, service } = await askPools(pools, (name) => fetch(name, position?.pools?.[name]));
@@ -42,10 +45,11 @@ export async function listRuns(
     if (newest === undefined) break;
     items.push(newest);
   }
-  return { items, next: nextOf(items, sources), service };
+  return { items, next: nextOf(items, sources), service, marks };
 }
 
-function placeOf(run: RunSummary): Place {
+/** Where a run stands in a list. */
+export function placeOf(run: RunSummary): Place {
   return { at: run.submittedAt, id: run.id };
 }
 

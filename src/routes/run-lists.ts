@@ -1,11 +1,11 @@
-import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
-import { MAX_QUERY_IDS } from "../core/limits.ts";
-import { Name } from "../schema/common.ts";
+import { MAX_LABELS, MAX_QUERY_IDS } from "../core/limits.ts";
+import { Name, Wait } from "../schema/common.ts";
 import { RunList, RunQuery, statesSelected } from "../schema/run.ts";
 import { Cursor } from "./cursor.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { invalid, refuse } from "./invalid.ts";
+import { operation } from "./operation.ts";
 import {
   jsonAnswer,
   jsonBody,
@@ -14,36 +14,42 @@ import {
   repeatable,
   StateFilter,
   statesOf,
-  Wait,
   waitMs,
-  withToken,
 } from "./params.ts";
 import { answerQuery } from "./run-query.ts";
 
 /** What a page of `POST /v1/runs/query` with `allRuns` holds; `GET` with its `next` brings the rest. */
 const ALL_RUNS_LIMIT = 1_000;
 
+const LabelText = z
+  .string()
+  .regex(/^[^:]+:/, 'must be a name and a value, such as "team:x"')
+  .meta({ example: "team:x" });
+
 const answers = { 200: jsonAnswer("the runs that match", RunList), default: problemAnswer };
 
-const list = createRoute({
+const list = operation({
   method: "get",
   path: "/v1/runs",
+  operationId: "listRuns",
+  tag: "Runs",
+  access: "read",
+  codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "The runs that match, newest first, or in the order of the ids",
   description:
     "Without `id` all runs are asked. With ids the answer has no pages, and 404 `unknown_run` names those " +
-    "that do not exist. With `wait` it is held until something matches.",
-  security: withToken,
+    "that do not exist. With `wait` it is held until something matches; with `all`, too, until all runs " +
+    "that the ids, labels and pool select are in one of the states, and `all` in the answer says whether.",
   request: {
     query: z.strictObject({
       id: repeatable(Name).pipe(z.array(Name).max(MAX_QUERY_IDS)).optional(),
       state: repeatable(StateFilter).optional(),
-      label: repeatable(
-        z
-          .string()
-          .regex(/^[^:]+:/, 'must be a name and a value, such as "team:x"')
-          .meta({ example: "team:x" }),
-      ).optional(),
+      label: repeatable(LabelText).pipe(z.array(LabelText).max(MAX_LABELS)).optional(),
       pool: Name.optional(),
+      all: z
+        .enum(["0", "1", "false", "true"])
+        .optional()
+        .meta({ description: "`wait` waits until all that are selected are in one of the states" }),
       wait: Wait.optional(),
       limit: Limit,
       cursor: Cursor.optional(),
@@ -52,12 +58,15 @@ const list = createRoute({
   responses: answers,
 });
 
-const query = createRoute({
+const query = operation({
   method: "post",
   path: "/v1/runs/query",
+  operationId: "queryRuns",
+  tag: "Runs",
+  access: "read",
+  codes: ["unknown_run", "expired_run"],
   summary: "The same for long lists of ids",
   description: "No `runs` and not `allRuns` matches nothing. `allRuns` counts more than `runs`.",
-  security: withToken,
   request: { query: z.strictObject({}), body: jsonBody(RunQuery) },
   responses: answers,
 });
@@ -67,18 +76,19 @@ export function runListRoutes(app: EdgeApp): void {
   app.openapi(
     list,
     async (c) => {
-      const { id, state, label, pool, wait, limit, cursor } = c.req.valid("query");
+      const { id, state, label, pool, all, wait, limit, cursor } = c.req.valid("query");
       if (id !== undefined && cursor !== undefined) {
         throw invalid([
           { pointer: "?cursor", detail: "cannot be used together with ids: these have no pages" },
         ]);
       }
       const question = {
-        ids: id === undefined ? undefined : [...new Set(id)],
+        ids: id,
         states: statesOf(state ?? ["all"]),
         labels: labelsOf(label ?? []),
         pools: pool === undefined ? await poolNames(c) : [pool],
         onlyThesePools: pool !== undefined,
+        all: all === "1" || all === "true",
         waitMs: waitMs(wait),
         limit,
         position: cursor,
@@ -90,13 +100,14 @@ export function runListRoutes(app: EdgeApp): void {
   app.openapi(
     query,
     async (c) => {
-      const { runs, allRuns, states, wait } = c.req.valid("json");
+      const { runs, allRuns, states, all, wait } = c.req.valid("json");
       const question = {
-        ids: allRuns ? undefined : [...new Set(runs)],
+        ids: allRuns ? undefined : runs,
         states: [...statesSelected(states)],
         labels: {},
         pools: await poolNames(c),
         onlyThesePools: false,
+        all,
         waitMs: waitMs(wait),
         limit: ALL_RUNS_LIMIT,
       };

@@ -1,4 +1,3 @@
-import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
 import { MAX_LOG_BYTES, MAX_LOG_READ_BYTES } from "../core/limits.ts";
 import { formatSize } from "../core/size.ts";
@@ -7,19 +6,31 @@ import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { behindTheEnd, LogParams, LogQuery, type LogSpan, spanOf } from "./log-request.ts";
 import { logStream } from "./log-stream.ts";
-import { problemAnswer, withToken } from "./params.ts";
+import { operation } from "./operation.ts";
+import { problemAnswer } from "./params.ts";
 import { renderError } from "./problem.ts";
 
 const bytes = { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } };
 
-const logs = createRoute({
+const logs = operation({
   method: "get",
   path: "/v1/runs/{id}/logs/{task}/{stream}",
+  operationId: "getRunLog",
+  tag: "Output",
+  access: "read",
+  codes: [
+    "unknown_run",
+    "expired_run",
+    "unknown_task",
+    "unknown_attempt",
+    "expired_logs",
+    "range_not_satisfiable",
+  ],
   summary: "What a task wrote, as it wrote it",
   description:
-    "Bytes without headers or trailers. With `follow=1` the answer goes on until nothing more can come. " +
+    "The bytes of one attempt, which `Drover-Attempt` names as soon as there is one. With `follow=1` the " +
+    "answer goes on until nothing more can come of it. " +
     `\`Drover-Dropped-Bytes\` counts what was beyond the cap of ${formatSize(MAX_LOG_BYTES)} and is lost.`,
-  security: withToken,
   request: {
     params: LogParams,
     query: LogQuery,
@@ -40,13 +51,23 @@ export function runLogRoutes(app: EdgeApp): void {
       const { id, task, stream } = c.req.valid("param");
       const { attempt, tail, follow } = c.req.valid("query");
       const span = spanOf(c.req.valid("header").range, tail);
-      const read = (from: number, maxBytes: number, waitMs: number) =>
-        c.env.objects.allocation(id).log({ task, stream, attempt, from, maxBytes, waitMs });
+      // An offset is one of one attempt: the latest, or if there is none yet the first to come, to the end.
+      let meant = attempt;
+      let oldest = false;
+      const read = async (from: number, maxBytes: number, waitMs: number) => {
+        const wanted = { task, stream, attempt: meant, oldest, from, maxBytes, waitMs };
+        const chunk = await c.env.objects.allocation(id).log(wanted);
+        meant ??= chunk.attempt;
+        oldest = true;
+        return chunk;
+      };
       const first = await read(span.from, Math.min(lengthOf(span), MAX_LOG_READ_BYTES), 0);
       const from = span.from < 0 ? first.from : span.from;
       const growing = follow === "1" && !first.ended;
       if (span.ranged && from >= first.size && !growing) {
-        return renderError(behindTheEnd(from, first.size), c, { "content-range": `bytes */${first.size}` });
+        return renderError(behindTheEnd("log", from, first.size), c, {
+          "content-range": `bytes */${first.size}`,
+        });
       }
       const to = growing
         ? (span.to ?? Number.POSITIVE_INFINITY)
@@ -56,6 +77,7 @@ export function runLogRoutes(app: EdgeApp): void {
         "accept-ranges": "bytes",
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
+        ...(first.attempt === undefined ? {} : { "drover-attempt": first.attempt }),
         ...(first.dropped > 0 ? { "drover-dropped-bytes": String(first.dropped) } : {}),
         ...(from < to && (span.ranged || tail !== undefined)
           ? { "content-range": contentRange(first, from, to) }

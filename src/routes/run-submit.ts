@@ -1,23 +1,40 @@
-import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
 import { DroverError, type FieldError } from "../core/errors.ts";
 import type { Objects } from "../objects/rpc.ts";
 import { LATER_RUN_FIELDS, RunBatch, RunStatus, Submission } from "../schema/run.ts";
 import type { EdgeApp } from "./edge.ts";
 import { MAX_FIELD_ERRORS, refuse } from "./invalid.ts";
+import { operation } from "./operation.ts";
 import { inParallel } from "./parallel.ts";
-import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer, withToken } from "./params.ts";
+import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer } from "./params.ts";
 import { asDroverError } from "./problem.ts";
 import { type Candidate, candidates } from "./submission.ts";
+import { checkSnapshots } from "./submission-snapshots.ts";
 
-const submit = createRoute({
+const submit = operation({
   method: "post",
   path: "/v1/runs",
+  operationId: "submitRuns",
+  tag: "Runs",
+  access: "run",
+  codes: [
+    "run_exists",
+    "idempotency_mismatch",
+    "expired_run",
+    "unknown_pool",
+    "unknown_snapshot",
+    "no_bucket",
+    "pool_draining",
+    "unsatisfiable",
+    "host_paths_not_allowed",
+    "fake_driver_not_allowed",
+    "busy",
+    "not_acknowledged",
+  ],
   summary: "Submit one run, or up to 1,000",
   description:
     "A run is durable and queued when this answers. A batch is validated all or none; if only a part could " +
     "be stored, the answer is 503 and the same request with the same key completes it.",
-  security: withToken,
   request: {
     query: z.strictObject({}),
     headers: z.object({
@@ -53,6 +70,7 @@ export function submitRoutes(app: EdgeApp): void {
         batch,
         key,
       });
+      await checkSnapshots(c.env.objects, wanted, batch);
       const stored = await store(c.env.objects, wanted, { keyed: key !== undefined, batch });
       const [first] = stored;
       const answer =

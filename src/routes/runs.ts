@@ -1,11 +1,13 @@
-import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
 import { DroverError } from "../core/errors.ts";
 import { isTerminal } from "../core/run-state.ts";
+import { Wait } from "../schema/common.ts";
 import { AbortRequest, LATER_RUN_FIELDS, RunStatus, UpdateRequest, Why } from "../schema/run.ts";
 import { RunStats } from "../schema/stats.ts";
 import type { EdgeApp } from "./edge.ts";
+import { Hold } from "./hold.ts";
 import { refuse } from "./invalid.ts";
+import { operation } from "./operation.ts";
 import {
   jsonAnswer,
   jsonBody,
@@ -14,18 +16,20 @@ import {
   repeatable,
   StateFilter,
   statesOf,
-  Wait,
   waitMs,
-  withToken,
 } from "./params.ts";
+import { checkText } from "./submission.ts";
 
 const oneRun = { 200: jsonAnswer("the run", RunStatus), default: problemAnswer };
 
-const read = createRoute({
+const read = operation({
   method: "get",
   path: "/v1/runs/{id}",
+  operationId: "getRun",
+  tag: "Runs",
+  access: "read",
+  codes: ["unknown_run", "expired_run"],
   summary: "One run, whole",
-  security: withToken,
   request: {
     params: RunParams,
     query: z.strictObject({
@@ -38,12 +42,15 @@ const read = createRoute({
   responses: oneRun,
 });
 
-const abort = createRoute({
+const abort = operation({
   method: "post",
   path: "/v1/runs/{id}/abort",
+  operationId: "abortRun",
+  tag: "Runs",
+  access: "run",
+  codes: ["unknown_run", "expired_run"],
   summary: "Stop a run",
   description: "Idempotent. The status in the answer may not be final yet; `wait` waits for the end.",
-  security: withToken,
   request: {
     params: RunParams,
     query: z.strictObject({ wait: Wait.optional() }),
@@ -52,45 +59,57 @@ const abort = createRoute({
   responses: oneRun,
 });
 
-const update = createRoute({
+const update = operation({
   method: "patch",
   path: "/v1/runs/{id}",
+  operationId: "updateRun",
+  tag: "Runs",
+  access: "run",
+  codes: ["unknown_run", "expired_run", "stale_index", "terminal"],
   summary: "Change the spec of a run in place",
   description:
     "`spec` is the new spec, whole; `specIndex` must be the run's. Policies, time limits, labels, " +
     "priority, env and meta of later attempts can change; a task that is left out is stopped.",
-  security: withToken,
   request: { params: RunParams, query: z.strictObject({}), body: jsonBody(UpdateRequest) },
   responses: oneRun,
 });
 
-const remove = createRoute({
+const remove = operation({
   method: "delete",
   path: "/v1/runs/{id}",
+  operationId: "deleteRun",
+  tag: "Runs",
+  access: "run",
+  codes: ["unknown_run", "expired_run", "not_terminal", "not_acknowledged"],
   summary: "Delete a run that has ended",
   description:
     "With its history and logs. Its id answers 410 to everything for 30 days. A pool does the same when " +
     "its `retention` is over.",
-  security: withToken,
   request: { params: RunParams, query: z.strictObject({}) },
   responses: { 204: { description: "it is deleted" }, default: problemAnswer },
 });
 
-const why = createRoute({
+const why = operation({
   method: "get",
   path: "/v1/runs/{id}/why",
+  operationId: "explainRun",
+  tag: "Runs",
+  access: "read",
+  codes: ["unknown_run", "expired_run"],
   summary: "Why a run is in its state, and what happens next, when",
-  security: withToken,
   request: { params: RunParams, query: z.strictObject({}) },
   responses: { 200: jsonAnswer("the reason", Why), default: problemAnswer },
 });
 
-const stats = createRoute({
+const stats = operation({
   method: "get",
   path: "/v1/runs/{id}/stats",
+  operationId: "getRunStats",
+  tag: "Runs",
+  access: "read",
+  codes: ["unknown_run", "expired_run", "unknown_task"],
   summary: "What the tasks of a run use",
   description: "The latest sample of each task that runs, at most some seconds old, and the sum of them.",
-  security: withToken,
   request: { params: RunParams, query: z.strictObject({ task: z.string().max(63).optional() }) },
   responses: { 200: jsonAnswer("the usage", RunStats), default: problemAnswer },
 });
@@ -100,20 +119,25 @@ export function runRoutes(app: EdgeApp): void {
   app.openapi(
     read,
     async (c) => {
-      const run = c.env.objects.allocation(c.req.valid("param").id);
+      // A fresh stub each time: one that has failed once keeps failing.
+      const run = () => c.env.objects.allocation(c.req.valid("param").id);
       const { wait, state } = c.req.valid("query");
       const ms = waitMs(wait);
-      return c.json(ms === 0 ? await run.read() : await run.wait(statesOf(state ?? ["done"]), ms), 200);
+      if (ms === 0) return c.json(await run().read(), 200);
+      const states = statesOf(state ?? ["done"]);
+      return c.json(await new Hold(ms).ask((leftMs) => run().wait(states, leftMs)), 200);
     },
     refuse(),
   );
   app.openapi(
     abort,
     async (c) => {
-      const run = c.env.objects.allocation(c.req.valid("param").id);
-      const { reason } = c.req.valid("json");
-      const ms = waitMs(c.req.valid("query").wait);
-      return c.json(await run.abort({ reason: reason ?? "", by: c.var.actor, waitMs: ms }), 200);
+      const { id } = c.req.valid("param");
+      const { reason = "" } = c.req.valid("json");
+      const hold = new Hold(waitMs(c.req.valid("query").wait));
+      const by = c.var.actor;
+      const abort = (leftMs: number) => c.env.objects.allocation(id).abort({ reason, by, waitMs: leftMs });
+      return c.json(await hold.ask(abort), 200);
     },
     refuse(),
   );
@@ -121,6 +145,7 @@ export function runRoutes(app: EdgeApp): void {
     update,
     async (c) => {
       const { spec, specIndex } = c.req.valid("json");
+      checkText((await c.req.json()).spec, "/spec");
       const run = c.env.objects.allocation(c.req.valid("param").id);
       return c.json(await run.update({ spec, specIndex, by: c.var.actor }), 200);
     },

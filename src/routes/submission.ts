@@ -8,6 +8,8 @@ import { invalid } from "./invalid.ts";
 /** One run to be submitted: which object it is, and what makes a repetition of it. */
 export interface Candidate {
   id: string;
+  /** The id was made for this very submission: no other can have used it. */
+  fresh: boolean;
   spec: RunSpec;
   hash: string;
 }
@@ -38,6 +40,7 @@ export async function candidates(sent: Sent): Promise<Candidate[]> {
   if (key === undefined) {
     const make = async (spec: RunSpec, index: number) => ({
       id: spec.id ?? mintId(index),
+      fresh: spec.id === undefined,
       spec,
       hash: await sha256(texts[index] ?? ""),
     });
@@ -45,11 +48,24 @@ export async function candidates(sent: Sent): Promise<Candidate[]> {
   }
   // Keys of an object are sorted in canonical JSON; this one has a single key.
   const hash = await sha256(batch ? `{"runs":[${texts.join(",")}]}` : texts.join(""));
-  return Promise.all(specs.map(async (spec, index) => ({ id: await idOfKey(key, index), spec, hash })));
+  const make = async (spec: RunSpec, index: number) => ({
+    id: await idOfKey(key, index),
+    fresh: false,
+    spec,
+    hash,
+  });
+  return Promise.all(specs.map(make));
 }
 
 function at({ batch }: Sent, index: number): string {
   return batch ? `/runs/${index}` : "";
+}
+
+/** Throws `invalid_request` for a spec, as it was sent, that is too large or is not valid Unicode. */
+export function checkText(raw: unknown, pointer: string): void {
+  const errors: FieldError[] = [];
+  canonical(raw, pointer, errors);
+  if (errors.length > 0) throw invalid(errors);
 }
 
 /** A spec as canonical JSON (RFC 8785); notes an error if it is too large or is not valid Unicode. */

@@ -1,4 +1,3 @@
-import { createRoute } from "@hono/zod-openapi";
 import { z } from "zod";
 import { Name } from "../schema/common.ts";
 import { KillRequest, WORKER_STATES, WorkerList, WorkerStatus } from "../schema/pool.ts";
@@ -7,16 +6,20 @@ import { askPools } from "./ask-pools.ts";
 import { Cursor, isAfter, newestFirst, pageOf } from "./cursor.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
-import { jsonAnswer, Limit, problemAnswer, repeatable, WorkerParams, withToken } from "./params.ts";
+import { operation } from "./operation.ts";
+import { jsonAnswer, Limit, problemAnswer, repeatable, WorkerParams } from "./params.ts";
 
 const request = { params: WorkerParams, query: z.strictObject({}) };
 const oneWorker = { 200: jsonAnswer("the worker", WorkerStatus), default: problemAnswer };
 
-const list = createRoute({
+const list = operation({
   method: "get",
   path: "/v1/workers",
+  operationId: "listWorkers",
+  tag: "Workers",
+  access: "read",
+  codes: ["unknown_pool"],
   summary: "Workers, newest first",
-  security: withToken,
   request: {
     query: z.strictObject({
       pool: Name.optional(),
@@ -28,20 +31,26 @@ const list = createRoute({
   responses: { 200: jsonAnswer("the workers", WorkerList), default: problemAnswer },
 });
 
-const read = createRoute({
+const read = operation({
   method: "get",
   path: "/v1/workers/{id}",
+  operationId: "getWorker",
+  tag: "Workers",
+  access: "read",
+  codes: ["unknown_worker"],
   summary: "One worker, whole",
-  security: withToken,
   request,
   responses: oneWorker,
 });
 
-const why = createRoute({
+const why = operation({
   method: "get",
   path: "/v1/workers/{id}/why",
+  operationId: "explainWorker",
+  tag: "Workers",
+  access: "read",
+  codes: ["unknown_worker"],
   summary: "Why a worker is in its state, and what happens next, when",
-  security: withToken,
   request,
   responses: { 200: jsonAnswer("the reason", Why), default: problemAnswer },
 });
@@ -61,11 +70,14 @@ const BEHAVIORS = [
   },
 ] as const;
 
-const kill = createRoute({
+const kill = operation({
   method: "post",
   path: "/v1/workers/{id}/kill",
+  operationId: "killWorker",
+  tag: "Workers",
+  access: "operate",
+  codes: ["unknown_worker"],
   summary: "Destroy the machine now, runs or not",
-  security: withToken,
   request: { ...request, body: { content: { "application/json": { schema: KillRequest } } } },
   responses: oneWorker,
 });
@@ -102,11 +114,14 @@ export function workerRoutes(app: EdgeApp): void {
   );
   for (const { verb, behavior, summary } of BEHAVIORS) {
     app.openapi(
-      createRoute({
+      operation({
         method: "post",
         path: `/v1/workers/{id}/${verb}`,
+        operationId: `${verb}Worker`,
+        tag: "Workers",
+        access: "operate",
+        codes: ["unknown_worker"],
         summary,
-        security: withToken,
         request,
         responses: oneWorker,
       }),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { formatDuration, parseDuration } from "../core/duration.ts";
-import { parseSize } from "../core/size.ts";
+import { formatSize, parseSize } from "../core/size.ts";
 
 /** Runs, pools and workers are named alike: they become names of objects, parts of paths and host names. */
 export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -27,11 +27,22 @@ export const PositiveDuration = Duration.refine((text) => (parseDuration(text) ?
   error: `must be longer than ${formatDuration(0)}`,
 });
 
+/** How long to hold the answer: a duration, or a bare `0`. */
+export const Wait = z
+  .string({ error: 'must be a duration in quotes, such as "30s"' })
+  .refine((text) => text === "0" || parseDuration(text) !== undefined, {
+    error: 'must be a duration such as "30s", not negative; more than 60s is cut to 60s',
+  })
+  .meta({ description: "how long to hold the answer; more than 60s is cut to 60s", example: "30s" });
+
+/** Sizes are exact below 2^53 bytes. */
+const SIZES_END = formatSize(2 ** 53);
+
 /** A size: a number of bytes, or text such as `512MiB`. On the wire it stays what was sent. */
 export const Size = z
   .union([z.int().min(0), z.string()], { error: 'must be a number of bytes, or a size such as "512MiB"' })
   .refine((size) => typeof size === "number" || parseSize(size) !== undefined, {
-    error: 'must be a number of bytes that is not negative, or a size such as "512MiB"',
+    error: `must be a number of bytes, not negative and less than ${SIZES_END}, or a size such as "512MiB"`,
   })
   .meta({ example: "512MiB" });
 
@@ -42,6 +53,12 @@ export const Json = z.json().meta({ type: ["string", "number", "boolean", "objec
 
 /** RFC 3339, UTC. */
 export const InstantText = z.string().meta({ format: "date-time", example: "2026-11-21T08:30:00.000Z" });
+
+/** A snapshot: an archive of files (tar, plain or by gzip or zstd), named by the SHA-256 of its bytes. */
+export const SnapshotId = z
+  .string()
+  .regex(/^sha256:[0-9a-f]{64}$/, 'must be "sha256:" and 64 lower-case hexadecimal digits')
+  .meta({ example: `sha256:${"0".repeat(64)}` });
 
 const NO_NUL = /^[^\0]*$/;
 

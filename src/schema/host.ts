@@ -1,12 +1,16 @@
 import { z } from "zod";
-import { ATTEMPT_ID_PATTERN, type StreamName } from "../core/attempt-id.ts";
+import { ATTEMPT_ID_PATTERN, PLACEMENT_ID_PATTERN, type StreamName } from "../core/attempt-id.ts";
 import { MAX_TEXT_CHARS } from "../core/limits.ts";
 
 export type { StreamName } from "../core/attempt-id.ts";
 
+import { Name, SnapshotId } from "./common.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run.ts";
+import { START_ERROR_CODES } from "./task.ts";
 
 export const AttemptId = z.string().regex(ATTEMPT_ID_PATTERN, "must be <run>/<task>/<epoch>.<n>");
+
+const PlacementId = z.string().regex(PLACEMENT_ID_PATTERN, "must be <run>/<epoch>");
 
 /** `drvc_<worker>.<expires at, seconds>.<HMAC, base64url>`: what lets a machine join as a worker. */
 const CODE_PATTERN = /^drvc_([a-z0-9][a-z0-9-]{0,62})\.\d{1,12}\.[A-Za-z0-9_-]{1,128}$/;
@@ -55,6 +59,10 @@ export const HostSetup = z.object({
     .string()
     .optional()
     .meta({ description: "where large logs go, followed by /{attempt}/{stream}; absent: into reports" }),
+  snapshotsUrl: z
+    .string()
+    .optional()
+    .meta({ description: "where snapshots are, followed by /{snapshot}; absent: this deployment has none" }),
   probe: z.object({ intervalMs: z.int(), boot: z.string() }),
   leaseMs: z.int(),
   agent: z.object({ version: z.string(), sha256: z.string() }),
@@ -74,15 +82,7 @@ export type JoinRequest = z.infer<typeof JoinRequest>;
  * never was. The codes are those of `failure.code` with class `task`, `start_failed` and `artifact_failed`.
  */
 export const StartError = z.object({
-  code: z.enum([
-    "command_not_found",
-    "not_executable",
-    "directory_not_found",
-    "arguments_too_long",
-    "user_not_found",
-    "artifact_failed",
-    "start_failed",
-  ]),
+  code: z.enum(START_ERROR_CODES),
   text: Text,
   recoverable: z
     .boolean()
@@ -95,28 +95,54 @@ export type StartError = z.infer<typeof StartError>;
 export const LogPiece = z.object({ from: Bytes, size: Bytes, data: z.base64().optional() });
 export type LogPiece = z.infer<typeof LogPiece>;
 
-/** Why a host has begun to stop an attempt by itself: its lease ends, or its agent was told to end. */
-export const HostStop = z.enum(["lease", "agent"]).meta({
-  description: "the host itself stopped it, because its lease ends, or its agent was told to end",
+/**
+ * Why a host has begun to stop an attempt by itself: its lease ends, its agent was told to end, or its
+ * machine is about to be taken away.
+ */
+export const HostStop = z.enum(["lease", "agent", "interruption"]).meta({
+  description:
+    "the host itself stopped it: its lease ends, its agent was told to end, or its machine is taken away",
 });
 export type HostStop = z.infer<typeof HostStop>;
 
+/** With what the directories of a sticky run began that had been placed before. */
+export const StickyData = z.enum(["moved", "empty"]);
+export type StickyData = z.infer<typeof StickyData>;
+
+/** What became of a task's `outputs`: the snapshot that they lie in, or why they are lost. */
+const Outcome = z.union([
+  z.object({ error: Text }),
+  // Of equally wrong forms the last is taken for what was meant (`field-errors.ts`).
+  z.object({ snapshot: SnapshotId, files: Bytes, bytes: Bytes }),
+]);
+export type OutputsOutcome = z.infer<typeof Outcome>;
+
 /**
- * One attempt as the host sees it. `exited`: the status is known and the tree is empty. `gone`: the tree is
- * empty and the status will never be known.
+ * One attempt as the host sees it. `exited`: the status is known and the tree is empty. `uploading`: the
+ * same, and its outputs are being collected. `gone`: the tree is empty and the status will never be known.
  */
 export const AttemptReport = z.object({
   id: AttemptId,
-  state: z.enum(["preparing", "running", "stopping", "exited", "gone"]),
+  state: z.enum(["preparing", "running", "stopping", "uploading", "exited", "gone"]),
   startedAgoMs: z.number().min(0).optional(),
   endedAgoMs: z.number().min(0).optional(),
   exit: Exit.extend({ signal: Text.nullable(), message: Text }).optional(),
   startError: StartError.optional(),
+  waits: z
+    .boolean()
+    .optional()
+    .meta({ description: "it is not to be started yet (`startInMs`), and nothing of it is here" }),
   timedOut: z
     .boolean()
     .optional()
     .meta({ description: "the host itself stopped it, because its time was over" }),
   stopped: HostStop.optional(),
+  outputs: Outcome.optional().meta({
+    description: "of a task with `outputs` that has ended by itself: its result, or why there is none",
+  }),
+  data: StickyData.optional().meta({
+    description: "of a sticky run that was placed here anew: whether its directories go on with earlier data",
+  }),
   kill: z
     .object({
       tries: z.int().min(0),
@@ -136,6 +162,9 @@ export type AttemptReport = z.infer<typeof AttemptReport>;
 export const Means = z.object({
   kill: z.enum(["cgroup", "processes"]),
   limits: z.array(z.enum(["memory", "pids", "cpu"])),
+  acts: z.array(z.string().max(64)).max(64).optional().meta({
+    description: "fields of a task and its order that the agent acts on; absent: those of a command",
+  }),
 });
 export type Means = z.infer<typeof Means>;
 
@@ -165,18 +194,46 @@ export const Report = z.object({
   ordersSeen: z.int().min(0),
   boot: z.object({ ok: z.boolean(), output: Text }).nullable().optional(),
   broken: Text.nullable().optional(),
-  draining: Text.nullable().optional(),
+  draining: Text.nullable().optional().meta({
+    description: "why this machine is to take nothing more: a notice of the provider, an operator at work",
+  }),
+  goneInMs: z.number().min(0).optional().meta({ description: "beside `draining`: when it will be gone" }),
+  stale: z
+    .array(z.union([Name, z.object({ run: Name, holder: Text.optional() })]))
+    .max(10_000)
+    .optional()
+    .meta({ description: "runs whose supervisor is gone, while something of them still holds on" }),
   attempts: z.array(AttemptReport).max(10_000),
+  kept: z.array(PlacementId).max(1_000).optional().meta({
+    description: "placements of sticky runs that are over here, and whose data are kept; absent: none",
+  }),
   resources: HostResources.optional(),
   means: Means.optional(),
   usage: Usage.optional(),
 });
 export type Report = z.infer<typeof Report>;
 
-/** What one attempt shall do. `run` without `task` means: keep it as it is, never start it. */
-export type AttemptOrder =
-  | { id: string; want: "run"; task?: TaskSpec; timeoutMs?: number }
-  | { id: string; want: "stop"; signal: SignalName; timeoutMs: number; reason: string };
+/**
+ * What one attempt shall do. `run` without `task` means: keep it as it is, never start it. `sticky`: the data
+ * of its placement are kept when that is over; they begin with those of epoch `from`, if there is one.
+ * `startInMs`: so long it is not started; absent, it may be at once.
+ */
+export type AttemptOrder = RunOrder | StopOrder;
+interface RunOrder {
+  id: string;
+  want: "run";
+  task?: TaskSpec;
+  startInMs?: number;
+  timeoutMs?: number;
+  sticky?: { from: number | null };
+}
+interface StopOrder {
+  id: string;
+  want: "stop";
+  signal: SignalName;
+  timeoutMs: number;
+  reason: string;
+}
 
 /** A signal for the main process of an attempt, once: `n` tells it from others like it. */
 export interface SignalOrder {
@@ -196,6 +253,8 @@ export interface Orders {
   reportWithinMs: number;
   attempts: AttemptOrder[];
   signals?: SignalOrder[];
+  /** Kept placements (`Report.kept`) whose data nobody needs any more. What is not named here stays. */
+  drop?: string[];
   /** Bytes stored so far, by attempt and stream: the host may drop what lies before. */
   logs: Record<string, Partial<Record<StreamName, number>>>;
   powerOff: boolean;

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { durationMs } from "../core/duration.ts";
+import { MAX_POOL_TAGS } from "../core/limits.ts";
 import { Duration, InstantText, Json, Name, PositiveDuration, Size } from "./common.ts";
-import { ServiceStatus } from "./run.ts";
+import { contradictions } from "./pool-rules.ts";
+import { RunSummary, ServiceStatus } from "./run.ts";
 
 export const InstanceType = z.strictObject({
   providerType: z.string().min(1).max(128).optional(),
@@ -9,7 +11,12 @@ export const InstanceType = z.strictObject({
   memory: Size,
   disk: Size.default("0"),
   gpus: z.int().min(0).max(64).default(0),
-  price: z.number().min(0).default(0),
+  /** Configurations that were stored before it could be left out have 0 then. */
+  price: z.number().min(0).optional().meta({
+    description: "the list price of an hour, in a currency of yours; left out: not known, 0: free",
+  }),
+  preemptible: z.boolean().optional().meta({ description: "the provider may take such a machine back" }),
+  quotaGroup: Name.optional().meta({ description: "types of one group share a quota, spot ones their own" }),
 });
 export type InstanceType = z.output<typeof InstanceType>;
 
@@ -25,14 +32,37 @@ export const ProviderConfig = z.strictObject({
     .max(1_024)
     .optional()
     .meta({ description: "a command that ends such a machine from within, and its bill with it" }),
+  notice: z
+    .string()
+    .min(1)
+    .max(1_024)
+    .optional()
+    .meta({ description: "a command that prints a notice when the provider takes such a machine back" }),
 });
 export type ProviderConfig = z.output<typeof ProviderConfig>;
+
+/** Tags that each machine of a pool gets. Those by which Drover finds its machines are its own. */
+const Tags = z
+  .record(z.string().min(1).max(128), z.string().max(256))
+  .refine((tags) => Object.keys(tags).length <= MAX_POOL_TAGS, {
+    error: `must be at most ${MAX_POOL_TAGS} tags`,
+  })
+  .refine((tags) => !Object.keys(tags).some((tag) => tag.startsWith("drover-")), {
+    error: "must not have tags that begin with `drover-`: those are Drover's own",
+  });
 
 const Timeouts = z.strictObject({
   boot: PositiveDuration.default("10m"),
   probe: PositiveDuration.default("10m"),
   idle: Duration.default("1m"),
   shutdown: PositiveDuration.default("10s"),
+  /** Absent in configurations that were stored before there was one. */
+  staleRun: Duration.optional().meta({
+    description: "so long may something hold on to a run that has ended: 5s if left out",
+  }),
+  unlisted: PositiveDuration.optional().meta({
+    description: "so long may a machine be missing from listings that was just made: 2m if left out",
+  }),
   lease: PositiveDuration.refine((text) => durationMs(text) >= 120_000, {
     error: "must be at least 2m",
   }).default("30m"),
@@ -48,6 +78,17 @@ export const PoolConfig = z
     maxInstances: z.int().min(0).max(10_000).default(64),
     maxRunsPerInstance: z.int().min(0).default(0).meta({ description: "0: as many as fit" }),
     maxConcurrentCreates: z.int().min(1).default(10),
+    /** Absent in configurations that were stored before there was one: 1.5. */
+    priceFactor: z.number().min(1).max(1_000).optional().meta({
+      description: "a machine may cost so many times what the cheapest that fits costs; 1.5 if left out",
+    }),
+    maxCloudOpsPerSecond: z
+      .int()
+      .min(1)
+      .max(1_000)
+      .default(10)
+      .meta({ description: "calls to the provider in any second: creates wait for it, destroys never" }),
+    tags: Tags.optional(),
     maxQueue: z.int().min(1).max(1_000_000).default(10_000),
     allowHostPaths: z.boolean().default(false),
     /** Absent in configurations that were stored before there was one. */
@@ -63,30 +104,54 @@ export const PoolConfig = z
     sync: z.strictObject({ interval: PositiveDuration.default("1m") }).prefault({}),
     retention: z
       .strictObject({
-        runs: PositiveDuration.default("7d").meta({ description: "how long ended runs and their logs stay" }),
+        runs: PositiveDuration.default("7d").meta({ description: "how long ended runs stay" }),
+        logs: PositiveDuration.optional().meta({
+          description: "how long their logs stay, if not as long as the runs",
+        }),
+      })
+      .refine(({ runs, logs }) => logs === undefined || durationMs(logs) <= durationMs(runs), {
+        error: "must not be longer than `runs`: logs go with their run",
+        path: ["logs"],
       })
       .prefault({}),
+  })
+  .superRefine((config, { addIssue }) => {
+    for (const { path, message } of contradictions(config)) addIssue({ code: "custom", path, message });
   })
   .meta({ id: "PoolConfig" });
 export type PoolConfig = z.output<typeof PoolConfig>;
 export type PoolConfigInput = z.input<typeof PoolConfig>;
 
 /** Fields of the agreed API that a later version will take: named so that the refusal can say so. */
-export const LATER_POOL_FIELDS = [
-  "maxCloudOpsPerSecond",
-  "priceFactor",
-  "tags",
-  "logs",
-  "preemptible",
-  "quotaGroup",
-  "staleRun",
-  "term",
-  "unlisted",
-  "maxKill",
-] as const;
+export const LATER_POOL_FIELDS = ["term", "maxKill"] as const;
 
 export const WORKER_STATES = ["unknown", "booting", "idle", "running", "shutdown", "gone"] as const;
 export type WorkerState = (typeof WORKER_STATES)[number];
+
+/** Why no machine is asked for. */
+export const HOLD_CAUSES = ["rate_limit", "quota", "capacity", "temporary", "invalid", "boot"] as const;
+
+const HoldOff = z.object({
+  scope: z.string().meta({ description: "all, group:NAME, group:NAME:spot, type:NAME; of listings list" }),
+  cause: z.enum(HOLD_CAUSES),
+  until: InstantText.nullable().meta({ description: "null: until the configuration changes" }),
+  trying: z.boolean().meta({ description: "its time is over: one machine at a time is tried" }),
+  tries: z.int().meta({ description: "failures in a row" }),
+  reason: z.string(),
+});
+
+/** What the machines of a pool cost. */
+export const PoolSpend = z
+  .object({
+    perHour: z.number().meta({ description: "what all machines that may exist cost in an hour" }),
+    unpriced: z.int().meta({ description: "machines whose price is not known: not in `perHour`" }),
+    worstPerHour: z
+      .number()
+      .nullable()
+      .meta({ description: "`maxInstances` of the dearest type; null: the price of a type is not known" }),
+  })
+  .meta({ id: "PoolSpend" });
+export type PoolSpend = z.infer<typeof PoolSpend>;
 
 export const PoolView = z
   .object({
@@ -95,11 +160,31 @@ export const PoolView = z
     queue: z.object({ depth: z.int(), oldestAgeMs: z.int().nullable() }),
     runs: z.object({ pending: z.int(), running: z.int() }),
     workers: z.record(z.string(), z.int()).meta({ description: "number of workers by state" }),
-    holdOffs: z.array(z.object({ scope: z.string(), until: InstantText, reason: z.string() })),
+    holdOffs: z.array(HoldOff),
+    leaving: z
+      .boolean()
+      .optional()
+      .meta({ description: "it is being deleted: it takes no more runs, and is gone when it is empty" }),
+    spend: PoolSpend.optional(),
+    strangers: z
+      .array(z.string())
+      .optional()
+      .meta({ description: "machines with the pool's tag that are not its own: they are left alone" }),
     cloudError: z.string().nullable().meta({ description: "why the cloud could not be asked what exists" }),
   })
   .meta({ id: "PoolView" });
 export type PoolView = z.infer<typeof PoolView>;
+
+/** What became of the wish to delete a pool. */
+export const PoolDeletion = z
+  .object({
+    name: z.string(),
+    deleted: z
+      .boolean()
+      .meta({ description: "false: it is as soon as its runs have ended, and its machines" }),
+  })
+  .meta({ id: "PoolDeletion" });
+export type PoolDeletion = z.infer<typeof PoolDeletion>;
 
 export const PoolList = z
   .object({ items: z.array(PoolView), next: z.string().nullable(), service: z.array(ServiceStatus) })
@@ -132,7 +217,9 @@ export const WorkerSummary = z
     own: z.boolean().meta({ description: "it has joined by a code: no provider made it or will destroy it" }),
     instance: z.string().nullable(),
     address: z.string().nullable(),
-    price: z.number(),
+    price: z.number().nullable().meta({
+      description: "of an hour: as its provider says, or else by the list; null: not known",
+    }),
     resources: ResourcesView,
     runs: z.array(z.string()),
     askedAt: InstantText,
@@ -154,7 +241,18 @@ export type WorkerList = z.infer<typeof WorkerList>;
 /** A worker, whole. */
 export const WorkerStatus = WorkerSummary.extend({
   version: z.int(),
+  prices: z
+    .array(z.object({ price: z.number(), since: InstantText }))
+    .meta({ description: "what its provider has said that an hour costs: each change, latest last" }),
   bootProbe: z.object({ ok: z.boolean(), output: z.string() }).nullable(),
+  bootOutcome: z.enum(["success", "failure", "aborted", "disappeared"]).nullable(),
+  notice: z
+    .object({ text: z.string(), goneAt: InstantText.nullable() })
+    .nullable()
+    .meta({ description: "what its host says of its machine's near end: it drains meanwhile" }),
+  stale: z
+    .array(z.object({ run: z.string(), holder: z.string().nullable(), since: InstantText }))
+    .meta({ description: "runs that have ended there, and to which something still holds on" }),
   createdAt: InstantText.nullable(),
   joinedAt: InstantText.nullable(),
   lastReportAt: InstantText.nullable(),
@@ -165,5 +263,23 @@ export const WorkerStatus = WorkerSummary.extend({
   events: z.array(WorkerEvent),
 }).meta({ id: "WorkerStatus" });
 export type WorkerStatus = z.infer<typeof WorkerStatus>;
+
+/** A row of a pool that has changed, as it is now. */
+export const PoolEvent = z
+  .object({
+    number: z.int().meta({ description: "of its latest change: higher ones are later" }),
+    run: RunSummary.optional(),
+    worker: WorkerSummary.optional(),
+  })
+  .meta({ id: "PoolEvent" });
+export type PoolEvent = z.infer<typeof PoolEvent>;
+
+export const PoolEventList = z
+  .object({
+    items: z.array(PoolEvent),
+    next: z.int().meta({ description: "the `after` of the next question" }),
+  })
+  .meta({ id: "PoolEventList" });
+export type PoolEventList = z.infer<typeof PoolEventList>;
 
 export const KillRequest = z.strictObject({ reason: z.string().max(1_024).optional() });

@@ -1,18 +1,30 @@
 import { z } from "zod";
 
+export const LIFECYCLE_STATES = ["pending", "running", "stopping", "stopped", "error", "terminated"] as const;
+export type LifecycleState = (typeof LIFECYCLE_STATES)[number];
+
 /** An instance as a provider of `kind: "http"` lists it (`host-protocol.md`, the provider contract). */
 export const Instance = z.object({
   id: z.string().min(1).max(256),
   name: z.string(),
   address: z.string().nullable(),
-  state: z.enum(["pending", "running", "stopping", "terminated"]),
+  state: z.enum(LIFECYCLE_STATES),
   instanceType: z.string(),
   tags: z.record(z.string(), z.string()),
   createdAt: z.string(),
+  /** What an hour of it costs now, if that is another price than the list's. Nonsense is no price. */
+  price: z.number().min(0).optional().catch(undefined),
 });
 export type Instance = z.infer<typeof Instance>;
 
-export const InstanceList = z.object({ items: z.array(Instance), complete: z.literal(true) });
+/** An answer to `GET /instances?tag=k:v`, of which the last has no `next`: that goes into `&cursor=`. */
+export const InstancePage = z.object({
+  items: z.array(Instance),
+  /** On the last page: nothing that exists is left out of them all. Otherwise absence proves nothing. */
+  complete: z.boolean().default(false),
+  next: z.string().min(1).max(4_096).nullish(),
+});
+export type InstancePage = z.infer<typeof InstancePage>;
 
 /** `POST /instances`. The same token gives the same instance. */
 export const CreateInstance = z.strictObject({
@@ -31,6 +43,8 @@ export type CreateInstance = z.infer<typeof CreateInstance>;
 export const ProviderProblem = z.object({
   class: z.enum(["rate_limit", "quota", "capacity", "invalid", "temporary"]),
   text: z.string(),
+  /** What it holds for: all machines, those of a quota group, or those of the instance type. */
+  scope: z.enum(["all", "group", "type"]).optional(),
   /** Not before this should it be asked again. */
   retryAfterMs: z.number().min(0).optional(),
 });

@@ -1,11 +1,12 @@
 import { z } from "zod";
-import { Duration, Name, PositiveDuration } from "./common.ts";
+import { Duration, Name, PositiveDuration, SnapshotId } from "./common.ts";
 import { specFaults } from "./spec-rules.ts";
 import {
   Argv,
   Directory,
   Environment,
   MAX_TASKS,
+  Outputs,
   RescheduleInput,
   ResourcesWanted,
   RestartInput,
@@ -30,6 +31,9 @@ const Fields = z.strictObject({
   meta: TextMap.default({}),
   env: Environment.default({}),
   dir: Directory.optional(),
+  snapshot: SnapshotId.optional(),
+  stdin: z.string().optional(),
+  outputs: Outputs.optional(),
   resources: ResourcesWanted.default({ vcpus: 1, memory: "256MiB", disk: "0", gpus: 0 }),
   timeout: PositiveDuration.optional(),
   queueTimeout: PositiveDuration.optional(),
@@ -38,6 +42,14 @@ const Fields = z.strictObject({
   shutdownDelay: Duration.optional(),
   restart: RestartInput.optional(),
   reschedule: RescheduleInput.optional(),
+  sticky: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        "when the run is placed anew, the worker that had it is preferred; there it finds what its tasks " +
+        "have left in `data` and in their own directories; on another worker these are empty",
+    }),
   trace: z
     .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
     .partial()
@@ -60,4 +72,4 @@ export type RunSpec = z.output<typeof RunSpec>;
 export type RunSpecInput = z.input<typeof RunSpec>;
 
 /** Fields of the agreed API that a later version will take: named so that the refusal can say so. */
-export const LATER_RUN_FIELDS = ["snapshot", "stdin", "outputs", "sticky", "compat"] as const;
+export const LATER_RUN_FIELDS = ["compat"] as const;

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../core/limits.ts";
 import { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
-import { Duration, InstantText, Json, Name } from "./common.ts";
+import { InstantText, Json, Name, SnapshotId, Wait } from "./common.ts";
 import { RunSpec } from "./run-spec.ts";
-import { SIGNALS } from "./task.ts";
+import { SIGNALS, TextMap } from "./task.ts";
 
 export { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
 export { LATER_RUN_FIELDS, RunSpec, type RunSpecInput } from "./run-spec.ts";
@@ -24,7 +24,15 @@ export const Exit = z.object({
 });
 export type Exit = z.infer<typeof Exit>;
 
-export const ATTEMPT_STATES = ["ordered", "preparing", "running", "stopping", "exited", "gone"] as const;
+export const ATTEMPT_STATES = [
+  "ordered",
+  "preparing",
+  "running",
+  "stopping",
+  "uploading",
+  "exited",
+  "gone",
+] as const;
 
 const Attempt = z.object({
   id: z.string().meta({ example: "build-17/main/1.1" }),
@@ -52,56 +60,170 @@ export const EventList = z
   .meta({ id: "EventList" });
 export type EventList = z.infer<typeof EventList>;
 
-export const RunStatus = z
+/** What a run costs, by the list prices of the machines and its share of them. */
+export const RunCost = z
   .object({
-    id: z.string(),
-    state: z.enum(RUN_STATES),
-    allocStatus: z.enum(["pending", "running", "complete", "failed", "lost"]),
-    specIndex: z.int(),
-    version: z.int(),
-    spec: z.record(z.string(), Json),
-    pool: z.string(),
-    labels: z.record(z.string(), z.string()),
-    exitCode: z.int().nullable(),
-    signal: z.string().nullable(),
-    failure: z
-      .object({ class: z.enum(["task", "infrastructure"]), code: z.string(), text: z.string() })
-      .nullable(),
-    abort: z.object({ reason: z.string(), by: z.string() }).nullable(),
-    description: z.string(),
-    stdoutRef: z.string().nullable(),
-    stderrRef: z.string().nullable(),
-    submittedAt: InstantText,
-    placedAt: InstantText.nullable(),
+    amount: z.number().nullable().meta({ description: "up to now, or in all; null: no price is known" }),
+    unpriced: z.int().meta({ description: "placements without a known price: they are not in `amount`" }),
+    perHour: z.number().nullable().meta({ description: "while it is placed; null: not known" }),
+  })
+  .meta({ id: "RunCost" });
+export type RunCost = z.infer<typeof RunCost>;
+
+const Placement = z
+  .object({
+    epoch: z.int(),
+    worker: z.string(),
+    from: InstantText,
+    to: InstantText.nullable(),
+    outcome: z.enum(["open", "refused", "gone", "lost"]),
+    cause: z
+      .enum(["interruption"])
+      .optional()
+      .meta({ description: "the machine was taken away, and its host had said so" }),
+    rate: z.number().optional().meta({ description: "what an hour of it costs; absent: not known" }),
+  })
+  .meta({ id: "Placement" });
+
+const TaskStatus = z
+  .object({
+    name: z.string(),
+    state: z.enum(["pending", "running", "dead"]),
+    phase: z.enum(["waiting", "preparing", "running", "stopping", "uploading", "backoff", "dead"]),
+    failed: z.boolean(),
+    restarts: z.int(),
+    lastRestart: InstantText.nullable().optional(),
+    nextStart: InstantText.nullable()
+      .optional()
+      .meta({ description: "in `backoff`: when it is started again" }),
     startedAt: InstantText.nullable(),
     finishedAt: InstantText.nullable(),
-    placements: z.array(
-      z.object({
-        epoch: z.int(),
-        worker: z.string(),
-        from: InstantText,
-        to: InstantText.nullable(),
-        outcome: z.enum(["open", "refused", "gone", "lost"]),
-      }),
-    ),
-    tasks: z.array(
-      z.object({
-        name: z.string(),
-        state: z.enum(["pending", "running", "dead"]),
-        phase: z.enum(["waiting", "preparing", "running", "stopping", "backoff", "dead"]),
-        failed: z.boolean(),
-        restarts: z.int(),
-        lastRestart: InstantText.nullable().optional(),
-        nextStart: InstantText.nullable()
-          .optional()
-          .meta({ description: "in `backoff`: when it is started again" }),
-        startedAt: InstantText.nullable(),
-        finishedAt: InstantText.nullable(),
-        attempts: z.array(Attempt),
-        events: z.array(RunEvent),
-      }),
-    ),
+    attempts: z.array(Attempt),
+    events: z.array(RunEvent),
   })
+  .meta({ id: "TaskStatus" });
+
+/** What every run has, whatever its state. */
+const AnyRun = z.object({
+  id: z.string(),
+  allocStatus: z.enum(["pending", "running", "complete", "failed", "lost"]),
+  specIndex: z.int(),
+  version: z.int(),
+  spec: z.record(z.string(), Json),
+  pool: z.string(),
+  labels: z.record(z.string(), z.string()),
+  description: z.string(),
+  submittedAt: InstantText,
+  placedAt: InstantText.nullable(),
+  placements: z.array(Placement),
+  cost: RunCost.optional(),
+  tasks: z.array(TaskStatus),
+});
+export type AnyRun = z.infer<typeof AnyRun>;
+
+const Abort = z.object({ reason: z.string(), by: z.string() });
+/** Under way, or asked for in vain: what could not be killed is `failed`, or `unknown` if it was lost. */
+const AskedAbort = Abort.nullable().meta({ description: "it has been asked for" });
+const Failure = z.object({ class: z.enum(["task", "infrastructure"]), code: z.string(), text: z.string() });
+const LogRef = z
+  .string()
+  .nullable()
+  .meta({ description: "where the output is; null: there is none, or it is no longer kept" });
+const Result = SnapshotId.nullable()
+  .optional()
+  .meta({ description: "the result, in complete and failed: what `outputs` has named" });
+
+// What a state does not have is null in it, so that every field is there in every state.
+const none = z.null();
+const noExit = { exitCode: none, signal: none };
+const exit = {
+  exitCode: z.int().nullable().meta({ description: "null: several main tasks and no leader, or no exit" }),
+  signal: z.string().nullable(),
+};
+const refs = { stdoutRef: LogRef, stderrRef: LogRef };
+const noResult = { snapshot: none.optional() };
+/** Of a run that has ended, and perhaps never started. */
+const ended = { ...refs, startedAt: InstantText.nullable(), finishedAt: InstantText };
+
+const PendingRun = AnyRun.extend({
+  state: z.literal("pending"),
+  ...noExit,
+  ...noResult,
+  failure: none,
+  abort: AskedAbort,
+  stdoutRef: none,
+  stderrRef: none,
+  startedAt: none,
+  finishedAt: none,
+}).meta({ id: "PendingRun" });
+
+const RunningRun = AnyRun.extend({
+  state: z.literal("running"),
+  ...noExit,
+  ...noResult,
+  ...refs,
+  failure: none,
+  abort: AskedAbort,
+  startedAt: InstantText,
+  finishedAt: none,
+}).meta({ id: "RunningRun" });
+
+const CompleteRun = AnyRun.extend({
+  state: z.literal("complete"),
+  ...exit,
+  ...ended,
+  snapshot: Result,
+  failure: none,
+  abort: none,
+}).meta({ id: "CompleteRun" });
+
+const FailedRun = AnyRun.extend({
+  state: z.literal("failed"),
+  ...exit,
+  ...ended,
+  snapshot: Result,
+  failure: Failure,
+  abort: AskedAbort,
+}).meta({ id: "FailedRun" });
+
+const UnknownRun = AnyRun.extend({
+  state: z.literal("unknown"),
+  ...noExit,
+  ...noResult,
+  ...ended,
+  failure: Failure,
+  abort: AskedAbort,
+}).meta({ id: "UnknownRun" });
+
+const AbortedRun = AnyRun.extend({
+  state: z.literal("aborted"),
+  ...noExit,
+  ...noResult,
+  ...ended,
+  failure: none,
+  abort: Abort,
+}).meta({ id: "AbortedRun" });
+
+const TimedOutRun = AnyRun.extend({
+  state: z.literal("timedout"),
+  ...noExit,
+  ...noResult,
+  ...ended,
+  failure: none,
+  abort: none,
+}).meta({ id: "TimedOutRun" });
+
+/** One run, whole: which fields have a value depends on its state (`scoot.md` §1.3). */
+export const RunStatus = z
+  .discriminatedUnion("state", [
+    PendingRun,
+    RunningRun,
+    CompleteRun,
+    FailedRun,
+    UnknownRun,
+    AbortedRun,
+    TimedOutRun,
+  ])
   .meta({ id: "RunStatus" });
 export type RunStatus = z.infer<typeof RunStatus>;
 
@@ -136,12 +258,76 @@ export const ServiceStatus = z.object({
 });
 export type ServiceStatus = z.infer<typeof ServiceStatus>;
 
+/** What a query with `all` is told: whether all runs that it selects are in one of the states. */
+const AllOf = z.object({
+  holds: z.boolean(),
+  open: z.int().meta({ description: "runs that are in none of the states yet, and can still come to be" }),
+  possible: z.boolean().meta({ description: "false: one has ended in another state, so it will never hold" }),
+});
+
 export const RunList = z
-  .object({ items: z.array(RunSummary), next: z.string().nullable(), service: z.array(ServiceStatus) })
+  .object({
+    items: z.array(RunSummary),
+    next: z.string().nullable(),
+    service: z.array(ServiceStatus),
+    all: AllOf.optional(),
+  })
   .meta({ id: "RunList" });
 export type RunList = z.infer<typeof RunList>;
 
 export const AbortRequest = z.strictObject({ reason: z.string().max(1_024).optional() });
+
+const StateWords = z
+  .array(
+    z.union([z.enum(RUN_STATES), z.enum(["done", "all"]), z.int().min(0).max(127)], {
+      error: `must be one of ${RUN_STATES.join(", ")}, done, all, or a bit set from 0 to 127`,
+    }),
+  )
+  .default(["all"]);
+
+/** Which runs are to be aborted. What does not say which would mean all, and must say so. */
+export const AbortManyRequest = z
+  .strictObject({
+    ids: z.array(Name).max(1_000).optional(),
+    labels: TextMap.default({}).meta({ description: "all of them" }),
+    pool: Name.optional(),
+    states: StateWords.meta({
+      description: "only runs in one of these; those that have ended stay as they are",
+    }),
+    all: z.boolean().default(false).meta({ description: "all runs that there are" }),
+    reason: z.string().max(1_024).optional(),
+    limit: z.int().min(1).max(1_000).optional().meta({ description: "1000 if absent" }),
+    cursor: z.string().max(16_384).optional().meta({ description: "the `next` of an earlier answer" }),
+  })
+  .refine(({ all, ids, labels, pool }) => all || ids || pool || Object.keys(labels).length > 0, {
+    path: ["all"],
+    error: "must be true if all runs are meant; else say which by `labels`, `pool` or `ids`",
+  })
+  .refine(({ all, ids, labels }) => !all || (ids === undefined && Object.keys(labels).length === 0), {
+    path: ["all"],
+    error: "cannot stand beside `ids` or `labels`: say which runs, or that all are meant",
+  })
+  .superRefine(({ ids, ...page }, context) => {
+    if (ids === undefined) return;
+    for (const field of ["cursor", "limit"] as const) {
+      if (page[field] === undefined) continue;
+      const message = "cannot stand beside `ids`: these have no pages";
+      context.addIssue({ code: "custom", path: [field], message });
+    }
+  });
+
+/** The runs that were asked to end, as they were then, and those that could not be asked. */
+export const AbortedList = z
+  .object({
+    items: z.array(z.object({ id: z.string(), state: z.enum(RUN_STATES) })),
+    failed: z
+      .array(z.object({ id: z.string(), code: z.string(), detail: z.string() }))
+      .meta({ description: "the same request asks them again" }),
+    next: z.string().nullable(),
+    service: z.array(ServiceStatus),
+  })
+  .meta({ id: "AbortedList" });
+export type AbortedList = z.infer<typeof AbortedList>;
 
 /** Which tasks are started again: one, all that run, or all. */
 export const RestartRequest = z
@@ -177,14 +363,9 @@ export type Why = z.infer<typeof Why>;
 export const RunQuery = z.strictObject({
   runs: z.array(Name).max(MAX_QUERY_IDS).default([]),
   allRuns: z.boolean().default(false),
-  states: z
-    .array(
-      z.union([z.enum(RUN_STATES), z.enum(["done", "all"]), z.int().min(0).max(127)], {
-        error: `must be one of ${RUN_STATES.join(", ")}, done, all, or a bit set from 0 to 127`,
-      }),
-    )
-    .default(["all"]),
-  wait: Duration.optional(),
+  states: StateWords,
+  all: z.boolean().default(false),
+  wait: Wait.optional(),
 });
 
 /**

@@ -8,6 +8,7 @@ import {
   restartFault,
   restartPolicy,
 } from "../core/policy.ts";
+import { resultTaskOf } from "../core/result-task.ts";
 import type { TaskInput } from "./task.ts";
 
 /** One field that breaks a rule: where it is, and what is allowed there. */
@@ -23,11 +24,17 @@ interface Ruled {
   type?: RunType;
   restart?: RestartFields;
   reschedule?: RescheduleFields;
+  outputs?: string[];
 }
 
 /** What is wrong with a spec whose fields are right one by one (`api.md`, Rejected with a 400). */
 export function specFaults(spec: Ruled): SpecFault[] {
-  return [...formFaults(spec), ...groupFaults(spec.tasks ?? []), ...policyFaults(spec)];
+  return [
+    ...formFaults(spec),
+    ...groupFaults(spec.tasks ?? []),
+    ...outputFaults(spec),
+    ...policyFaults(spec),
+  ];
 }
 
 function formFaults({ argv, tasks }: Ruled): SpecFault[] {
@@ -64,6 +71,15 @@ function groupFaults(tasks: TaskInput[]): SpecFault[] {
   if (tasks.length > 0 && tasks.every((task) => task.lifecycle?.hook !== undefined))
     faults.push({ path: ["tasks"], message: "must have a main task: one whose `lifecycle` has no `hook`" });
   return faults;
+}
+
+/** What a run leaves behind is what one task leaves: which one must be clear. */
+function outputFaults({ tasks, outputs }: Ruled): SpecFault[] {
+  const mains = (tasks ?? []).filter(({ lifecycle }) => lifecycle?.hook === undefined);
+  if (outputs === undefined || mains.length < 2 || resultTaskOf(tasks ?? []) !== undefined) return [];
+  const names = mains.map(({ name }) => name).join(", ");
+  const message = `needs one task whose files they are: make one of ${names} the leader`;
+  return [{ path: ["outputs"], message }];
 }
 
 function policyFaults({ argv, tasks, type = "batch", restart, reschedule }: Ruled): SpecFault[] {

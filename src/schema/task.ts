@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { Duration, ProcessText, type Resources, Size } from "./common.ts";
+import { MAX_LABELS } from "../core/limits.ts";
+import { Duration, ProcessText, type Resources, Size, SnapshotId } from "./common.ts";
 
 /** The signals that a task can be stopped with. */
 export const SIGNALS = [
@@ -22,7 +23,9 @@ export const MAX_TASKS = 64;
 
 export const TextMap = z
   .record(z.string().min(1).max(128), z.string().max(1_024))
-  .refine((map) => Object.keys(map).length <= 64, { error: "must have at most 64 entries" });
+  .refine((map) => Object.keys(map).length <= MAX_LABELS, {
+    error: `must have at most ${MAX_LABELS} entries`,
+  });
 
 export const Environment = z.record(
   z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be letters, digits and underscores"),
@@ -98,11 +101,40 @@ export const Lifecycle = z.strictObject({
 
 /** A file that the host fetches before the task starts, into a directory below the task's own. */
 export const Artifact = z.strictObject({
-  url: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2_048),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits"),
+  url: z
+    .url({ protocol: /^https?$/, error: "must be an http or https URL" })
+    .max(2_048, "must have at most 2048 characters"),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits"),
   to: Directory.refine((dir) => !dir.startsWith("/"), { error: "must be relative to the task's directory" }),
 });
 export type Artifact = z.output<typeof Artifact>;
+
+/** Which files of a task's directory become the result: globs, relative to it. */
+export const Outputs = z
+  .array(
+    Directory.max(1_024).refine((glob) => !glob.startsWith("/"), {
+      error: "must be relative to the task's directory",
+    }),
+  )
+  .min(1, "must have at least 1 glob")
+  .max(64, "must have at most 64 globs");
+
+/** What runs a task on its host: as a process, or by a script that is only played. */
+export const DriverName = z.enum(["exec", "fake"]);
+export type DriverName = z.output<typeof DriverName>;
+
+/** Why a command could not be started: each is the code of a failure, too. */
+export const START_ERROR_CODES = [
+  "command_not_found",
+  "not_executable",
+  "directory_not_found",
+  "arguments_too_long",
+  "user_not_found",
+  "artifact_failed",
+  "snapshot_failed",
+  "start_failed",
+] as const;
+export type StartErrorCode = (typeof START_ERROR_CODES)[number];
 
 /** What a task of the fake driver does: no process of it is ever started. */
 export const FakeInput = z.strictObject({
@@ -110,8 +142,13 @@ export const FakeInput = z.strictObject({
   exitCode: z.int().min(0).max(255).default(0),
   signal: z.enum(SIGNALS).optional(),
   startError: z
-    .strictObject({ text: z.string().min(1).max(1_024), recoverable: z.boolean().default(false) })
+    .strictObject({
+      text: z.string().min(1).max(1_024),
+      code: z.enum(START_ERROR_CODES).optional(),
+      recoverable: z.boolean().default(false),
+    })
     .optional(),
+  oomKilled: z.boolean().optional(),
   blockStart: Duration.default("0s"),
   ignoreSignals: z.boolean().default(false),
   output: z.array(z.string().max(1_024)).max(100).default([]),
@@ -135,10 +172,12 @@ export const TaskInput = z.strictObject({
   shutdownDelay: Duration.optional(),
   killTimeout: Duration.optional(),
   killSignal: z.enum(SIGNALS).optional(),
-  driver: z.enum(["exec", "fake"]).optional(),
+  driver: DriverName.optional(),
   fake: FakeInput.optional(),
-  user: z.string().min(1).max(64).optional(),
+  user: ProcessText.min(1).max(64).optional(),
   artifacts: z.array(Artifact).max(64).optional(),
+  snapshot: SnapshotId.optional(),
+  stdin: z.string().optional(),
 });
 export type TaskInput = z.output<typeof TaskInput>;
 
@@ -147,7 +186,9 @@ export interface FakeScript {
   runForMs: number;
   exitCode: number;
   signal?: SignalName;
-  startError?: { text: string; recoverable: boolean };
+  startError?: { text: string; code?: StartErrorCode; recoverable: boolean };
+  /** Its own end is one for want of memory. */
+  oomKilled?: boolean;
   blockStartMs: number;
   ignoreSignals: boolean;
   output: string[];
@@ -169,4 +210,10 @@ export interface TaskSpec {
   /** The user that it runs as; the agent's own if absent. */
   user?: string;
   artifacts?: Artifact[];
+  /** The snapshot that is unpacked into its directory before it starts. */
+  snapshot?: string;
+  /** What it reads from its standard input; nothing if absent. */
+  stdin?: string;
+  /** The globs of its result, collected once it has ended by itself. */
+  outputs?: string[];
 }

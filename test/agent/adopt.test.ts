@@ -48,7 +48,8 @@ const waitFor = (name: string) => `while ! [ -e ${fileOf(name)} ]; do sleep 0.02
 const attemptFolder = () => join(bench.stateDir, "attempts", "build-17_main_1.1");
 const shimFile = () => join(attemptFolder(), "exit");
 
-describe("an agent that is killed while tasks run (host-protocol.md, Survives)", () => {
+describe("an agent that is killed while tasks run (host-protocol.md, Survives; peers.md §8 case 11)", () => {
+  // nomad.md §4.7 row 2, row 7, §4.1 point 5
   test("its next start adopts them: their exit and every byte of their output arrive", async () => {
     const first = `echo once >>${fileOf("count")}; echo ready; ${waitFor("go")}`;
     await kill(await busyAgent(`${first}; seq 100000; echo e >&2; exit 7`));
@@ -110,6 +111,7 @@ describe("an agent that is killed while tasks run (host-protocol.md, Survives)",
     expect(bench.processes()).toEqual([]);
   });
 
+  // nomad.md §4.8 row 4
   test("one whose shim was killed too is gone, and so is all that lived of it", async () => {
     await kill(await busyAgent("echo ready; exec sleep 300"));
     const shim = parseStat(readFileSync(shimFile(), "utf8"));
@@ -139,6 +141,7 @@ describe("a start that was interrupted", () => {
     expect(readFileSync(fileOf("count"), "utf8")).toBe("once\n");
   });
 
+  // nomad.md §4.2 step 5
   test("at any moment: either it is known to have begun, or it never does", async () => {
     const store = new AttemptStore(join(bench.dir, "store"));
     const seen = { begun: 0, retracted: 0 };
@@ -194,7 +197,7 @@ test("an agent that is killed again and again loses no task and starts none twic
   expect(started.sort((a, b) => a - b)).toEqual(ids.map((_, index) => index));
 });
 
-describe("a process is known by its pid and its start, in one boot (host-protocol.md, Survives)", () => {
+describe("a process is known by its pid and its start, in one boot (peers.md §8 case 11)", () => {
   test("one that has a recorded pid but another start is not taken for it, nor touched", async () => {
     await kill(await busyAgent("echo ready; exec sleep 300"));
     const innocent = spawn("sleep", ["300"], { detached: true });
@@ -220,7 +223,7 @@ describe("a process is known by its pid and its start, in one boot (host-protoco
     expect(bench.plane.calls.find(({ path }) => path.endsWith("/join"))?.body).toContain("boot-2");
   });
 
-  test("without a journal nothing is believed: what lives is killed", async () => {
+  test("without a journal nothing is believed: what lives is killed (nomad.md §4.8 step 1)", async () => {
     await kill(await busyAgent("echo ready; exec sleep 300"));
     rmSync(join(bench.stateDir, "journal"), { recursive: true });
     await startAgain();
@@ -242,6 +245,7 @@ describe("what was granted to an attempt outlives the agent", () => {
     expect(endedAt).toBeGreaterThanOrEqual(deadline);
   });
 
+  // nomad.md §4.8 step 5
   test("the lease: without an answer the next start ends its tasks in time (rule R4)", async () => {
     bench.plane.leaseMs = 33_000;
     await kill(await busyAgent("echo ready; exec sleep 300", { killTimeoutMs: 100 }));

@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fetchArtifacts } from "../../agent/exec/artifacts.ts";
 import { DOWNLOAD_BOUNDS, type DownloadBounds } from "../../agent/exec/download.ts";
-import { unpack } from "../../agent/exec/unpack.ts";
+import { unpack } from "../../archive/unpack.ts";
 import { type FileServer, openFileServer, sha256Of } from "./support/file-server.ts";
 
 let dir: string;
@@ -66,6 +66,22 @@ describe("an artifact is fetched (api.md, Submitting)", () => {
     expect(statSync(local("data", "in", "a b.bin")).mode & 0o777).toBe(0o644);
   });
 
+  test("under a name and into a folder as long as there can be, with whatever in them", async () => {
+    const content = Buffer.from("odd");
+    const [folder, name] = ["t".repeat(255), `a\n${"é".repeat(126)}z`];
+    const path = `/${encodeURIComponent(name)}`;
+    server.on(path, content);
+    await fetchAll([artifact(path, content, folder)]);
+    expect(readdirSync(local(folder))).toEqual([name]);
+  });
+
+  test("and what is no tar stays a file, a zip too (decisions.md)", async () => {
+    const content = Buffer.from("PK");
+    server.on("/a.zip", content);
+    await fetchAll([artifact("/a.zip", content)]);
+    expect(readFileSync(local("a.zip"))).toEqual(content);
+  });
+
   test("once: the next attempt of the task does not fetch again, another boot does", async () => {
     const content = Buffer.from("once");
     server.on("/a", content);
@@ -87,7 +103,7 @@ describe("an artifact is fetched (api.md, Submitting)", () => {
     expect(server.requests).toEqual(["/a", "/missing", "/missing"]);
   });
 
-  test("three at a time", async () => {
+  test("three at a time (nomad.md §4.4 row 11)", async () => {
     const content = Buffer.from("x");
     let [open, most] = [0, 0];
     const names = Array.from({ length: 9 }, (_, index) => `/${index}`);
@@ -237,10 +253,14 @@ describe("one that cannot be had is a start error (api.md, `artifact_failed`)", 
   test.each([
     ["a folder that references have led out", { to: "a/../../x" }, "is not inside of the task's directory"],
     ["a URL without a name at its end", { url: "/" }, "has no file name at its end"],
+    ["a name with a NUL", { url: "/a%00b" }, "and no slash or NUL in them"],
+    ["a name with a slash", { url: "/..%2Fb" }, "and no slash or NUL in them"],
+    ["a name of 256 bytes", { url: `/${"é".repeat(128)}` }, "it must have 1 to 255 bytes"],
+    ["a folder of 256 bytes", { to: `a/${"t".repeat(256)}/b` }, "a part of its `to` has more than 255 bytes"],
   ])("%s", async (_, { to = ".", url = "/f" }: { to?: string; url?: string }, words) => {
-    server.on("/", content);
-    server.on("/f", content);
+    for (const path of ["/f", new URL(url, server.url).pathname]) server.on(path, content);
     expect(await faultOf([artifact(url, content, to)])).toMatchObject({
+      code: "artifact_failed",
       text: expect.stringContaining(words),
     });
   });

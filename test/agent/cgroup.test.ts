@@ -7,6 +7,7 @@ import { findHierarchies } from "../../agent/exec/hierarchies.ts";
 import { killTree } from "../../agent/exec/kill.ts";
 import { readProc } from "../../agent/exec/processes.ts";
 import { spawnShim } from "../../agent/exec/shim.ts";
+import { ACTS } from "../../src/core/means.ts";
 import { type Bench, openBench, run, stop } from "./support/bench.ts";
 
 const ID = "build-17/main/1.1";
@@ -53,8 +54,10 @@ describe("an agent on this machine", () => {
     const report = await bench.plane.until("a report", () => bench.plane.reports.at(-1));
     expect(report.means?.kill).toBe(hasGroups ? "cgroup" : "processes");
     expect(report.means?.limits).toEqual((["cpu", "memory", "pids"] as const).filter(can));
+    expect(report.means?.acts).toEqual([...ACTS]);
   });
 
+  // nomad.md §4.4 row 15; peers.md §8 case 12
   test("a task that forks twice and leaves its session and environment is gone, with proof", async () => {
     // Waited for until nothing but a cgroup connects them: no parent, no session, no marker.
     const far = 'echo $$ >$DIR/far; exec env -i setsid sh -c "while :; do sleep 0.1; done"';
@@ -76,6 +79,7 @@ describe("an agent on this machine", () => {
     expect(groupOf(ID)).toBeNull();
   });
 
+  // nomad.md §4.2 case 1
   test("its limits are those of the task's resources (host-protocol.md, Limits)", async () => {
     await runScript("echo ready; exec sleep 300", { resources: { ...RESOURCES, vcpus: 2 } });
     if (can("memory")) {

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Bench, openBench, run, stop } from "./support/bench.ts";
@@ -81,5 +81,20 @@ describe("a full disk on the host is an error of that attempt, and not of the ma
     const { exit } = await bench.plane.untilStored(FULL);
     expect(exit).toMatchObject({ code: 1 });
     expect(bench.plane.stored(FULL).toString()).toBe("begun\n");
+  });
+
+  test("outputs that it has no room to pack are lost, and that is said", async (context) => {
+    if (!mounted) context.skip("this user may not mount a file system to fill");
+    const go = join(bench.dir, "go");
+    bench.start();
+    const script = `head -c 1000000 /dev/urandom >big; until [ -e ${go} ]; do sleep 0.05; done; exit 7`;
+    bench.plane.order([run(FULL, ["sh", "-c", script], { outputs: ["big"] })]);
+    const big = join(bench.stateDir, "allocs", "full_1", "main", "local", "big");
+    const sizeOfBig = () => statSync(big, { throwIfNoEntry: false })?.size;
+    await expect.poll(sizeOfBig, { timeout: 20_000 }).toBe(1_000_000);
+    fillDisk();
+    writeFileSync(go, "");
+    const { exit, outputs } = await bench.plane.untilState(FULL, "exited");
+    expect([exit?.code, outputs]).toEqual([7, { error: expect.stringContaining("No space is left") }]);
   });
 });

@@ -57,6 +57,7 @@ async function kill({ child, ended }: RunningAgent): Promise<void> {
 describe("directories", () => {
   beforeEach(() => void bench.start());
 
+  // nomad.md §4.4 row 3
   test("a task runs in its own, and nobody else can look into any of them", async () => {
     const { stdout } = await runToEnd(
       ID,
@@ -70,7 +71,7 @@ describe("directories", () => {
     expect(statSync(bench.stateDir).mode & 0o777).toBe(0o700);
   });
 
-  test("tasks of a group share alloc/{logs,tmp,data}", async () => {
+  test("tasks of a group share alloc/{logs,tmp,data} (nomad.md §4.5 row 2)", async () => {
     await runToEnd("build-17/prepare/1.1", 'echo shared >"$DROVER_ALLOC_DIR/data/x"; echo own >x');
     const { stdout } = await runToEnd(ID, 'cat "$DROVER_ALLOC_DIR/data/x"; ls -A . "$DROVER_ALLOC_DIR"');
     expect(stdout).toContain("shared\n");
@@ -86,6 +87,7 @@ describe("directories", () => {
     expect(bench.plane.stored("build-17/main/2.1").toString()).toBe("nothing\n");
   });
 
+  // nomad.md §4.3 row 6
   test("they go when the orders have let go of all attempts, and not before", async () => {
     await runToEnd(ID, "true");
     bench.plane.order([sh(SECOND, "echo ready; exec sleep 300")]);
@@ -126,6 +128,7 @@ describe("artifacts", () => {
     to: "in/",
   });
 
+  // nomad.md §4.3 row 1, point 1
   test("are there before the command starts, and are not fetched again for the next attempt", async () => {
     bench.start();
     server.on("/tool", content);
@@ -295,6 +298,22 @@ describe("user", () => {
     }
     const { attempt } = await runToEnd(ID, "true", { ...more, ...argv });
     expect(attempt.startError).toMatchObject({ code, text: expect.stringContaining(words) });
+  });
+
+  test.runIf(isRoot).each<[string, string, object]>([
+    ["is missing", "#!/no/such/interpreter -x\n", { startError: { code: "command_not_found" } }],
+    ["is missing, in a line without an end", "#! /no/such", { startError: { code: "command_not_found" } }],
+    ["is a directory", "#!/etc\n", { startError: { code: "not_executable" } }],
+    ["is there, and exits with 127", "#!/bin/sh -e\nexit 127\n", { exit: { code: 127 } }],
+    ["is not named", "exit 127\n", { exit: { code: 127 } }],
+  ])("a script whose interpreter %s is told from one that is not", async (_, text, expected) => {
+    bench.start();
+    const script = join(bench.dir, "script");
+    writeFileSync(script, text);
+    chmodSync(script, 0o755);
+    const { attempt } = await runToEnd(ID, "", { user: "nobody", argv: [script] });
+    expect(attempt).toMatchObject(expected);
+    expect("exit" in attempt).toBe("exit" in expected);
   });
 
   test("an agent that is not root runs tasks as its own user only", async () => {

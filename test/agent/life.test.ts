@@ -98,7 +98,7 @@ describe("the exchange", () => {
     expect(bench.plane.attempt(ID)?.state).toBe("running");
   });
 
-  test("a clock that is wrong is corrected by the server's date", async () => {
+  test("a clock that is wrong is corrected by the server's date (peers.md §8 case 16)", async () => {
     const hourAgo = new Date(Date.now() + 3_600_000).toUTCString();
     let shifted = 0;
     bench.plane.override = ({ headers, path }) => {

@@ -22,7 +22,7 @@ afterEach(async () => {
   expect(faults).toEqual([]);
 });
 
-test("the agent reports what an attempt uses", async () => {
+test("the agent reports what an attempt uses (nomad.md §4.4 row 12)", async () => {
   const used = await bench.plane.until(
     "usage is reported",
     () => bench.plane.reports.at(-1)?.usage?.attempts[ID],

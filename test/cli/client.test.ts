@@ -1,8 +1,13 @@
+import { createHash } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Client, createClient } from "../../client/client.ts";
 import { ApiError, UnreachableError } from "../../client/errors.ts";
-import { backOffMs, retryDelayMs } from "../../client/retry.ts";
-import { ControlPlane, json, problem, statusOf, TOKEN } from "./support/control-plane.ts";
+import { backOffMs, DEFAULT_PATIENCE, retryDelayMs } from "../../client/retry.ts";
+import type { RunSpec } from "../../client/types.ts";
+import { NAME_PATTERN } from "../../src/schema/common.ts";
+import { changed } from "../edge/support/samples.ts";
+import { ControlPlane, json, problem, type Seen, statusOf, TOKEN } from "./support/control-plane.ts";
 
 let plane: ControlPlane;
 let client: Client;
@@ -14,6 +19,7 @@ afterEach(() => plane.stop());
 
 const RUNS = /^\/v1\/runs$/;
 const LOGS = /\/logs\/main\/stdout$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const spec = { argv: ["true"] };
 
 async function rejection(work: Promise<unknown>): Promise<unknown> {
@@ -53,38 +59,40 @@ test("a refusal without a problem document is temporary only if its status says 
   });
 });
 
-// Only what is the same when done twice is sent twice.
-test.each([
-  ["neither id nor key", spec, {}, 1],
-  ["an id", { ...spec, id: "r1" }, {}, 3],
-  ["a key", spec, { key: "k1" }, 3],
-])(
-  "a submission with %s, refused twice for the moment, is sent as often as is safe",
-  async (_name, run, options, tries) => {
-    plane.on("POST", RUNS, (_seen, res) => problem(res, 503, "unavailable"), 2);
-    await rejection(client.runs.submit(run, options));
-    const sent = plane.seen.map(({ headers, body }) => [headers["idempotency-key"], body]);
-    expect(sent).toEqual(
-      Array.from({ length: tries }, () => ["key" in options ? options.key : undefined, run]),
-    );
-  },
-);
-
-test.each([
-  [
-    [
-      { ...spec, id: "r1" },
-      { ...spec, id: "r2" },
-    ],
-    undefined,
-    2,
-  ],
-  [[{ ...spec, id: "r1" }, spec], undefined, 1],
-  [[spec, spec], "k1", 2],
-])("a batch %j with the key %j is sent %i times", async (runs, key, times) => {
+// What tells a repetition from another submission: the ids in the body, or a key. There is always one.
+test.each<[name: string, run: RunSpec, options: { key?: string }, keys: unknown]>([
+  ["neither id nor key", spec, {}, expect.stringMatching(UUID)],
+  ["an id", { ...spec, id: "r1" }, {}, undefined],
+  ["a key", spec, { key: "k1" }, "k1"],
+  ["both, which the server refuses", { ...spec, id: "r1" }, { key: "k1" }, "k1"],
+])("a submission with %s is sent again as it was (api.md, Idempotency)", async (_name, run, options, key) => {
   plane.on("POST", RUNS, (_seen, res) => problem(res, 503, "unavailable"), 1);
-  await rejection(client.runs.submitBatch(runs, { key }));
-  expect(plane.seen.map(({ body }) => body)).toEqual(Array.from({ length: times }, () => ({ runs })));
+  plane.on("POST", RUNS, (_seen, res) => res.destroy(), 1);
+  await client.runs.submit(run, options);
+  const sent = plane.seen.map(({ headers, body }) => [headers["idempotency-key"], body]);
+  expect(sent).toEqual(Array.from({ length: 3 }, () => [key, run]));
+  expect(new Set(sent.map(([one]) => one)).size).toBe(1);
+});
+
+test("two submissions without a key have two keys: they are two runs", async () => {
+  plane.on("POST", RUNS, (_seen, res) => json(res, 201, statusOf("r1")));
+  await Promise.all([client.runs.submit(spec), client.runs.submit(spec)]);
+  expect(new Set(plane.seen.map(({ headers }) => headers["idempotency-key"])).size).toBe(2);
+});
+
+const id = expect.stringMatching(NAME_PATTERN);
+test.each<[name: string, runs: RunSpec[], key: string | undefined, sentKey: unknown, sentRuns: unknown[]]>([
+  ["ids", ["r1", "r2"].map((id) => ({ ...spec, id })), undefined, undefined, [{ id: "r1" }, { id: "r2" }]],
+  ["an id for one", [{ ...spec, id: "r1" }, spec], undefined, undefined, [{ id: "r1" }, { id }]],
+  ["no ids", [spec, spec], undefined, expect.stringMatching(UUID), [spec, spec]],
+  ["a key", [spec, spec], "k1", "k1", [spec, spec]],
+])("a batch with %s is sent again as it was", async (_name, runs, key, sentKey, sentRuns) => {
+  plane.on("POST", RUNS, (_seen, res) => json(res, 201, { items: [] }), 1);
+  plane.on("POST", RUNS, (_seen, res) => res.destroy(), 1);
+  await client.runs.submitBatch(runs, { key });
+  const [first, second] = plane.seen.map(({ headers, body }) => ({ key: headers["idempotency-key"], body }));
+  expect(first).toMatchObject({ key: sentKey, body: { runs: sentRuns } });
+  expect(second).toEqual(first);
 });
 
 test("submit tells a run that was there before, but not one that its own repetition finds", async () => {
@@ -94,6 +102,105 @@ test("submit tells a run that was there before, but not one that its own repetit
   plane.runs.set("r2", statusOf("r2"));
   expect((await client.runs.submit({ ...spec, id: "r2" })).replayed).toBe(false);
 });
+
+test("run submits once, also after a lost answer, and its handle reads the run to its end", async () => {
+  plane.ends = undefined;
+  plane.logs.stdout = Buffer.from("out");
+  plane.logs.stderr = Buffer.from("err");
+  plane.on("POST", RUNS, (_seen, res) => res.destroy(), 1);
+  const run = await client.run({ ...spec, id: "r1" });
+  expect([run.id, run.submitted.state]).toEqual(["r1", "pending"]);
+  expect(plane.seen.filter(({ method }) => method === "POST").map(({ body }) => body)).toEqual([
+    { ...spec, id: "r1" },
+    { ...spec, id: "r1" },
+  ]);
+  const waiting = run.wait();
+  await plane.requests("GET", /r1$/);
+  plane.end({ state: "complete", exitCode: 3 });
+  expect(await waiting).toMatchObject({ state: "complete", exitCode: 3 });
+  expect([await collect(run.logs()), await collect(run.logs({ stream: "stderr" }))]).toEqual(["out", "err"]);
+});
+
+test.each<[what: string, spec: object, task: string]>([
+  ["a lone command", { argv: ["x"] }, "main"],
+  ["a group, its leader", { tasks: [{ name: "a" }, { name: "b", leader: true }] }, "b"],
+  [
+    "a group without one, its first main task",
+    { tasks: [{ name: "a", lifecycle: { hook: "prestart" } }, { name: "b" }, { name: "c" }] },
+    "b",
+  ],
+])("logs of %s are of the task that stands for the run", async (_what, shown, task) => {
+  plane.runs.set("r1", changed(statusOf("r1"), { spec: JSON.parse(JSON.stringify(shown)) }));
+  plane.on("GET", /\/logs\//, (_seen, res) => res.writeHead(200, { "drover-attempt": "1.1" }).end("x"));
+  await collect(client.logs("r1", { attempt: "1.1" }));
+  expect(plane.seen.at(-1)?.path).toBe(`/v1/runs/r1/logs/${task}/stdout`);
+});
+
+test("abort answers at once, and with `wait` when the run has ended (api.md, Runs)", async () => {
+  plane.runs.set("r1", statusOf("r1"));
+  plane.on("POST", /abort$/, (_seen, res) => json(res, 200, plane.runs.get("r1")));
+  expect((await client.abort("r1")).state).toBe("pending");
+  const ending = client.abort("r1", { wait: true, reason: "enough" });
+  await plane.requests("GET", /r1$/);
+  plane.end({ state: "aborted" });
+  expect((await ending).state).toBe("aborted");
+  const asked = plane.seen.filter(({ method }) => method === "POST");
+  expect(asked.map(({ body }) => body)).toEqual([{}, { reason: "enough" }]);
+});
+
+/** What goes on for longer than an answer may be missing, and then breaks, or is refused for now. */
+const heldThen = (end: (res: ServerResponse) => unknown) => (_seen: Seen, res: ServerResponse) =>
+  void setTimeout(() => end(res), DEFAULT_PATIENCE.unreachableMs + 200);
+
+// The calls go on side by side, for each is held for as long as it takes to exceed the patience.
+test("a call that was held for longer than the patience, and then broke, is made again", async () => {
+  const cut = heldThen((res) => res.destroy());
+  const content = Buffer.from("archive");
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const ended = () => statusOf("r1", { state: "complete" });
+  plane.on("GET", /r1$/, (_seen, res) => json(res, 200, ended()));
+  plane.on("GET", /r1$/, cut, 1);
+  plane.on("POST", /r2\/abort$/, (_seen, res) => json(res, 200, statusOf("r2", { state: "running" })));
+  plane.on("GET", /r2$/, (_seen, res) => json(res, 200, statusOf("r2", { state: "aborted" })));
+  plane.on("GET", /r2$/, cut, 1);
+  plane.on("GET", RUNS, (_seen, res) => json(res, 200, { items: [], next: null, service: [] }));
+  plane.on("GET", RUNS, cut, 1);
+  plane.on("PUT", /snapshots/, cut, 1);
+  const archive = async function* () {
+    yield content;
+  };
+  const [waited, all, aborted, stored] = await Promise.all([
+    client.runs.wait("r1"),
+    client.runs.waitAll({ labels: { a: "b" } }),
+    client.abort("r2", { wait: true }),
+    client.snapshots.upload(archive, { sha256, bytes: content.length }),
+  ]);
+  expect([waited.state, all.items, aborted.state]).toEqual(["complete", [], "aborted"]);
+  expect(stored).toEqual({ id: `sha256:${sha256}`, bytes: content.length, found: false });
+}, 30_000);
+
+test("a call that was held for longer than the patience, and then refused, is made again", async () => {
+  const patience = { busyMs: DEFAULT_PATIENCE.unreachableMs };
+  const hasty = createClient({ url: plane.url, token: TOKEN, patience });
+  plane.runs.set("r1", statusOf("r1", { state: "complete" }));
+  plane.on(
+    "GET",
+    /r1$/,
+    heldThen((res) => problem(res, 503, "unavailable")),
+    1,
+  );
+  expect((await hasty.runs.wait("r1")).state).toBe("complete");
+}, 30_000);
+
+test("patience goes on through failures in a row, also if each of them takes its time", async () => {
+  plane.on(
+    "GET",
+    /r1$/,
+    heldThen((res) => res.destroy()),
+  );
+  expect(await rejection(client.runs.get("r1"))).toBeInstanceOf(UnreachableError);
+  expect(plane.seen.length).toBe(2);
+}, 30_000);
 
 test("a signal whose answer is lost is sent again with the same key: it arrives once", async () => {
   plane.on("POST", /signal$/, (_seen, res) => json(res, 200, statusOf("r1")));
@@ -145,6 +252,7 @@ test("every route is asked as the API has it", async () => {
   plane.on("GET", /./, (_seen, res) => json(res, 200, {}));
   plane.on("POST", /./, (_seen, res) => json(res, 200, {}));
   plane.on("PUT", /./, (_seen, res) => json(res, 200, {}));
+  plane.on("DELETE", /./, (_seen, res) => json(res, 200, {}));
   const { enrollments, runs, pools, workers } = client;
   const config = { provider: { kind: "http", url: "http://x", secret: "s" }, instanceTypes: {} } as const;
   const table: [Promise<unknown>, string, unknown?][] = [
@@ -155,6 +263,18 @@ test("every route is asked as the API has it", async () => {
       "POST /v1/runs/r1/abort?wait=10000ms",
       { reason: "x" },
     ],
+    [
+      runs.abortMany({ labels: { a: "b" }, reason: "x" }),
+      "POST /v1/runs/abort?",
+      { labels: { a: "b" }, reason: "x" },
+    ],
+    [runs.waitAll({ labels: { a: "b" } }), "GET /v1/runs?wait=30000ms&state=done&label=a%3Ab&all=true"],
+    [
+      runs.waitAll({ ids: ["r1"] }),
+      "POST /v1/runs/query?",
+      { runs: ["r1"], states: ["done"], all: true, wait: "30000ms" },
+    ],
+    [runs.waitAll({ ids: ["r1"], pool: "p" }), "GET /v1/runs?wait=30000ms&id=r1&state=done&all=true&pool=p"],
     [runs.abort("r1"), "POST /v1/runs/r1/abort?", {}],
     [runs.restart("r1", { task: "m" }), "POST /v1/runs/r1/restart?", { task: "m" }],
     [runs.signal("r1", "SIGHUP", { task: "m" }), "POST /v1/runs/r1/signal?", { task: "m", signal: "SIGHUP" }],
@@ -183,10 +303,13 @@ test("every route is asked as the API has it", async () => {
     [workers.list({ pool: "p", states: ["idle", "gone"] }), "GET /v1/workers?pool=p&state=idle&state=gone"],
     [workers.get("w"), "GET /v1/workers/w?"],
     [workers.why("w"), "GET /v1/workers/w/why?"],
-    [workers.hold("w"), "POST /v1/workers/w/hold?", {}],
-    [workers.resume("w"), "POST /v1/workers/w/resume?", {}],
-    [workers.drain("w"), "POST /v1/workers/w/drain?", {}],
+    [workers.hold("w"), "POST /v1/workers/w/hold?"],
+    [workers.resume("w"), "POST /v1/workers/w/resume?"],
+    [workers.drain("w"), "POST /v1/workers/w/drain?"],
     [workers.kill("w", { reason: "x" }), "POST /v1/workers/w/kill?", { reason: "x" }],
+    [workers.list(), "GET /v1/workers?"],
+    [pools.delete("p", { drain: true }), "DELETE /v1/pools/p?drain=1"],
+    [pools.events("p", { after: 7, waitMs: 1 }), "GET /v1/events?wait=1ms&pool=p&after=7"],
     [enrollments.create({ pool: "p" }), "POST /v1/enrollments?", { pool: "p" }],
     [runs.get("a/../b?c"), "GET /v1/runs/a%2F..%2Fb%3Fc?"],
   ];
@@ -208,7 +331,8 @@ test("the tail of a log is continued where it broke", async () => {
   );
   const wish = { task: "main", stream: "stdout", tail: "6", follow: true } as const;
   expect(await collect(client.runs.logs("r1", wish))).toBe("456789");
-  expect(plane.seen.map(({ query, headers }) => [query.toString(), headers.range])).toEqual([
+  const reads = plane.seen.filter(({ path }) => path.includes("/logs/"));
+  expect(reads.map(({ query, headers }) => [query.toString(), headers.range])).toEqual([
     ["follow=1&tail=6", undefined],
     ["follow=1", "bytes=6-"],
   ]);

@@ -1,12 +1,12 @@
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { WORKER_STATE_NAMES } from "../../cli/verbs/workers.ts";
-import { RUN_STATE_NAMES } from "../../client/states.ts";
+import { SIGNAL_NAMES } from "../../client/signals.ts";
+import { RUN_STATE_NAMES, WORKER_STATE_NAMES } from "../../client/states.ts";
 import { RUN_STATES } from "../../src/core/run-state.ts";
 import { NAME_PATTERN } from "../../src/schema/common.ts";
 import { WORKER_STATES } from "../../src/schema/pool.ts";
-import { RunSpec } from "../../src/schema/run.ts";
+import { RunSpec, SIGNALS } from "../../src/schema/run.ts";
 import { type Bench, environmentFor, openBench } from "./support/command.ts";
 import { json, problem, TOKEN } from "./support/control-plane.ts";
 
@@ -98,7 +98,11 @@ const wrong: [args: string[], ...stderr: RegExp[]][] = [
   [["ps", "extra"], /too many arguments/],
   [["status"], /missing required argument 'run'/],
   [["logs", "--tail", "much", "r1"], /--tail/, /64KiB/],
-  [["abort"], /missing required argument 'run'/],
+  [["abort"], /not clear which runs/, /--label/],
+  [["abort", "--all", "r1"], /not clear which runs/],
+  [["abort", "--label", "a=b", "r1"], /not clear which runs/],
+  [["abort", "--all", "--label", "a=b"], /not clear which runs/],
+  [["abort", "--label", "team"], /--label/, /name=value/],
   [["signal", "r1"], /missing required argument 'signal'/],
   [["signal", "r1", "SIGSTOPP"], /no signal SIGSTOPP/, /SIGHUP, SIGINT/],
   [["why"], /missing required argument 'run|worker'/],
@@ -192,7 +196,8 @@ test.each(["up", "run", "ps", "status", "logs", "abort", "signal", "stats", "why
   },
 );
 
-test("the client's names of states are those of the wire", () => {
+test("the client's names of states and signals are those of the wire", () => {
   expect(RUN_STATE_NAMES).toEqual(RUN_STATES);
   expect(WORKER_STATE_NAMES).toEqual(WORKER_STATES);
+  expect(SIGNAL_NAMES).toEqual(SIGNALS);
 });

@@ -21,7 +21,16 @@ const pool: PoolView = {
   queue: { depth: 2, oldestAgeMs: 61_000 },
   runs: { pending: 2, running: 3 },
   workers: { idle: 1, booting: 2, gone: 40 },
-  holdOffs: [{ scope: "all", until: "2026-11-21T08:30:00.000Z", reason: "no capacity" }],
+  holdOffs: [
+    {
+      scope: "type:small",
+      cause: "capacity",
+      until: "2026-11-21T08:30:00.000Z",
+      trying: false,
+      tries: 1,
+      reason: "no capacity",
+    },
+  ],
   cloudError: null,
 };
 
@@ -35,22 +44,25 @@ function serveWorkers(): void {
   });
 }
 
-/** The posts so far. A body that says nothing is `{}`. */
+/** The posts so far. Where the route takes a body, one that says nothing is `{}`. */
 const posts = () =>
   bench.plane.seen.filter(({ method }) => method === "POST").map(({ path, body }) => [path, body]);
 
-test.each<[string, RegExp]>([
+test.each<[string, RegExp, body?: object]>([
   ["hold", /^w-1 is held: it takes no new runs, and stays\n$/],
   ["drain", /^w-1 is draining: /],
   ["resume", /^w-1 takes runs again\n$/],
-  ["kill", /^w-1 is being destroyed\n$/],
-])("%s does it to each worker that is named, once, and says so (arvados.md §1.11)", async (verb, said) => {
-  serveWorkers();
-  const ended = await bench.run([verb, "w-1", "w-1"]);
-  expect(ended).toMatchObject({ code: 0, stderr: "" });
-  expect(ended.stdout.toString()).toMatch(said);
-  expect(posts()).toEqual([[`/v1/workers/w-1/${verb}`, {}]]);
-});
+  ["kill", /^w-1 is being destroyed\n$/, {}],
+])(
+  "%s does it to each worker that is named, once, and says so (arvados.md §1.11)",
+  async (verb, said, body) => {
+    serveWorkers();
+    const ended = await bench.run([verb, "w-1", "w-1"]);
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    expect(ended.stdout.toString()).toMatch(said);
+    expect(posts()).toEqual([[`/v1/workers/w-1/${verb}`, body]]);
+  },
+);
 
 test("kill keeps the reason with the worker", async () => {
   serveWorkers();
@@ -100,7 +112,9 @@ test("pools lists them, and shows one whole", async () => {
   expect(list.stderr).toContain("Pool other is in trouble: it does not answer");
   const one = (await bench.run(["pools", "default"])).stdout.toString();
   expect(one).toMatch(/^Queue +2 waiting, the oldest for 1m1s$/m);
-  expect(one).toMatch(/^Held off +no machine is asked for until 2026-11-21T08:30:00.000Z: no capacity$/m);
+  expect(one).toMatch(
+    /^Held off +no machine is asked for \(type:small\), until 2026-11-21T08:30:00.000Z: no capacity$/m,
+  );
   expect(one).toMatch(/^Configuration\n\{\n {2}"maxInstances": 8,$/m);
   expect(JSON.parse((await bench.run(["pools", "default", "--json"])).stdout.toString())).toEqual(pool);
 });
@@ -126,7 +140,7 @@ test.each<[string, string, string[], string, object]>([
 });
 
 test.each<[string, string, string[], RegExp]>([
-  ["what is no JSON", '{"maxInstances": 1,}', [], /^drover: pool\.json is no JSON: .*position/],
+  ["what is no JSON", '{"maxInstances": 1,}', [], /^drover: pool\.json is no JSON: .*line 1, column 20/],
   ["what is no object", "[]", [], /^drover: pool\.json must hold one JSON object/],
   ["a pool without a name", "{}", [], /^drover: Which pool\?\n {2}Give it by --name, or as `name`/],
   ["a name that is no text", '{"name": 7}', [], /^drover: Which pool\?/],

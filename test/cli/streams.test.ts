@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { RunStatus } from "../../src/schema/run.ts";
 import { type Bench, openBench } from "./support/command.ts";
+import { json, statusOf } from "./support/control-plane.ts";
 
 let bench: Bench;
 beforeEach(async () => {
@@ -94,6 +96,85 @@ test("a connection that breaks is continued at the right byte, as often as it br
   expect(breaks).toBe(3);
 });
 
+test("a connection that breaks is continued in the attempt that it broke in", async () => {
+  const { plane } = bench;
+  plane.logs.stdout = Buffer.from("whole");
+  const first = { "drover-attempt": "1.1" };
+  plane.on("GET", LOGS, (_seen, res) => res.writeHead(200, first).write("wh", () => res.destroy()), 1);
+  expect((await bench.run(["run", "--", "x"])).stdout.toString()).toBe("whole");
+  const asked = plane.seen.filter(({ path }) => LOGS.test(path));
+  expect(asked.map(({ query, headers }) => [query.get("attempt"), headers.range])).toEqual([
+    [null, undefined],
+    ["1.1", "bytes=2-"],
+  ]);
+});
+
+test.each([
+  ["after its first bytes", "wh", "bytes=2-"],
+  ["before its first byte", "", undefined],
+])(
+  "a log that was asked for before there was an attempt, and breaks %s, goes on in the first one",
+  async (_when, bytes, range) => {
+    const { plane } = bench;
+    plane.ends = undefined;
+    plane.logs.stdout = Buffer.from("whole");
+    plane.on(
+      "GET",
+      LOGS,
+      (_seen, res) => {
+        const attempts = ["r1/main/1.1", "r1/main/1.2"].map((id) => attemptOf(id));
+        plane.end({ tasks: [taskOf({ attempts, phase: "dead" })] });
+        res.writeHead(200).write(bytes, () => res.destroy());
+        res.flushHeaders();
+      },
+      1,
+    );
+    await bench.run(["run", "--detach", "--id", "r1", "--", "x"]);
+    await bench.run(["logs", "-f", "--stdout", "r1"]);
+    const asked = plane.seen.filter(({ path }) => LOGS.test(path));
+    expect(asked.map(({ query, headers }) => [query.get("attempt"), headers.range]).slice(0, 2)).toEqual([
+      [null, undefined],
+      ["1.1", range],
+    ]);
+  },
+);
+
+test.each([
+  ["that its answer has named", { "drover-attempt": "1.1" }],
+  ["that there was not yet when it was asked for", {}],
+])("a task that is started again goes on behind the attempt %s", async (_what, headers) => {
+  const { plane } = bench;
+  const attempts = ["r1/main/1.1", "r1/main/1.2"].map((id) => attemptOf(id));
+  const main = taskOf({ attempts: attempts.slice(0, 1), phase: "backoff" });
+  plane.ends = { state: "running", tasks: [main] };
+  await bench.run(["run", "--detach", "--id", "r1", "--", "x"]);
+  plane.on("GET", LOGS, (_seen, res) => res.writeHead(200, headers).end("one "), 1);
+  plane.on(
+    "GET",
+    /\/events$/,
+    (_seen, res) => {
+      plane.runs.set("r1", statusOf("r1", { tasks: [taskOf({ attempts, phase: "dead" })] }));
+      json(res, 200, { items: [], dropped: 0, ended: true });
+    },
+    1,
+  );
+  plane.logs.stdout = Buffer.from("two");
+  const ended = await bench.run(["logs", "-f", "--stdout", "r1"]);
+  expect([ended.code, ended.stdout.toString()]).toEqual([0, "one two"]);
+  const asked = plane.seen.filter(({ path }) => LOGS.test(path));
+  expect(asked.map(({ query }) => query.get("attempt"))).toEqual([null, "1.2"]);
+});
+
+function attemptOf(id: string): RunStatus["tasks"][number]["attempts"][number] {
+  return { id, state: "exited", startedAt: null, finishedAt: null, exit: null };
+}
+
+function taskOf(more: Partial<RunStatus["tasks"][number]>): RunStatus["tasks"][number] {
+  const times = { lastRestart: null, nextStart: null, startedAt: null, finishedAt: null };
+  const known = { name: "main", state: "pending", phase: "running", failed: false } as const;
+  return { ...known, ...times, restarts: 0, attempts: [], events: [], ...more };
+}
+
 test("a server that ignores Range is not copied twice", async () => {
   const { plane } = bench;
   plane.logs.stdout = Buffer.from("0123456789".repeat(10_000));
@@ -163,6 +244,14 @@ test.each([
   plane.logs.stderr = Buffer.from("err");
   const ended = await bench.run(["logs", ...flags, "r1"]);
   expect([ended.code, ended.stdout.toString(), ended.stderr]).toEqual([0, stdout, stderr]);
+});
+
+test("logs of one attempt are asked for by its name", async () => {
+  const { plane } = bench;
+  await bench.run(["run", "--detach", "--id", "r1", "--", "x"]);
+  await bench.run(["logs", "-f", "--stdout", "--attempt", "1.2", "r1"]);
+  const asked = plane.seen.filter(({ path }) => LOGS.test(path));
+  expect(asked.map(({ query }) => query.toString())).toEqual(["attempt=1.2&follow=1"]);
 });
 
 test("logs without -f shows what there is, and does not wait for more", async () => {

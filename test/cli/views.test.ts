@@ -27,6 +27,10 @@ const worker: WorkerStatus = {
   readyAt: "2026-11-21T08:00:02.500Z",
   reason: "it has 2 runs",
   version: 3,
+  bootOutcome: "success",
+  notice: null,
+  stale: [],
+  prices: [],
   bootProbe: { ok: true, output: "" },
   createdAt: null,
   joinedAt: null,
@@ -116,6 +120,7 @@ test("status shows a run to a person, and all of it to a program", async () => {
     labels: { team: "web" },
     placements: [{ epoch: 1, worker: "w-1", from: at(1), to: null, outcome: "open" }],
     placedAt: "2026-11-21T08:00:01.500Z",
+    finishedAt: "2026-11-21T08:05:00.000Z",
   });
   bench.plane.runs.set("r1", status);
   const shown = (await bench.run(["status", "r1"])).stdout.toString();
@@ -128,10 +133,11 @@ test("status shows a run to a person, and all of it to a program", async () => {
     /^Labels +team=web$/m,
     /^Worker +w-1$/m,
     /^Placed .*\(after 1\.5s\)$/m,
+    /^Finished .*\(after 5m\)$/m,
   ]) {
     expect(shown).toMatch(line);
   }
-  expect(shown).not.toMatch(/null|undefined|Finished/);
+  expect(shown).not.toMatch(/null|undefined|Started/);
   expect(JSON.parse((await bench.run(["status", "--json", "r1"])).stdout.toString())).toEqual(status);
 });
 

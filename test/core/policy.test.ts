@@ -11,17 +11,38 @@ import {
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-// nomad.md §3.5; api.md, Submitting: the short form does not restart.
+// api.md, Submitting: the short form does not restart.
 describe("a restart policy", () => {
   test.each([
-    ["batch", false, { attempts: 3, intervalMs: 24 * HOUR, delayMs: 15_000, mode: "fail" }],
-    ["service", false, { attempts: 2, intervalMs: 30 * MINUTE, delayMs: 15_000, mode: "fail" }],
-    ["batch", true, { attempts: 0, intervalMs: 24 * HOUR, delayMs: 15_000, mode: "fail" }],
-    ["service", true, { attempts: 0, intervalMs: 30 * MINUTE, delayMs: 15_000, mode: "fail" }],
-  ] as const)("of a %s, short form: %s, has its defaults", (type, short, policy) => {
+    [
+      "nomad.md §3.5 row 2",
+      "batch",
+      false,
+      { attempts: 3, intervalMs: 24 * HOUR, delayMs: 15_000, mode: "fail" },
+    ],
+    [
+      "nomad.md §3.5 row 1",
+      "service",
+      false,
+      { attempts: 2, intervalMs: 30 * MINUTE, delayMs: 15_000, mode: "fail" },
+    ],
+    [
+      "api.md, Submitting",
+      "batch",
+      true,
+      { attempts: 0, intervalMs: 24 * HOUR, delayMs: 15_000, mode: "fail" },
+    ],
+    [
+      "api.md, Submitting",
+      "service",
+      true,
+      { attempts: 0, intervalMs: 30 * MINUTE, delayMs: 15_000, mode: "fail" },
+    ],
+  ] as const)("%s: of a %s, short form: %s, has its defaults", (_, type, short, policy) => {
     expect(restartPolicy(type, short, undefined, undefined)).toEqual(policy);
   });
 
+  // nomad.md §3.5 point 1
   test("is inherited field by field: the task's word, then the group's, then the default", () => {
     const group = { attempts: 5, delay: "1s" };
     expect(restartPolicy("batch", false, group, { attempts: 1, mode: "delay" })).toEqual({
@@ -32,20 +53,19 @@ describe("a restart policy", () => {
     });
   });
 
-  test.each<[RestartFields, string | null]>([
-    [{ attempts: 0, interval: "5s", mode: "fail" }, null],
-    [{ attempts: 0, interval: "5s", mode: "delay" }, "attempts"],
-    [{ attempts: 3, delay: "5s", interval: "5s", mode: "delay" }, "attempts"],
-    [{ attempts: 3, delay: "5s", interval: "2s", mode: "delay" }, "interval"],
-    [{ attempts: 0, interval: "4999ms" }, "interval"],
-    [{ attempts: 2, delay: "5s", interval: "10s" }, null],
-    [{ attempts: 2, delay: "5001ms", interval: "10s" }, "attempts"],
-  ])("%j: at fault is %s (nomad.md §3.5, validation)", (fields, field) => {
+  test.each<[string, RestartFields, string | null]>([
+    ["nomad.md §3.5 case 1", { attempts: 0, interval: "5s", mode: "fail" }, null],
+    ["nomad.md §3.5 case 2", { attempts: 0, interval: "5s", mode: "delay" }, "attempts"],
+    ["nomad.md §3.5 case 4", { attempts: 3, delay: "5s", interval: "5s", mode: "delay" }, "attempts"],
+    ["nomad.md §3.5 case 5", { attempts: 3, delay: "5s", interval: "2s", mode: "delay" }, "interval"],
+    ["nomad.md §3.5 point 2", { attempts: 0, interval: "4999ms" }, "interval"],
+    ["nomad.md §3.5 point 2", { attempts: 2, delay: "5s", interval: "10s" }, null],
+    ["nomad.md §3.5 point 2", { attempts: 2, delay: "5001ms", interval: "10s" }, "attempts"],
+  ])("%s: of %j at fault is %s", (_, fields, field) => {
     expect(restartFault(restartPolicy("batch", true, fields, undefined))?.field ?? null).toBe(field);
   });
 });
 
-// nomad.md §7.3
 describe("a reschedule policy", () => {
   const batch = {
     function: "constant",
@@ -61,7 +81,7 @@ describe("a reschedule policy", () => {
     ["service", false, { ...service, attempts: 0, intervalMs: 0, unlimited: true }],
     ["batch", true, { ...batch, attempts: 0 }],
     ["service", true, { ...service, attempts: 0, intervalMs: 0, unlimited: false }],
-  ] as const)("of a %s, short form: %s, has its defaults", (type, short, policy) => {
+  ] as const)("of a %s, short form: %s, has its defaults (nomad.md §7.3 defaults)", (type, short, policy) => {
     const made = reschedulePolicy(type, short, undefined);
     expect({ ...made, intervalMs: short && type === "service" ? 0 : made.intervalMs }).toEqual(policy);
     expect(rescheduleFault(made)).toBeNull();
@@ -79,15 +99,25 @@ describe("a reschedule policy", () => {
       "maxDelay",
     ],
     ["no attempts at all", { attempts: 0, delay: "1s" }, null],
-  ])("%s: at fault is %s", (_what, fields, field) => {
+  ])("%s: at fault is %s (nomad.md §7.3 validation)", (_what, fields, field) => {
     expect(rescheduleFault(reschedulePolicy("batch", false, fields))?.field ?? null).toBe(field);
   });
 
-  test.each<[RescheduleFields, string, string]>([
-    [{ function: "constant", delay: "20m", interval: "1h" }, "only 3 do", "3h20m"],
-    [{ function: "exponential", delay: "5m", maxDelay: "40m", interval: "30m" }, "only 3 do", "4h40m"],
-    [{ function: "fibonacci", delay: "20m", maxDelay: "80m", interval: "1h" }, "only 4 do", "8h"],
-  ])("%j with 10 attempts says how many fit, and which interval would do", (fields, fit, interval) => {
+  test.each<[string, RescheduleFields, string, string]>([
+    ["nomad.md §7.3 row 1", { function: "constant", delay: "20m", interval: "1h" }, "only 3 do", "3h20m"],
+    [
+      "nomad.md §7.3 row 2",
+      { function: "exponential", delay: "5m", maxDelay: "40m", interval: "30m" },
+      "only 3 do",
+      "4h40m",
+    ],
+    [
+      "nomad.md §7.3 row 3",
+      { function: "fibonacci", delay: "20m", maxDelay: "80m", interval: "1h" },
+      "only 4 do",
+      "8h",
+    ],
+  ])("%s: %j with 10 attempts says how many fit, and which interval would do", (_, fields, fit, interval) => {
     const fault = rescheduleFault(reschedulePolicy("batch", false, { attempts: 10, ...fields }));
     expect(fault).toEqual({ field: "attempts", detail: expect.stringContaining(fit) });
     expect(fault?.detail).toContain(`10 need ${interval}`);

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { ConfigureAnswer } from "../../src/core/messages.ts";
-import { type RegistryEvent, type RegistryState, registryMachine } from "../../src/core/registry/machine.ts";
+import {
+  poolsOf,
+  type RegistryEvent,
+  type RegistryState,
+  registryMachine,
+} from "../../src/core/registry/machine.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 
 const small = configOf(1);
@@ -82,4 +87,57 @@ test("a tick changes nothing, and time alone never does", () => {
   expect(registryMachine.apply(state, { type: "tick" }, 1)).toBe(state);
   expect(registryMachine.wakeAt(state)).toBeUndefined();
   expect(registryMachine.due({ record: null, refusals: {} }, 0)).toEqual([]);
+});
+
+describe("a pool is deleted by a configuration that says so (api.md, DELETE /v1/pools/{name})", () => {
+  const remove = (how: "empty" | "drained"): RegistryEvent => ({ type: "remove", pool: "default", how });
+  const removed = (revision: number) => answered({ kind: "configured", revision, removed: true });
+  const names = (state: RegistryState) => poolsOf(state).map(([name]) => name);
+  const there = () => told(put({ ...small, minInstances: 1 }), configured(1));
+
+  test("nothing is kept warm any more, and it is there until its pool says that it is empty", () => {
+    const state = registryMachine.apply(there(), remove("drained"), 0);
+    const [message] = registryMachine.due(state, 0);
+    expect(message?.body).toMatchObject({ revision: 2, remove: "drained", config: { minInstances: 0 } });
+    expect(names(state)).toEqual(["default"]);
+    const gone = registryMachine.apply(state, removed(2), 0);
+    expect(names(gone)).toEqual([]);
+    expect(owed(gone)).toEqual([]);
+    expect(registryMachine.wakeAt(gone)).toBeUndefined();
+  });
+
+  test("one that drains is asked again and again, also by a registry that has forgotten when", () => {
+    const state = registryMachine.apply(
+      registryMachine.apply(there(), remove("drained"), 0),
+      configured(2),
+      5,
+    );
+    expect(owed(state)).toEqual([]);
+    const wakeAt = registryMachine.wakeAt(state) ?? 0;
+    expect(wakeAt).toBeGreaterThan(5);
+    expect(registryMachine.due(state, wakeAt)).toHaveLength(1);
+    expect(registryMachine.due({ record: state.record, refusals: {} }, 6)).toHaveLength(1);
+  });
+
+  test("a refusal leaves it as it was", () => {
+    const state = registryMachine.apply(registryMachine.apply(there(), remove("empty"), 0), refused(2), 0);
+    expect(state.record?.pools.default).toMatchObject({ wanted: { minInstances: 1 }, revision: 2 });
+    expect(state.record?.pools.default?.remove).toBeUndefined();
+    expect(owed(state)).toEqual([]);
+  });
+
+  test("the next pool of the name goes on with revision and seed", () => {
+    const gone = registryMachine.apply(registryMachine.apply(there(), remove("empty"), 0), removed(2), 0);
+    const again = registryMachine.apply(gone, put(large, "s2"), 0);
+    expect(owed(again)).toEqual([{ to: "default", revision: 3, config: large }]);
+    expect(registryMachine.due(again, 0)[0]?.body.seed).toBe("s1");
+    expect(names(again)).toEqual(["default"]);
+  });
+
+  test("what is not there, or drains already, is no news", () => {
+    const nothing = told();
+    expect(registryMachine.apply(nothing, remove("empty"), 0)).toBe(nothing);
+    const drains = registryMachine.apply(there(), remove("drained"), 0);
+    expect(registryMachine.apply(drains, remove("empty"), 0)).toBe(drains);
+  });
 });

@@ -48,6 +48,18 @@ describe("of a machine's memory 95 % can be used (arvados.md §6.1)", () => {
     expect(fitsInto({ ...BIG, memoryBytes }, [], { ...NONE, vcpus: 1, memoryBytes: need })).toBe(fits);
   });
 
+  test.each([
+    ["nothing is known", undefined, 950],
+    ["less than that was measured", 900, 900],
+    ["just that was measured", 950, 950],
+    ["all that is advertised was measured", 1_000, 950],
+    ["more than is advertised was measured", 9_000, 950],
+  ])("or what was measured, if that is less: %s", (_what, measured, memoryBytes) => {
+    expect(remaining(BIG, [], measured).memoryBytes).toBe(memoryBytes);
+    expect(fitsInto(BIG, [], { ...NONE, memoryBytes }, measured)).toBe(true);
+    expect(fitsInto(BIG, [], { ...NONE, memoryBytes: memoryBytes + 1 }, measured)).toBe(false);
+  });
+
   test("what is on the machine already counts in full", () => {
     const on = [{ ...NONE, vcpus: 1, memoryBytes: 500 }];
     expect(fitsInto(BIG, on, { ...NONE, vcpus: 1, memoryBytes: 450 })).toBe(true);

@@ -216,3 +216,35 @@ test("after any changes and flushes it is what a plain map would be, before and 
     }),
   );
 });
+
+describe("what is made of the rows follows them", () => {
+  test("a derived value is made again when a row has changed, and only then", () => {
+    const { rows } = table();
+    let made = 0;
+    const sum = (live: Iterable<Row>) => {
+      made += 1;
+      return [...live].reduce((total, row) => total + row.n, 0);
+    };
+    expect([rows.derive(sum), rows.derive(sum), made]).toEqual([0, 0, 1]);
+    rows.set("a", alive(2), 0);
+    expect([rows.derive(sum), rows.derive(sum), made]).toEqual([2, 2, 2]);
+    rows.delete("a");
+    expect([rows.derive(sum), made]).toEqual([0, 3]);
+  });
+
+  test("a watcher is told what each row was and is", () => {
+    const { rows } = table();
+    const told: unknown[] = [];
+    rows.watch((...change) => told.push(change));
+    const row = alive(1);
+    rows.set("a", row, 0);
+    rows.set("a", row, 0);
+    rows.set("a", dead(2), 0);
+    rows.delete("a");
+    expect(told).toEqual([
+      ["a", undefined, row],
+      ["a", row, dead(2)],
+      ["a", dead(2), undefined],
+    ]);
+  });
+});

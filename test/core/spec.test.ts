@@ -37,6 +37,7 @@ test("what a run needs, and a machine has, is in whole numbers", () => {
 
 const argv = ["true"];
 
+// nomad.md §4.10 point 3
 test("what a task of the long form does not say, it takes from its group (api.md, Submitting)", () => {
   const spec = RunSpec.parse({
     env: { A: "group", B: "group" },
@@ -131,4 +132,6 @@ test("the script of a task that is only played says everything, in milliseconds"
     output: ["a"],
   });
   expect(played({ startError: { text: "no" } })?.startError).toEqual({ text: "no", recoverable: false });
+  const startError = { text: "no", code: "command_not_found", recoverable: true };
+  expect(played({ startError, oomKilled: true })).toEqual({ ...nothing, startError, oomKilled: true });
 });

@@ -1,16 +1,20 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "../edge/support/drover.ts";
 import { blocksOf, examplesOf, isAsShown, readDocument } from "./support/examples.ts";
-import { makeReader, NOT_HERE, type Reader, runExamples } from "./support/shell.ts";
+import { makeReader, NOT_HERE, type Reader, runExamples, WITHIN_MS } from "./support/shell.ts";
 
 // What the documents tell a reader to type is typed here, against one real `drover up`: each `sh` block must
 // succeed, and show what the `text` block after it says. What cannot be run here stands in `shell` blocks.
 
-const FOLDER = join(import.meta.dirname, "../../docs");
-const GUIDES = readdirSync(FOLDER).filter((name) => name.endsWith(".md"));
-const DOCUMENTS = ["README.md", ...GUIDES.map((name) => `docs/${name}`)];
+const ROOT = join(import.meta.dirname, "../..");
+const DOCUMENTS = ["README.md", ...guidesIn("docs"), ...guidesIn("docs/recipes")];
+
+function guidesIn(folder: string): string[] {
+  const names = readdirSync(join(ROOT, folder)).filter((name) => name.endsWith(".md"));
+  return names.map((name) => `${folder}/${name}`);
+}
 
 describe.each(DOCUMENTS)("%s", (path) => {
   const blocks = blocksOf(readDocument(path));
@@ -32,8 +36,9 @@ describe.each(DOCUMENTS)("%s", (path) => {
 
   test("leads to files that are there", async () => {
     const links = [...readDocument(path).matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g)];
-    const base = path.includes("/") ? "docs/" : "";
-    for (const [, target] of links) expect(() => readDocument(`${base}${target}`), target).not.toThrow();
+    for (const [, target = ""] of links) {
+      expect(() => readDocument(join(dirname(path), target)), target).not.toThrow();
+    }
   });
 });
 
@@ -51,7 +56,7 @@ describe("against a Drover of one's own", () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  test.each(DOCUMENTS)("the examples of %s do what it says", async (path) => {
+  test.each(DOCUMENTS)("the examples of %s do what it says", { timeout: 2 * WITHIN_MS }, async (path) => {
     const examples = examplesOf(readDocument(path));
     const outcomes = await runExamples(examples, reader);
     for (const [index, { line, shown }] of examples.entries()) {

@@ -1,7 +1,15 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { drover, endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
+import { until } from "../local/support/scratch.ts";
+import {
+  drover,
+  endDrover,
+  makeHome,
+  poolConfigOf,
+  type RunningDrover,
+  startDrover,
+} from "./support/drover.ts";
 
 let home: string;
 let up: RunningDrover;
@@ -14,6 +22,25 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 }, 60_000);
 
+test("logs go before their run: reading them is a 410 that says so, and the run can be read", async () => {
+  const config = await poolConfigOf(up);
+  const retention = { runs: "1h", logs: "1s" };
+  await up.json(201, "PUT", "/v1/pools/brief", { ...config, retention });
+  const ran = await drover(home, ["run", "--pool", "brief", "--id", "logged", "--", "echo", "hello"]);
+  expect([ran.code, ran.stdout.toString()]).toEqual([0, "hello\n"]);
+  const gone = await until("its logs are gone", async () => {
+    const answer = await up.call("GET", "/v1/runs/logged/logs/main/stdout");
+    return answer.status === 200 ? undefined : { status: answer.status, problem: await answer.json() };
+  });
+  expect(gone).toMatchObject({ status: 410, problem: { code: "expired_logs", temporary: false } });
+  const { stderr, code } = await drover(home, ["logs", "logged"]);
+  expect([code, stderr]).toEqual([
+    125,
+    expect.stringMatching(/logs of run "logged" were deleted at .*retention/),
+  ]);
+  expect(await up.json(200, "GET", "/v1/runs/logged")).toMatchObject({ state: "complete", exitCode: 0 });
+}, 60_000);
+
 test("only a run that has ended is deleted, and then its id answers 410 (api.md, DELETE)", async () => {
   const argv = ["sh", "-c", `while ! [ -e ${join(home, "go")} ]; do sleep 0.05; done; echo done`];
   expect(existsSync(join(home, "go"))).toBe(false);
@@ -24,7 +51,7 @@ test("only a run that has ended is deleted, and then its id answers 410 (api.md,
 
   const removed = await drover(home, ["rm", "old"]);
   expect([removed.code, removed.stdout.toString()]).toEqual([0, "old is deleted\n"]);
-  const { items } = await up.json(200, "GET", "/v1/runs");
+  const { items } = await up.json(200, "GET", "/v1/runs?pool=default");
   expect(items).toEqual([]);
   for (const [method, path, body] of [
     ["GET", "/v1/runs/old"],

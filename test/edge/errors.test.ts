@@ -65,6 +65,7 @@ describe("a fault of the platform is 503, temporary, with Retry-After (cloudflar
     Object.assign(new Error("reset"), { durableObjectReset: true }),
     Object.assign(new Error("gone"), { retryable: true }),
     new Error("Network connection lost."),
+    ...[10_001, 10_043, 10_058].map((code) => new Error(`put: We encountered an internal error. (${code})`)),
   ];
   test.each(faults)("%s", async (fault) => {
     const answer = await edgeWithFault(fault).call("GET", "/v1/runs/a");
@@ -121,7 +122,7 @@ describe("authorization", () => {
 describe("a method that a route does not take", () => {
   test.each([
     ["DELETE", "/v1/runs", ["GET", "HEAD", "POST"]],
-    ["POST", "/v1/pools/default", ["GET", "HEAD", "PUT"]],
+    ["POST", "/v1/pools/default", ["DELETE", "GET", "HEAD", "PUT"]],
     ["GET", "/v1/runs/a/abort", ["POST"]],
     ["PUT", "/healthz", ["GET", "HEAD"]],
   ])("%s %s is 405 and says which there are", async (method, path, allowed) => {

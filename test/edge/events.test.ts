@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { keepAlive } from "../../src/routes/event-stream.ts";
 import { createEdge, type Edge } from "./support/edge.ts";
 import { addEvents, type FakeRun } from "./support/fake-objects.ts";
 
@@ -118,6 +119,34 @@ describe("events as a stream (api.md, Streams)", () => {
     await heard.cancel();
   });
 
+  test("say that they are alive again and again, however long a read takes", async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const written: string[] = [];
+    const stream = { aborted: false, write: async (text: string) => written.push(text) };
+    const reading = keepAlive(stream, () => promise, 1);
+    await expect.poll(() => written.length).toBeGreaterThan(2);
+    expect(new Set(written)).toEqual(new Set([": nothing new\n\n"]));
+    resolve("news");
+    expect(await reading).toBe("news");
+    const before = written.length;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(written).toHaveLength(before);
+  });
+
+  test("that break are never taken for the end", async () => {
+    const { edge, run } = edgeWithEvents(1);
+    const heard = listen(await edge.call("GET", PATH, undefined, stream));
+    await expect.poll(() => idsOf(heard.messages)).toEqual(["1"]);
+    edge.fault = () => {
+      throw new Error("a fault");
+    };
+    addEvents(run, 1, 2);
+    edge.wake();
+    await heard.ended.catch(() => undefined);
+    // The read that was held brings its event; the next one fails.
+    expect(idsOf(heard.messages)).toEqual(["1", "2"]);
+  });
+
   test("end their reading when the client goes away", async () => {
     const { edge, run } = edgeWithEvents(1);
     const heard = listen(await edge.call("GET", PATH, undefined, stream));
@@ -128,5 +157,46 @@ describe("events as a stream (api.md, Streams)", () => {
     edge.wake();
     await new Promise((resolve) => setImmediate(resolve));
     expect(reads()).toHaveLength(2);
+  });
+});
+
+describe("the changes of a pool as a stream (api.md, The rest)", () => {
+  test("say once that there is nothing, and not again after each read", async () => {
+    const edge = createEdge();
+    const heard = listen(await edge.call("GET", "/v1/events?after=7", undefined, stream));
+    const reads = () => edge.calls.filter((call) => call === "pool default events").length;
+    for (let read = 2; read < 5; read += 1) {
+      await expect.poll(reads).toBe(read);
+      edge.wake();
+    }
+    await expect.poll(reads).toBe(5);
+    expect(heard.comments).toHaveLength(1);
+    await heard.cancel();
+  });
+
+  test("resume behind Last-Event-ID, and end when the pool is deleted", async () => {
+    const edge = createEdge();
+    const heard = listen(await edge.call("GET", "/v1/events", undefined, stream));
+    const resumed = listen(
+      await edge.call("GET", "/v1/events", undefined, { ...stream, "last-event-id": "7" }),
+    );
+    await expect.poll(() => idsOf(heard.messages)).toEqual(["7"]);
+    await expect.poll(() => resumed.comments.length).toBeGreaterThan(0);
+    edge.pools.delete("default");
+    edge.wake();
+    await Promise.all([heard.ended, resumed.ended]);
+    expect([idsOf(heard.messages), idsOf(resumed.messages)]).toEqual([["7", "end"], ["end"]]);
+  });
+
+  test("that break are never taken for the end", async () => {
+    const edge = createEdge();
+    const heard = listen(await edge.call("GET", "/v1/events", undefined, stream));
+    await expect.poll(() => idsOf(heard.messages)).toEqual(["7"]);
+    edge.fault = () => {
+      throw new Error("a fault");
+    };
+    edge.wake();
+    await heard.ended.catch(() => undefined);
+    expect(idsOf(heard.messages)).toEqual(["7"]);
   });
 });

@@ -124,8 +124,21 @@ describe("hosts (host-protocol.md)", () => {
       const answer = await edge.send("POST", `/v1/hosts/w1/${path}`, signed, body);
       expect(answer.status).toBe(200);
     }
-    const call = { id: "m1", timestamp: "1800000000", signature: "v1,c2ln", body };
+    const call = { id: "m1", timestamp: "1800000000", signature: "v1,c2ln", body, plain: false };
     expect(edge.signedCalls).toEqual([call, call]);
+  });
+
+  test.each<[string | undefined, string, boolean]>([
+    ["text/plain", "a\nb stale\n", true],
+    ["Text/Plain; charset=utf-8", "", true],
+    ["text/plain", ' {"seq":1}', false],
+    [undefined, '{"seq":1}', false],
+    ["application/json", "a\n", false],
+  ])("a report of type %j with the body %j is plain: %j", async (type, body, plain) => {
+    const edge = createEdge();
+    const headers = { ...signed, ...(type === undefined ? {} : { "content-type": type }) };
+    await edge.send("POST", "/v1/hosts/w1/reports", headers, body);
+    expect(edge.signedCalls).toMatchObject([{ body, plain }]);
   });
 
   test("the answer to a report is held for 20 s at most", async () => {

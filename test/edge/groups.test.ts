@@ -1,9 +1,22 @@
-import { rmSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findHierarchies } from "../../agent/exec/hierarchies.ts";
 import { environmentOf, listProcesses } from "../../local/processes.ts";
+import { expectEnd, mortalsOf, type Scenario, specOf } from "../groups/scenario.ts";
+import { SCENARIOS } from "../groups/scenarios.ts";
 import { until } from "../local/support/scratch.ts";
-import { endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
+import {
+  drover,
+  endDrover,
+  killIfThere,
+  makeHome,
+  poolConfigOf,
+  type RunningDrover,
+  startDrover,
+} from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
+import { agentsOf } from "./support/peaks.ts";
 
 // Groups with real processes, on one `drover up` of the built package: nomad.md §1.7 to §1.9, §3, §4.6.
 
@@ -25,10 +38,8 @@ const sh = (name: string, script: string, more: object = {}) => ({
   restart: { attempts: 0 },
   ...more,
 });
-const prestart = { lifecycle: { hook: "prestart" } };
 const presidecar = { lifecycle: { hook: "prestart", sidecar: true } };
-const poststop = { lifecycle: { hook: "poststop" } };
-const clean = sh("clean", "echo cleaned", poststop);
+const PLAYS = "plays";
 
 async function submit(id: string, ...tasks: object[]): Promise<void> {
   const spec = { id, tasks, resources: small, reschedule: { attempts: 0 }, killTimeout: "1s" };
@@ -65,46 +76,90 @@ async function says(id: string, name: string, words: string): Promise<void> {
   });
 }
 
-test("prestart, main with its sidecar, poststop: one after the other", async () => {
-  await submit(
-    "whole",
-    sh("db", "echo up; sleep 600", presidecar),
-    sh("prepare", "echo prepared", prestart),
-    sh("work", "echo worked"),
-    clean,
-  );
-  const run = await endOf("whole");
-  expect(run).toMatchObject({ state: "complete", allocStatus: "complete", exitCode: 0 });
-  expect(typesOf(run, "db")).toContain("Main Tasks Dead");
-  for (const [name, words] of [
-    ["db", "up"],
-    ["prepare", "prepared"],
-    ["work", "worked"],
-    ["clean", "cleaned"],
-  ] as const)
-    await says("whole", name, words);
-  const at = (name: string, what: "startedAt" | "finishedAt") => Date.parse(task(run, name)[what]);
-  expect(at("work", "startedAt")).toBeGreaterThanOrEqual(at("prepare", "finishedAt"));
-  expect(at("clean", "startedAt")).toBeGreaterThanOrEqual(at("db", "finishedAt"));
+const can = findHierarchies().some(({ limits }) => limits.includes("memory"));
+const REAL = SCENARIOS.filter(({ needs }) => needs !== "memory" || can);
+
+test("what is not tried on this machine is said", () => {
+  if (!can) console.info("nothing bounds memory here: no task is let out of it");
+  expect(SCENARIOS.length - REAL.length).toBe(can ? 0 : 1);
 });
 
-test("a prestart task that fails: main never starts, poststop runs, and it is to blame", async () => {
-  await submit("prefail", sh("prepare", "exit 3", prestart), sh("work", "echo worked"), clean);
-  const run = await endOf("prefail");
-  expect(run).toMatchObject({
-    state: "failed",
-    failure: { class: "task", code: "task_failed", text: 'task "prepare" failed with exit code 3' },
+/** Submits a scenario, does what is done to it, and looks at its end. */
+async function play(scenario: Scenario, driver: "exec" | "fake"): Promise<void> {
+  const id = `${driver}-${SCENARIOS.indexOf(scenario)}`;
+  const pool = driver === "fake" ? PLAYS : "default";
+  await up.json(201, "POST", "/v1/runs", { id, pool, ...specOf(scenario, driver) });
+  for (const name of scenario.act?.once ?? []) await says(id, name, "on");
+  if (scenario.act?.what === "abort") await up.json(200, "POST", `/v1/runs/${id}/abort`, {});
+  if (scenario.act?.what === "agent dies") killAgents(id, mortalsOf(scenario));
+  const status = await endOf(id);
+  const { items: events } = await up.json(200, "GET", `/v1/runs/${id}/events`);
+  expectEnd(scenario, { status, events });
+}
+
+/** The agents are killed, and with them the supervisors and processes of these tasks, in this order. */
+function killAgents(id: string, tasks: string[]): void {
+  const marks = tasks.map((name) => `DROVER_ATTEMPT_ID=${id}/${name}/1.1`);
+  const theirs = livingOf(id).filter((pid) => marks.some((mark) => environmentOf(pid).includes(mark)));
+  for (const pid of [...agentsOf(up.stateDir), ...theirs.sort((a, b) => a - b)]) killIfThere(pid);
+}
+
+describe("with real processes", () => {
+  test.each(REAL)("$name", (scenario) => play(scenario, "exec"));
+});
+
+describe("played by the agent, in a pool that allows it (`allowFakeDriver`)", () => {
+  beforeAll(async () => {
+    const config = { ...(await poolConfigOf(up)), allowFakeDriver: true };
+    await up.json(201, "PUT", `/v1/pools/${PLAYS}`, config);
   });
-  expect(task(run, "work").attempts).toEqual([]);
-  await says("prefail", "clean", "cleaned");
+  test.each(SCENARIOS)("$name", (scenario) => play(scenario, "fake"));
 });
 
-test("a sidecar that dies fails the group", async () => {
-  await submit("sidefail", sh("db", "sleep 0.2; exit 9", presidecar), sh("work", "sleep 600"), clean);
-  const run = await endOf("sidefail");
-  expect(run).toMatchObject({ state: "failed", failure: { text: 'task "db" failed with exit code 9' } });
-  expect(typesOf(run, "work")).toContain("Sibling Task Failed");
-  await says("sidefail", "clean", "cleaned");
+test("`drover run -f` tells a group as it happens, with its attempts and what each writes", async () => {
+  const twice = "echo out $DROVER_ATTEMPT_ID; echo err >&2; test -e again || { touch again; exit 1; }";
+  const spec = {
+    tasks: [
+      sh("prepare", "echo prepared", { lifecycle: { hook: "prestart" } }),
+      sh("work", twice, { restart: { attempts: 1, delay: "50ms", interval: "1h" } }),
+      sh("clean", "echo cleaned", { lifecycle: { hook: "poststop" } }),
+    ],
+    resources: small,
+  };
+  writeFileSync(join(home, "told.json"), JSON.stringify(spec));
+  const { code, stdout, stderr } = await drover(home, ["run", "--id", "told", "-f", "told.json"]);
+  expect([code, stdout.toString()]).toEqual([0, "out told/work/1.1\nout told/work/1.2\n"]);
+  const lines = stderr.split("\n");
+  expect(lines.filter((line) => line.includes(" | ")).sort()).toEqual([
+    "clean   | cleaned",
+    "prepare | prepared",
+    "work    | err",
+    "work    | err",
+  ]);
+  const told = ["prepare", "work", "clean"].flatMap((name) => {
+    const mine = lines.filter((line) => line.startsWith(name) && line.includes(" * "));
+    return mine.map((line) => line.replace(/ +\* /, " ").replace(/:.*/, ""));
+  });
+  expect(told).toEqual([
+    "prepare Started (attempt 1.1)",
+    "prepare Terminated (attempt 1.1)",
+    "work Started (attempt 1.1)",
+    "work Terminated (attempt 1.1)",
+    "work Restarting",
+    "work Started (attempt 1.2)",
+    "work Terminated (attempt 1.2)",
+    "clean Started (attempt 1.1)",
+    "clean Terminated (attempt 1.1)",
+  ]);
+});
+
+test("a pool that does not allow it refuses what is only played, and says so", async () => {
+  const [first] = SCENARIOS;
+  if (first === undefined) throw new Error("there are no scenarios");
+  const refused = await up.json(422, "POST", "/v1/runs", { id: "refused", ...specOf(first, "fake") });
+  expect(refused).toMatchObject({ code: "fake_driver_not_allowed" });
+  expect(refused.detail).toContain("allowFakeDriver");
+  await up.json(404, "GET", "/v1/runs/refused");
 });
 
 test("a sidecar that dies and may start again does not", async () => {
@@ -114,60 +169,6 @@ test("a sidecar that dies and may start again does not", async () => {
   expect(run).toMatchObject({ state: "complete", exitCode: 0 });
   expect(task(run, "db").attempts.length).toBeGreaterThan(1);
   expect(typesOf(run, "db")).toContain("Restarting");
-});
-
-test("a leader that ends first ends the others, and its exit code is the run's", async () => {
-  await submit("lead", sh("work", "sleep 600"), sh("boss", "sleep 0.2", { leader: true }), clean);
-  const run = await endOf("lead");
-  expect(run).toMatchObject({ state: "complete", exitCode: 0 });
-  expect(typesOf(run, "work")).toContain("Leader Task Dead");
-  await says("lead", "clean", "cleaned");
-});
-
-test("an abort stops the leader, then the others, then sidecars; poststop runs after it", async () => {
-  await submit(
-    "abort",
-    sh("db", "sleep 600", presidecar),
-    sh("work", "echo on; sleep 600", { leader: true }),
-    clean,
-  );
-  await says("abort", "work", "on");
-  await up.json(200, "POST", "/v1/runs/abort/abort", { reason: "enough" });
-  const run = await endOf("abort");
-  expect(run).toMatchObject({ state: "aborted" });
-  const ended = (name: string) => Date.parse(task(run, name).finishedAt);
-  expect(ended("db")).toBeGreaterThanOrEqual(ended("work"));
-  await says("abort", "clean", "cleaned");
-});
-
-test("a task that ignores SIGTERM, and one that forks twice, end with their group", async () => {
-  await submit(
-    "deaf",
-    sh("deaf", "trap '' TERM; echo deaf; while :; do sleep 1; done"),
-    sh("twice", "(sh -c 'sleep 600 & sleep 600' &) ; echo forked; sleep 600"),
-    clean,
-  );
-  await says("deaf", "deaf", "deaf");
-  await says("deaf", "twice", "forked");
-  await up.json(200, "POST", "/v1/runs/deaf/abort", {});
-  const run = await endOf("deaf");
-  expect(run).toMatchObject({ state: "aborted" });
-  expect(task(run, "deaf").attempts[0].exit).toMatchObject({ signal: "SIGKILL" });
-  await says("deaf", "clean", "cleaned");
-});
-
-test("a task whose command is not there fails its group with that code, and poststop runs", async () => {
-  await submit("missing", { ...sh("work", ""), argv: ["no-such-command"] }, sh("other", "sleep 600"), clean);
-  expect(await endOf("missing")).toMatchObject({ state: "failed", failure: { code: "command_not_found" } });
-  await says("missing", "clean", "cleaned");
-});
-
-test("poststop does not run when the time is over", async () => {
-  const spec = { id: "late", tasks: [sh("work", "sleep 600"), clean], resources: small, timeout: "1s" };
-  await up.json(201, "POST", "/v1/runs", spec);
-  const run = await endOf("late");
-  expect(run).toMatchObject({ state: "timedout" });
-  expect(task(run, "clean").attempts).toEqual([]);
 });
 
 test("a command that is started again keeps its attempts apart, each with its output", async () => {
@@ -221,14 +222,6 @@ test("a person signals a task: once, though the request comes twice (nomad.md §
   expect(await up.json(409, "POST", "/v1/runs/hup/signal", { signal: "SIGHUP" })).toMatchObject({
     code: "terminal",
   });
-});
-
-test("a task that is only played needs a pool that allows it (`allowFakeDriver`)", async () => {
-  const spec = {
-    tasks: [{ name: "m", argv: ["x"], driver: "fake", fake: { exitCode: 3, output: ["played"] } }],
-  };
-  const refused = await up.json(422, "POST", "/v1/runs", { ...spec, id: "refused" });
-  expect(refused).toMatchObject({ code: "fake_driver_not_allowed" });
 });
 
 test("what its tasks use can be read while they run (nomad.md §6.3)", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES, MAX_LOG_READ_BYTES } from "../../src/core/limits.ts";
 import type { LogChunk } from "../../src/objects/rpc.ts";
-import { createEdge } from "./support/edge.ts";
+import { createEdge, type Json } from "./support/edge.ts";
 
 const PATH = `/v1/hosts/w-1/logs/${encodeURIComponent("run-1/main/1.1")}/stdout`;
 const SIGNED = { "webhook-id": "log_1", "webhook-timestamp": "1", "webhook-signature": "v1,AAAA" };
@@ -49,6 +49,12 @@ describe("log bytes of a host (host-protocol.md, Report)", () => {
     const answer = await put(createEdge(), path, 10, headers);
     expect([answer.status, Reflect.get((await answer.json()) as object, "code")]).toEqual([status, code]);
   });
+});
+
+test("a chunk that does not say its length is refused with the name of that header", async () => {
+  const answer = await put(createEdge(), `${PATH}?offset=0`, 10, { ...SIGNED, "content-length": "" });
+  const { errors } = (await answer.json()) as Json;
+  expect(errors).toMatchObject([{ pointer: "content-length:" }]);
 });
 
 describe("a log that lies in rows, in the bucket, and in rows again", () => {

@@ -181,6 +181,33 @@ describe("follow=1", () => {
     expect([tail.text(), range.text()]).toEqual(["234567", "4567"]);
   });
 
+  test("stays with the attempt that it began with, of which the answer has the name", async () => {
+    const { edge, run } = edgeWithLog("one", false);
+    const answer = await edge.call("GET", `${PATH}?follow=1`);
+    expect(answer.headers.get("drover-attempt")).toBe("1.1");
+    const stream = collect(answer);
+    await expect.poll(stream.text).toBe("one");
+    run.earlierLogs = [new TextEncoder().encode("one, and its end")];
+    run.log = new TextEncoder().encode("another attempt, which has written more");
+    edge.wake();
+    await stream.ended;
+    expect(stream.text()).toBe("one, and its end");
+    const latest = await edge.call("GET", `${PATH}?tail=4`);
+    expect([latest.headers.get("drover-attempt"), await latest.text()]).toEqual(["1.2", "more"]);
+  });
+
+  test("begun before there is any attempt is of the first one, however many there are soon", async () => {
+    const { edge, run } = edgeWithLog("the second", false);
+    edge.setState("a", "pending");
+    const answer = await edge.call("GET", `${PATH}?follow=1`);
+    expect(answer.headers.get("drover-attempt")).toBe(null);
+    const stream = collect(answer);
+    run.earlierLogs = [new TextEncoder().encode("the first")];
+    edge.setState("a", "running");
+    await stream.ended;
+    expect(stream.text()).toBe("the first");
+  });
+
   test("from behind the end of a log that has ended is 416", async () => {
     const { edge } = edgeWithLog("0123");
     const answer = await edge.call("GET", `${PATH}?follow=1`, undefined, { range: "bytes=4-" });

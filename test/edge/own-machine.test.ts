@@ -129,6 +129,28 @@ describe("a machine that has pasted the line of an enrollment", () => {
     expect(existsSync(`/proc/${pid}`)).toBe(false);
   });
 
+  test("drains while it has notice, and stops its runs before it goes (peers.md §8 case 9)", async () => {
+    const { machine, worker } = await joined();
+    const argv = ["sleep", "600"];
+    const { id } = await server.json(201, "POST", "/v1/runs", { pool: "own", argv });
+    await isIn(worker, "running");
+    writeFileSync(join(home, "mine", "draining"), "new disks\ngone in 20s\n");
+    const run = await server.json(200, "GET", `/v1/runs/${id}?wait=30s&state=done`);
+    expect(run).toMatchObject({
+      state: "unknown",
+      failure: { code: "machine_lost" },
+      placements: [{ worker, outcome: "gone", cause: "interruption" }],
+    });
+    expect(await isIn(worker, "idle")).toMatchObject({
+      idleBehavior: "drain",
+      notice: { text: "new disks" },
+    });
+    rmSync(join(home, "mine", "draining"));
+    await until("it takes runs again", async () => (await workerNow(worker)).idleBehavior === "run");
+    await server.json(200, "POST", `/v1/workers/${worker}/drain`);
+    expect(await machine.ended).toBe(0);
+  });
+
   test("keeps what it is when the line is typed again, also with a new code", async () => {
     const { machine, worker } = await joined();
     machine.end("SIGKILL");

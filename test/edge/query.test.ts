@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { RUN_STATES } from "../../src/core/run-state.ts";
 
 import { createEdge, type Edge, type Json } from "./support/edge.ts";
+import { changed } from "./support/samples.ts";
 
 /** One run in each state, with the state's name as id, each a second newer than the one before. */
 function edgeWithAllStates(): Edge {
@@ -54,10 +55,18 @@ describe("a query by ids (api.md, Query semantics)", () => {
     expect(one).toMatchObject({ code: "unknown_run", runs: ["x"] });
   });
 
-  test("2: matches come at once, in the order of the ids, each once", async () => {
+  test("2: matches come at once, in the order of the ids, as often as named (scoot.md §1.6)", async () => {
     const edge = edgeWithAllStates();
     const ids = await idsOf(edge, "/v1/runs?id=failed&id=running&id=complete&id=failed&state=done&wait=60s");
-    expect(ids).toEqual(["failed", "complete"]);
+    expect(ids).toEqual(["failed", "complete", "failed"]);
+  });
+
+  test("4: a wait of 0 means now, in both forms", async () => {
+    const edge = createEdge();
+    edge.addRun("a");
+    expect(await idsOf(edge, "/v1/runs?id=a&state=done&wait=0")).toEqual([]);
+    const body = { runs: ["a"], states: ["done"], wait: "0" };
+    expect(await edge.json(200, "POST", "/v1/runs/query", body)).toMatchObject({ items: [] });
   });
 
   test("3: otherwise it waits, and answers with all matches of that moment", async () => {
@@ -112,7 +121,7 @@ describe("a query by ids (api.md, Query semantics)", () => {
   test("5: an id that the pool has in a state that does not match is asked of its allocation", async () => {
     const edge = createEdge();
     const run = edge.addRun("lagging");
-    run.status = { ...run.status, state: "complete", exitCode: 3 };
+    run.status = changed(run.status, { state: "complete", exitCode: 3 });
     const { items } = await edge.json(200, "GET", "/v1/runs?id=lagging&state=done");
     expect(items).toMatchObject([{ id: "lagging", state: "complete", exitCode: 3 }]);
   });
@@ -158,6 +167,18 @@ describe("a list of all runs", () => {
     edge.addRun("new", { pool: "other" });
     edge.setState("new", "failed");
     expect(await answer).toEqual(["new"]);
+  });
+
+  test("answers a wait with all that match then, of all pools, newest first", async () => {
+    const edge = createEdge("default", "other");
+    const at = (second: number) => ({ submittedAt: `2026-11-21T08:30:0${second}.000Z` });
+    edge.addRun("old", at(1));
+    edge.addRun("new", at(3));
+    edge.addRun("middle", { ...at(2), pool: "other" });
+    const answer = idsOf(edge, "/v1/runs?state=done&wait=60s");
+    await expect.poll(() => edge.calls.filter((call) => call.endsWith(" wait"))).toHaveLength(2);
+    for (const id of ["old", "new", "middle"]) edge.setState(id, "complete");
+    expect(await answer).toEqual(["new", "middle", "old"]);
   });
 
   test("has the runs of one pool, or with a label, if asked for", async () => {
@@ -211,6 +232,45 @@ describe("a list of all runs", () => {
     const { service } = await edge.json(200, "GET", "/v1/runs");
     expect(service.map((one: Json) => one.pool)).toEqual(["default", "second"]);
     expect(asked()).toBe(2);
+  });
+});
+
+describe("a wait outlives the object that holds it (api.md, Waiting)", () => {
+  const waits: [string, string, string][] = [
+    ["for the first of many", "/v1/runs?state=done&wait=60s", "pool default wait"],
+    ["for the first of some ids", "/v1/runs?id=a&id=b&state=done&wait=60s", "pool default wait"],
+    ["for all", "/v1/runs?state=done&all=1&wait=60s", "pool default settled"],
+    ["for all of some ids", "/v1/runs?id=a&id=b&state=done&all=1&wait=60s", "pool default settled"],
+    ["by one id", "/v1/runs?id=a&state=done&wait=60s", "allocation a wait"],
+    ["for one run", "/v1/runs/a?state=done&wait=60s", "allocation a wait"],
+  ];
+
+  test.each(waits)("%s: it is asked again, until it is over", async (_what, path, call) => {
+    const edge = createEdge();
+    edge.addRun("a");
+    edge.addRun("b");
+    let resets = 3;
+    edge.fault = (made) => {
+      if (made !== call || resets === 0) return;
+      resets -= 1;
+      throw Object.assign(new Error("Durable Object reset"), { durableObjectReset: true });
+    };
+    const answer = edge.json(200, "GET", path);
+    await expect.poll(() => edge.calls.filter((made) => made === call).length).toBe(4);
+    edge.setState("a", "complete");
+    edge.setState("b", "complete");
+    const { items, state } = await answer;
+    expect(items?.length ?? state).toBeTruthy();
+    expect(resets).toBe(0);
+  });
+
+  test("what stays unreachable is a 503, once the time is over", async () => {
+    const edge = createEdge();
+    edge.addRun("a");
+    edge.fault = (made) => {
+      if (made.endsWith("wait")) throw Object.assign(new Error("x"), { retryable: true });
+    };
+    expect(await edge.json(503, "GET", "/v1/runs/a?wait=10ms")).toMatchObject({ code: "unavailable" });
   });
 });
 

@@ -180,6 +180,18 @@ describe("it is refused, and seen in the events of the worker that it was for", 
   });
 });
 
+test.each([
+  ["join", { bootId: "boot-1", odd: 1 }, "/odd"],
+  ["join", "boot-1", ""],
+  ["reports", { usage: { agoMs: 0, host: {}, attempts: {} } }, "/usage/host/cpuMs"],
+] as const)("a signed %s that is not as agreed names the field", async (what, content, pointer) => {
+  const host = await readyHost();
+  const full = what === "join" ? content : { ...host.next(), ...(content as object) }; // a report is one
+  const { status, body } = await host.call(what, full as object); // one is none on purpose
+  expect(status).toBe(400);
+  expect(body.errors.map((error: Json) => error.pointer)).toContain(pointer);
+});
+
 test("a repeated report is answered with the current orders, and counts for nothing", async () => {
   const host = await readyHost();
   const body = host.next({ broken: null });

@@ -113,6 +113,31 @@ describe("a batch", () => {
     expect(edge.runs.size).toBe(3);
   });
 
+  test("of which a part was stored names it, too, if a snapshot is deleted before the rest is", async () => {
+    const edge = createEdge();
+    const snapshot = `sha256:${"a".repeat(64)}`;
+    edge.snapshots.set(snapshot, new Uint8Array(1));
+    const runs = [SPEC, { ...SPEC, snapshot }, { ...SPEC, snapshot }];
+    let submits = 0;
+    edge.fault = (call) => {
+      if (!call.endsWith("submit")) return;
+      submits += 1;
+      if (submits === 3) throw new DroverError("not_acknowledged", "the pool was silent");
+    };
+    const { stored }: Json = await (await post(edge, { runs }, "key")).json();
+    expect(stored).toHaveLength(2);
+    edge.snapshots.delete(snapshot);
+    const problem: Json = await (await post(edge, { runs }, "key")).json();
+    expect(problem).toMatchObject({
+      code: "unknown_snapshot",
+      stored,
+      errors: [{ pointer: "/runs/2/snapshot" }],
+    });
+    expect(edge.runs.size).toBe(2);
+    const other: Json = await (await post(edge, { runs: runs.slice(1) }, "key")).json();
+    expect(other, "it is another submission").not.toHaveProperty("stored");
+  });
+
   test("of which only a part could be stored is 503, and the same key completes it", async () => {
     const edge = createEdge();
     const runs = Array(50).fill(SPEC);
@@ -171,5 +196,77 @@ describe("a batch", () => {
     const answer = await post(edge, { runs: [SPEC, SPEC] });
     expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "2"]);
     expect(await answer.json()).toMatchObject({ code: "busy", temporary: true, retryAfterMs: 1_500 });
+  });
+});
+
+describe("a run that names a snapshot (api.md, Submitting)", () => {
+  const [here, gone] = [`sha256:${"a".repeat(64)}`, `sha256:${"b".repeat(64)}`];
+  const looks = ({ calls }: Edge) => calls.filter((call) => call === "snapshots size");
+  const edgeWith = (id: string) => {
+    const edge = createEdge();
+    edge.snapshots.set(id, new Uint8Array(1));
+    return edge;
+  };
+  const tasks = [
+    { name: "a", argv, snapshot: here, leader: true },
+    { name: "b", argv, snapshot: gone },
+  ];
+
+  test("is taken if it is there, and each one is looked for once", async () => {
+    const edge = edgeWith(here);
+    const runs = Array(50).fill({ argv, snapshot: here, outputs: ["*"] });
+    await edge.json(201, "POST", "/v1/runs", { runs });
+    expect(looks(edge)).toHaveLength(1);
+    expect(edge.runs.size).toBe(50);
+  });
+
+  test("costs nothing for a run that names none", async () => {
+    const edge = createEdge();
+    await edge.json(201, "POST", "/v1/runs", SPEC);
+    expect(edge.calls.filter((call) => call.startsWith("snapshots"))).toEqual([]);
+  });
+
+  test.each<[string, object, string[]]>([
+    ["one run", { argv, snapshot: gone }, ["/snapshot"]],
+    ["a task", { tasks }, ["/tasks/1/snapshot"]],
+    [
+      "a batch",
+      { runs: [SPEC, { argv, snapshot: gone }, { tasks }] },
+      ["/runs/1/snapshot", "/runs/2/tasks/1/snapshot"],
+    ],
+  ])(
+    "%s is refused whose snapshot is not there, by field, and nothing is stored",
+    async (_what, body, where) => {
+      const edge = edgeWith(here);
+      const { code, errors, temporary } = await edge.json(404, "POST", "/v1/runs", body);
+      expect([code, temporary]).toEqual(["unknown_snapshot", false]);
+      expect(errors.map((one: Json) => one.pointer)).toEqual(where);
+      expect(errors[0].detail).toContain(gone);
+      expect(edge.runs.size).toBe(0);
+    },
+  );
+
+  test.each<[string, object, string?]>([
+    ["a chosen id", { argv, id: "mine", snapshot: here }],
+    ["a key", { argv, snapshot: here }, "key"],
+  ])("is found again by %s when the snapshot has been deleted since", async (_what, body, key) => {
+    const edge = edgeWith(here);
+    const first: Json = await (await post(edge, body, key)).json();
+    edge.snapshots.clear();
+    const again = await post(edge, body, key);
+    expect([again.status, await again.json()]).toMatchObject([200, { id: first.id }]);
+    const other = await post(edge, { ...body, argv: ["false"] }, key);
+    expect(other.status).toBe(key === undefined ? 409 : 422);
+    expect((await post(edge, { argv, snapshot: here })).status).toBe(404);
+  });
+
+  test.each(["snapshot", "outputs"])("is refused where there is no bucket: %s", async (field) => {
+    const edge = edgeWith(here);
+    edge.fault = (call) => {
+      if (call === "snapshots ready") throw new DroverError("no_bucket", "there is none");
+    };
+    const body = { argv, [field]: field === "outputs" ? ["*"] : here };
+    expect(await edge.json(501, "POST", "/v1/runs", body)).toMatchObject({ code: "no_bucket" });
+    expect(edge.runs.size).toBe(0);
   });
 });

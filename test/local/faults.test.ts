@@ -9,9 +9,18 @@ const NO_FAULTS = {
   deadBoots: 0,
   lostCreateAnswers: 0,
   refusedCreates: { times: 0, class: "temporary" },
+  duplicatedCreates: 0,
+  refusedCalls: { times: 0, class: "temporary" },
   listDelayMs: 0,
   omittingListings: 0,
+  unvouchedListings: 0,
+  pageSize: 0,
+  shiftingPages: false,
+  wedgedState: null,
+  clockStepMs: 0,
   ignoredDestroys: 0,
+  unfoundDestroys: 0,
+  stuckDestroys: 0,
 };
 
 /** A loopback cloud with faults, and the provider by which the control plane calls it. */

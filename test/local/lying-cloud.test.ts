@@ -12,13 +12,15 @@ import { leftOf } from "./support/up-process.ts";
 
 // The whole system against clouds that lie: one control plane, and for each row a cloud and a pool of its
 // own.
-// All rows are played at once, since most of their time is waiting; each test awaits one.
+// Many rows are played at once, since most of their time is waiting; each test awaits one.
 
 interface Row {
   lie: string;
   faults: object;
   /** How many machines it takes. */
   machines: number;
+  /** Whether a worker may have got two of them. */
+  twice?: boolean;
   /** What the story of the first machine must tell: that the fault struck, and was taken for what it was. */
   tells?: RegExp;
 }
@@ -26,6 +28,8 @@ interface Row {
 const refused = (cls: string, retryAfterMs?: number) => ({
   refusedCreates: { times: 1, class: cls, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
 });
+
+const stormOf = (cls: string) => ({ refusedCalls: { times: 3, class: cls, retryAfterMs: 500 } });
 
 const ROWS: Row[] = [
   { lie: "boots slowly", faults: { bootDelayMs: 3_000 }, machines: 1 },
@@ -41,11 +45,30 @@ const ROWS: Row[] = [
     machines: 2,
     tells: /in time/,
   },
-  { lie: "has no capacity", faults: refused("capacity"), machines: 2, tells: /\(capacity\)/ },
-  { lie: "is at its quota", faults: refused("quota"), machines: 2, tells: /\(quota\)/ },
+  { lie: "has no capacity", faults: refused("capacity", 2_000), machines: 2, tells: /\(capacity\)/ },
+  { lie: "is at its quota", faults: refused("quota", 2_000), machines: 2, tells: /\(quota\)/ },
   { lie: "limits the rate", faults: refused("rate_limit", 2_500), machines: 1 },
   { lie: "fails for a moment", faults: refused("temporary"), machines: 1 },
+  // peers.md §8 case 1: one worker, two machines; both must end.
+  {
+    lie: "knows no tokens",
+    faults: { lostCreateAnswers: 1, duplicatedCreates: 1 },
+    machines: 1,
+    twice: true,
+  },
+  // peers.md §8 case 3.
+  { lie: "says of living machines that they are not there", faults: { unfoundDestroys: 1 }, machines: 1 },
+  { lie: "does not vouch for its listings", faults: { unvouchedListings: 5 }, machines: 1 },
+  { lie: "lists in pages of one", faults: { pageSize: 1 }, machines: 1 },
+  { lie: "has a clock that jumps", faults: { clockStepMs: 3_600_000 }, machines: 1 },
+  { lie: "begins destroys that never end", faults: { stuckDestroys: 1 }, machines: 1 },
+  // peers.md §8 case 20.
+  { lie: "refuses everything with 429", faults: stormOf("rate_limit"), machines: 1 },
+  { lie: "refuses everything with 503", faults: stormOf("temporary"), machines: 1 },
 ];
+
+/** More would take the machine's time from each other, and then boots are late that should not be. */
+const ROWS_AT_ONCE = 8;
 
 /** Runs of a row: together they fill more than half of a machine. */
 const RUNS = 3;
@@ -69,7 +92,8 @@ beforeAll(async () => {
   server = await startServer();
   const { config } = await server.json(200, "GET", "/v1/pools/default");
   for (const [n, row] of ROWS.entries()) {
-    const story = play(row, `row-${n}`, config);
+    const earlier = [...stories.values()].slice(0, Math.max(0, n + 1 - ROWS_AT_ONCE));
+    const story = Promise.allSettled(earlier).then(() => play(row, `row-${n}`, config));
     // Its test awaits it, if the tests before that have not failed the file.
     story.catch(() => undefined);
     stories.set(row, story);
@@ -161,15 +185,20 @@ describe("no lie of a cloud loses a run or a machine (issue 3, item 7)", () => {
     expect(workers).toHaveLength(row.machines);
     // Each worker has at most one machine, and none of them is left.
     const tokens = instances.map(({ name }) => name);
-    expect(new Set(tokens).size).toBe(tokens.length);
+    const doubles = tokens.length - new Set(tokens).size;
+    expect(doubles).toBeLessThanOrEqual(row.twice ? 1 : 0);
     expect(instances.filter(({ state }: Json) => state !== "terminated")).toEqual([]);
     if (row.tells !== undefined) expect(told).toMatch(row.tells);
     expect(faultsLeft).toMatchObject({
       deadBoots: 0,
       lostCreateAnswers: 0,
       refusedCreates: { times: 0 },
+      duplicatedCreates: 0,
+      refusedCalls: { times: 0 },
       omittingListings: 0,
       ignoredDestroys: 0,
+      unfoundDestroys: 0,
+      stuckDestroys: 0,
     });
   });
 

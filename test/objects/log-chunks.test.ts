@@ -18,9 +18,11 @@ interface Sent extends Partial<Omit<SignedChunk, "signature" | "body">> {
 }
 
 /** A host of which one run is known to run. */
-async function runningRun(): Promise<{ worker: string; host: TestHost }> {
+async function runningRun(
+  more: Parameters<typeof submit>[1] = {},
+): Promise<{ worker: string; host: TestHost }> {
   await makePool();
-  await submit("first");
+  await submit("first", more);
   const booted = await bootMachine(world.cloud);
   await eventually(async () => ((await booted.host.report()).attempts.length > 0 ? true : undefined));
   await report(booted.host, {});
@@ -157,4 +159,22 @@ describe("a chunk is refused", () => {
     const { worker } = await bootMachine(world.cloud);
     expect((await refusal(put(worker, 0, 1_000))).code).toBe("forbidden");
   });
+});
+
+test("without a name it is the latest attempt that is read, or the oldest if that is asked for", async () => {
+  const { host } = await runningRun({
+    restart: { attempts: 1, interval: "1h", delay: "50ms", mode: "fail" },
+  });
+  const exit = { code: 1, signal: null, oomKilled: false, message: "" };
+  const log = { stdout: { from: 0, size: 0 }, stderr: { from: 0, size: 0 } };
+  await host.report({
+    attempts: [{ id: ATTEMPT, state: "exited", startedAgoMs: 5, endedAgoMs: 1, exit, log }],
+  });
+  const attempt = async (more: Partial<LogRequest>) =>
+    (await objects.allocation("first").log(request(0, more))).attempt;
+  await eventually(async () => {
+    await host.report();
+    return (await attempt({})) === "1.2" ? true : undefined;
+  });
+  expect(await attempt({ oldest: true })).toBe("1.1");
 });

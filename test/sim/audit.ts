@@ -1,18 +1,26 @@
 import type { AllocationRecord } from "../../src/core/allocation/state.ts";
-import {
-  capacityOfRow,
-  isOpen,
-  type PoolRecord,
-  type RunRow,
-  type WorkerRow,
-} from "../../src/core/pool/state.ts";
+import { capacityOfRow, isOpen, type RunRow, type WorkerRow } from "../../src/core/pool/state.ts";
+import { remaining } from "../../src/core/resources.ts";
 import type { Group } from "../../src/core/spec.ts";
-
+import type { Resources } from "../../src/schema/common.ts";
 import type { Cloud } from "./cloud.ts";
-import type { Host, Process } from "./host.ts";
+import { MOST_DRIFT } from "./faults.ts";
+import type { Host } from "./host.ts";
 import type { Objects, Audit as ObjectsAudit } from "./objects.ts";
+import type { Process } from "./player.ts";
+import { Pleas } from "./pleas.ts";
 import { RETENTION_MS } from "./workload.ts";
 import type { World } from "./world.ts";
+
+/** The longest delay of a restart in any story: that of a spec that names none, and its jitter. */
+const LONGEST_DELAY_MS = 15_000 * 1.25;
+/** By how much a host's clock may be fast within a restart delay. */
+const EARLY_MS = MOST_DRIFT * LONGEST_DELAY_MS;
+/** What had been ordered of a broken machine before its worker knew may still start there for so long. */
+const ON_ITS_WAY_MS = 60_000;
+
+/** After every step the audit looks at all of so many machines; at all of more as much less often. */
+const LOOKED_AT_EACH_STEP = 16;
 
 /** Epochs that a run may need in a simulation: more, and it is placed again and again in vain. */
 const MOST_EPOCHS = 20;
@@ -25,14 +33,28 @@ export class Audit implements ObjectsAudit {
   readonly #world: World;
   readonly hosts = new Map<string, Host>();
   readonly acknowledged = new Set<string>();
+  /** Each run as it was when it ended. */
+  readonly ended = new Map<string, AllocationRecord>();
+  readonly pleas: Pleas;
+  /** Each run as it is stored. */
+  readonly #stored = new Map<string, AllocationRecord>();
   /** What was submitted, by run. */
   readonly groups = new Map<string, Group>();
+  readonly sticky = new Set<string>();
+  /** All processes that there have ever been, by run; and those that lived when that was last looked at. */
+  readonly #started = new Map<string, Process[]>();
+  readonly #alive = new Set<Process>();
+  #steps = 0;
+  /** Machines that there were when that was last looked at. */
+  #living = 0;
   submitted = 0;
+  retentionMs = RETENTION_MS;
   objects: Objects | undefined;
   cloud: Cloud | undefined;
 
   constructor(world: World) {
     this.#world = world;
+    this.pleas = new Pleas(world, this.ended, () => [...this.#started.values()].flat());
   }
 
   allocation(name: string, before: AllocationRecord | null, after: AllocationRecord | null): void {
@@ -44,6 +66,8 @@ export class Audit implements ObjectsAudit {
     if (after.endedEpoch > MOST_EPOCHS) {
       world.violated(`R2: ${name} has had ${after.endedEpoch} epochs: it is placed in circles`, name);
     }
+    this.pleas.stored(after);
+    this.#stored.set(name, after);
     if (before?.ended) this.#staysEnded(name, before, after);
     else if (after.ended) this.#endsWell(name, after);
   }
@@ -54,7 +78,7 @@ export class Audit implements ObjectsAudit {
 
   #staysEnded(name: string, before: AllocationRecord, after: AllocationRecord): void {
     if (after.forgotten !== undefined) {
-      const until = (before.outcome?.at ?? 0) + RETENTION_MS;
+      const until = (before.outcome?.at ?? 0) + this.retentionMs;
       const early = before.forgotten === undefined && after.forgotten < until;
       if (early) this.#world.violated(`1: ${name} is forgotten before its retention is over`, name);
       return;
@@ -67,18 +91,17 @@ export class Audit implements ObjectsAudit {
   #endsWell(name: string, record: AllocationRecord): void {
     const world = this.#world;
     const { outcome } = record;
+    this.ended.set(name, record);
     world.tell(name, `ends: ${outcome?.state} ${outcome?.exitCode ?? outcome?.failure?.code ?? ""}`);
     const row = this.#runRows().find((one) => one.run === name);
     if (row !== undefined && row.opened > record.endedEpoch) {
       world.violated(`R3: ${name} ends while epoch ${row.opened} is open in the pool`, name);
     }
-    const alive = this.#processes().find((process) => process.run === name && process.alive);
+    const alive = this.#of(name).find((process) => process.alive);
     if (alive !== undefined)
       world.violated(`2: ${name} ends while ${alive.id} lives on ${alive.worker}`, name, alive.worker);
     if (outcome?.state !== "complete" || (outcome.exitCode === null && outcome.signal === null)) return;
-    const theirs = this.#processes().filter(
-      (process) => process.run === name && process.epoch === record.endedEpoch,
-    );
+    const theirs = this.#of(name).filter((process) => process.epoch === record.endedEpoch);
     const match = theirs.some(
       ({ exit }) => exit !== null && (exit.signal ?? exit.code) === (outcome.signal ?? outcome.exitCode),
     );
@@ -91,7 +114,11 @@ export class Audit implements ObjectsAudit {
 
   /** A process has been started: no other of its task, or of another placement, may live (invariant 2). */
   started(process: Process): void {
-    const others = this.#processes().filter((one) => one !== process && one.run === process.run);
+    const others = this.#of(process.run);
+    this.#started.set(process.run, [...others, process]);
+    this.#alive.add(process);
+    if (this.ended.has(process.run))
+      this.#world.violated(`1: ${process.id} starts when its run has ended`, process.run, process.worker);
     const other = others.find(
       ({ alive, task, epoch }) => alive && (task === process.task || epoch !== process.epoch),
     );
@@ -99,7 +126,40 @@ export class Audit implements ObjectsAudit {
       const text = `2: ${process.id} starts on ${process.worker} while ${other.id} lives on ${other.worker}`;
       this.#world.violated(text, process.run, process.worker, other.worker);
     }
+    this.#isNotEarly(process);
+    this.#mayBeHere(process, others);
     this.#mayStart(process, others);
+    this.#findsItsData(process, others);
+  }
+
+  /** A restart delay is waited for, by whomever (`nomad.md` §3.3). */
+  #isNotEarly({ id, run, worker, task, epoch, n }: Process): void {
+    const record = this.#stored.get(run);
+    const known = record?.tasks.find(({ name }) => name === task);
+    if (known?.startAt === undefined || known.n !== n || epoch !== (record?.endedEpoch ?? 0) + 1) return;
+    const earlyMs = known.startAt - this.#world.now;
+    if (earlyMs > EARLY_MS) this.#world.violated(`3.3: ${id} starts ${earlyMs} ms early`, run, worker);
+  }
+
+  /** What is on a broken machine may go on, and begin anew there; but nothing else comes onto it. */
+  #mayBeHere({ id, run, epoch, worker }: Process, others: Process[]): void {
+    const { brokenKnownAt = Number.POSITIVE_INFINITY } = this.hosts.get(worker) ?? {};
+    const comes = !others.some((one) => one.epoch === epoch);
+    if (comes && this.#world.now > brokenKnownAt + ON_ITS_WAY_MS)
+      this.#world.violated(`1.9: ${id} comes onto ${worker}, which is broken`, run, worker);
+  }
+
+  /** A sticky run whose placement before was here finds its data, and no run finds any but its own. */
+  #findsItsData({ id, run, epoch, worker, data }: Process, others: Process[]): void {
+    const foreign = data.find((placement) => !placement.startsWith(`${run}/`));
+    if (foreign !== undefined) this.#world.violated(`5.4: ${id} finds data of ${foreign}`, run, worker);
+    const before = others.some((one) => one.epoch === epoch - 1 && one.worker === worker);
+    if (!this.sticky.has(run) || !before || data.includes(`${run}/${epoch - 1}`)) return;
+    this.#world.violated(`5.4: ${id} is back on ${worker}, and does not find its data`, run, worker);
+  }
+
+  hasStarted(run: string, task: string): boolean {
+    return this.#of(run).some((process) => process.task === task);
   }
 
   /** Prestart tasks that end have ended well before a main task starts, and poststop tasks run alone. */
@@ -127,36 +187,41 @@ export class Audit implements ObjectsAudit {
       this.#world.violated(`4: ${worker} is destroyed while ${alive.id} lives on it`, worker, alive.run);
   }
 
-  /** What must hold at every moment. */
+  /** What must hold at every moment. Of a large fleet not each is looked at: that would be all there is. */
   afterStep(): void {
+    this.#steps += 1;
+    if (this.#steps % Math.ceil((this.#living + 1) / LOOKED_AT_EACH_STEP) !== 0) return;
     const world = this.#world;
-    const rows = new Map(this.#workerRows().map((row) => [row.worker, row]));
     let living = 0;
     for (const { worker } of this.cloud?.living() ?? []) {
       living += 1;
       const phase = this.objects?.workers.get(worker)?.disk.value?.phase;
-      const row = rows.get(worker);
+      const row = this.#workerRow(worker);
       if (phase === undefined || phase === "gone")
         world.violated(`3: the machine of ${worker} lives, and its worker is ${phase}`, worker);
       if (row === undefined || row.phase === "gone")
         world.violated(`3: the machine of ${worker} lives, and is in no ledger`, worker);
     }
+    this.#living = living;
     const config = this.objects?.pool.disk.value?.config;
     if (config !== undefined && living > config.maxInstances)
       world.violated(`9: ${living} machines live, ${config.maxInstances} may`);
-    this.#checkResources(rows);
+    this.#checkResources();
   }
 
-  #checkResources(rows: Map<string, WorkerRow>): void {
-    const used = new Map<string, number>();
-    for (const process of this.#processes()) {
-      if (process.alive) used.set(process.worker, (used.get(process.worker) ?? 0) + process.vcpus);
+  #checkResources(): void {
+    const used = new Map<string, Resources[]>();
+    for (const process of this.#alive) {
+      if (process.alive) used.set(process.worker, [...(used.get(process.worker) ?? []), process.resources]);
+      else this.#alive.delete(process);
     }
-    for (const [worker, vcpus] of used) {
-      const row = rows.get(worker);
-      const has = row === undefined ? Number.POSITIVE_INFINITY : capacityOfRow(row).vcpus;
-      if (vcpus > has)
-        this.#world.violated(`9: ${vcpus} vCPUs are used on ${worker}, which has ${has}`, worker);
+    for (const [worker, needs] of used) {
+      const row = this.#workerRow(worker);
+      if (row === undefined) continue;
+      const left = remaining(capacityOfRow(row), needs, row.measuredMemory);
+      for (const what of ["vcpus", "memoryBytes"] as const)
+        if (left[what] < 0)
+          this.#world.violated(`9: on ${worker} ${-left[what]} more ${what} are used than it has`, worker);
     }
   }
 
@@ -188,8 +253,8 @@ export class Audit implements ObjectsAudit {
     return undefined;
   }
 
-  #processes(): Process[] {
-    return [...this.hosts.values()].flatMap((host) => [...host.processes.values()]);
+  #of(run: string): Process[] {
+    return this.#started.get(run) ?? [];
   }
 
   #runRows(): RunRow[] {
@@ -200,10 +265,13 @@ export class Audit implements ObjectsAudit {
     return this.#table<WorkerRow>("workers");
   }
 
+  #workerRow(worker: string): WorkerRow | undefined {
+    // Only the pool writes them.
+    return this.objects?.pool.disk.tables.get("workers")?.get(worker) as WorkerRow | undefined;
+  }
+
   #table<Row>(name: string): Row[] {
-    const pool:
-      | { disk: { tables: Map<string, Map<string, unknown>>; value: PoolRecord | null } }
-      | undefined = this.objects?.pool;
-    return [...(pool?.disk.tables.get(name)?.values() ?? [])] as Row[]; // only the pool writes them
+    // Only the pool writes them.
+    return [...(this.objects?.pool.disk.tables.get(name)?.values() ?? [])] as Row[];
   }
 }

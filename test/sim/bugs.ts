@@ -1,7 +1,9 @@
+import type { AllocationEvent } from "../../src/core/allocation/machine.ts";
 import type { Order } from "../../src/core/messages.ts";
 import type { PoolEvent } from "../../src/core/pool/machine.ts";
 import { type PoolState, runKey } from "../../src/core/pool/state.ts";
 import { goneNow } from "../../src/core/worker/ending.ts";
+import type { WorkerEventIn } from "../../src/core/worker/machine.ts";
 import { placementKey, type WorkerState } from "../../src/core/worker/state.ts";
 import { type Machines, REAL_MACHINES } from "./objects.ts";
 
@@ -30,6 +32,29 @@ export const BUGS: Record<string, Machines> = {
       },
     },
   },
+  /** The allocation does not remember what it was asked for, and does it again when that comes twice. */
+  "no remembered requests": {
+    ...REAL_MACHINES,
+    allocation: {
+      ...REAL_MACHINES.allocation,
+      apply(state, event, now) {
+        const forgets = event.type === "signal" || event.type === "restart";
+        return REAL_MACHINES.allocation.apply(state, forgets ? { ...event, ask: undefined } : event, now);
+      },
+    },
+  },
+  /** The allocation takes every agent for one that waits for restart delays by itself. */
+  "a delay that nobody waits for": {
+    ...REAL_MACHINES,
+    allocation: {
+      ...REAL_MACHINES.allocation,
+      apply(state, event, now) {
+        const waits = event.type === "observed" && !event.observed.kept;
+        const asIfWaiting = waits ? { ...event, observed: { ...event.observed, waits } } : event;
+        return REAL_MACHINES.allocation.apply(state, asIfWaiting, now);
+      },
+    },
+  },
   /** The worker forgets at once which placements have ended or were refused (rule R2). */
   "no remembered refusal": {
     ...REAL_MACHINES,
@@ -39,6 +64,14 @@ export const BUGS: Record<string, Machines> = {
         if (event.type === "order") forgetIfEnded(before, event.order);
         return REAL_MACHINES.worker.apply(before, event, now);
       },
+    },
+  },
+  /** The worker lets its host drop what it keeps, whatever the run says (`nomad.md` §5.4). */
+  "data that nobody is asked about": {
+    ...REAL_MACHINES,
+    worker: {
+      ...REAL_MACHINES.worker,
+      apply: (state, event, now) => REAL_MACHINES.worker.apply(state, asIfUnneeded(event), now),
     },
   },
   /** The worker believes the first listing that misses its machine (invariant 3, rule R5). */
@@ -56,6 +89,56 @@ export const BUGS: Record<string, Machines> = {
   },
 };
 
+/** Bugs that only show where a whole fleet has troubles: stories of chaos must find them. */
+export const FLEET_BUGS: Record<string, Machines> = {
+  /**
+   * The worker waits a hundred times as long until it proposes to stop (`arvados.md` §1.11). While runs wait
+   * no machine is idle: it shows in the last ones of a story alone.
+   */
+  "machines that idle": {
+    ...REAL_MACHINES,
+    worker: {
+      ...REAL_MACHINES.worker,
+      apply: (state, event, now) => REAL_MACHINES.worker.apply(state, asIfPatient(event), now),
+    },
+  },
+  /** The worker does not listen to a host that says that its machine is broken (`arvados.md` §1.9). */
+  "broken machines in use": {
+    ...REAL_MACHINES,
+    worker: {
+      ...REAL_MACHINES.worker,
+      apply: (state, event, now) => REAL_MACHINES.worker.apply(state, asIfWell(event), now),
+    },
+  },
+  /** The allocation takes an attempt of which nobody knows the end for one that has ended well. */
+  "lost attempts that count as done": {
+    ...REAL_MACHINES,
+    allocation: {
+      ...REAL_MACHINES.allocation,
+      apply: (state, event, now) => REAL_MACHINES.allocation.apply(state, asIfDone(event), now),
+    },
+  },
+};
+
+function asIfPatient(event: WorkerEventIn): WorkerEventIn {
+  if (event.type !== "create") return event;
+  const { settings } = event.intent;
+  return { ...event, intent: { ...event.intent, settings: { ...settings, idleMs: 100 * settings.idleMs } } };
+}
+
+function asIfWell(event: WorkerEventIn): WorkerEventIn {
+  return event.type === "report" ? { ...event, report: { ...event.report, broken: null } } : event;
+}
+
+function asIfDone(event: AllocationEvent): AllocationEvent {
+  if (event.type !== "observed") return event;
+  const exit = { code: 0, signal: null, oomKilled: false, message: "" };
+  const attempts = event.observed.attempts.map((one) =>
+    one.state === "gone" ? { ...one, state: "exited" as const, exit } : one,
+  );
+  return { ...event, observed: { ...event.observed, attempts } };
+}
+
 function asIfEnded(state: PoolState, event: PoolEvent): PoolEvent {
   if (event.type !== "run" || event.upsert.wants !== "place") return event;
   const row = state.runs.get(runKey(event.upsert.submittedAt, event.upsert.run));
@@ -63,6 +146,11 @@ function asIfEnded(state: PoolState, event: PoolEvent): PoolEvent {
     ...event,
     upsert: { ...event.upsert, ended: row?.opened ?? 0, version: event.upsert.version + 1 },
   };
+}
+
+function asIfUnneeded(event: WorkerEventIn): WorkerEventIn {
+  const asked = event.type === "observed_answered" && event.sent.kept === true;
+  return asked ? { ...event, answer: { kind: "no_such" } } : event;
 }
 
 function forgetIfEnded(state: WorkerState, { run, epoch }: Order): void {

@@ -1,4 +1,10 @@
-import type { CreateAnswer, CreateWorker, DestroyAnswer, ListAnswer } from "../../src/core/messages.ts";
+import type {
+  CreateAnswer,
+  CreateWorker,
+  DestroyAnswer,
+  ListAnswer,
+  ProviderFailure,
+} from "../../src/core/messages.ts";
 import { POOL_TAG, WORKER_TAG } from "../../src/core/pool/workers.ts";
 import type { Instance } from "../../src/schema/provider.ts";
 import type { World } from "./world.ts";
@@ -23,10 +29,20 @@ interface Machine {
   missableFrom: number;
 }
 
-/** What a machine of this cloud runs: set by the simulation. */
+/** What a machine of this cloud runs: set by the simulation. `dead`: it comes to be, and that is all. */
 export interface Boot {
-  boot(worker: string, instance: string): void;
+  boot(worker: string, dead: boolean): void;
   end(instance: string, why: string): void;
+}
+
+/** What this account gets of the cloud; what is absent is no limit. */
+export interface Account {
+  /** Machines that may be there at once. */
+  quota?: number;
+  /** Of this type there are never any. */
+  outOfCapacity?: string;
+  /** Machines of this type are dead on arrival, until so long after the beginning. */
+  deadOnArrival?: { type: string; forMs: number };
 }
 
 /**
@@ -37,11 +53,22 @@ export interface Boot {
 export class Cloud {
   readonly #world: World;
   readonly #boot: Boot;
+  readonly #account: Account;
+  readonly #beganAt: number;
   readonly #machines = new Map<string, Machine>();
 
-  constructor(world: World, boot: Boot) {
+  constructor(world: World, boot: Boot, account: Account = {}) {
     this.#world = world;
     this.#boot = boot;
+    this.#account = account;
+    this.#beganAt = world.now;
+  }
+
+  /** All machines that there have ever been: from when to when they were paid for. */
+  *lives(): Generator<{ worker: string; bornAt: number; endedAt: number }> {
+    for (const [worker, { bornAt, endedAt }] of this.#machines) {
+      yield { worker, bornAt, endedAt: endedAt ?? this.#world.now };
+    }
   }
 
   /** The machines that exist now, by their workers. */
@@ -56,6 +83,11 @@ export class Cloud {
     const { worker } = intent;
     const known = this.#machines.get(worker);
     if (known !== undefined) return { kind: "created", instance: known.instance };
+    const refusal = this.#refuses(intent);
+    if (refusal !== undefined) {
+      world.tell(worker, `the cloud makes no machine for it: ${refusal.text}`);
+      return { kind: "failed", failure: refusal };
+    }
     if (world.strikes("refusedCreate")) {
       world.tell(worker, "the cloud refuses to create its machine");
       return { kind: "failed", failure: { class: "capacity", text: "no capacity" } };
@@ -65,6 +97,19 @@ export class Cloud {
     world.tell(worker, `the answer to its create call is lost${slow ? ", which takes effect late" : ""}`);
     world.time.after(slow ? world.chance.between(1, SLOWEST_CREATE_MS) : 0, () => void this.#make(intent));
     return { kind: "failed", failure: { class: "temporary", text: "connection reset" } };
+  }
+
+  /** In the order of Arvados' own fake: an error, the quota, and then what there is (`arvados.md` §7.2). */
+  #refuses({ instanceType }: CreateWorker): ProviderFailure | undefined {
+    const { quota = Number.POSITIVE_INFINITY, outOfCapacity } = this.#account;
+    if (this.#world.strikes("createError")) return { class: "temporary", text: "internal server error" };
+    if ([...this.living()].length >= quota) return { class: "quota", text: `${quota} machines are allowed` };
+    return instanceType === outOfCapacity ? { class: "capacity", text: "none left" } : undefined;
+  }
+
+  #isDeadOnArrival({ instanceType }: CreateWorker): boolean {
+    const { type, forMs = 0 } = this.#account.deadOnArrival ?? {};
+    return instanceType === type && this.#world.now < this.#beganAt + forMs;
   }
 
   #make(intent: CreateWorker): Instance {
@@ -89,7 +134,7 @@ export class Cloud {
       missableFrom: 0,
     });
     world.tell(worker, `the cloud creates ${instance.id}`);
-    this.#boot.boot(worker, instance.id);
+    this.#boot.boot(worker, this.#isDeadOnArrival(intent));
     return instance;
   }
 
@@ -123,6 +168,10 @@ export class Cloud {
   async destroy(worker: string): Promise<DestroyAnswer> {
     const machine = this.#machines.get(worker);
     if (machine === undefined || machine.endedAt !== undefined) return { kind: "asked" };
+    if (this.#world.strikes("destroyError")) {
+      this.#world.tell(worker, "the cloud fails to destroy its machine");
+      return { kind: "failed", failure: { class: "temporary", text: "internal server error" } };
+    }
     if (this.#world.strikes("idleDestroy")) {
       this.#world.tell(worker, "the cloud says that it destroys the machine, and does nothing");
       return { kind: "asked" };

@@ -1,3 +1,6 @@
+/** By what share of the time a host's clock is fast or slow, at most. */
+export const MOST_DRIFT = 0.01;
+
 /**
  * What can go wrong, each with how often. A fault that is left out of `on` never happens: so a story is
  * shortened.
@@ -25,15 +28,32 @@ export const FAULTS = {
   omission: 0.1,
   /** A destroy call does nothing. */
   idleDestroy: 0.2,
-  /** A machine never reports. */
+  /** A create call fails, and so does a destroy call, for no reason that anybody would know. */
+  createError: 0.05,
+  destroyError: 0.1,
+  /** A machine never reports: it comes without an agent. */
   deadBoot: 0.1,
+  /** A machine stops answering, for good. */
+  deafMachine: 0.03,
+  /** A host says that its machine is broken. */
+  brokenMachine: 0.03,
+  /** What watches over an attempt dies with it: how it ended will never be known. */
+  lostSupervisor: 0.02,
+  /** Something of a run holds on to its machine when nothing of its tree is left. */
+  staleLock: 0.02,
   /** An alarm is never delivered. */
   lostAlarm: 0.01,
+  /** A host that looks gets notice that its machine will go; it may be taken back. */
+  notice: 0.01,
   /** An operator drains a worker. */
   drain: 0.15,
   /** A machine of one's own joins the pool, and reboots instead of dying. */
   ownMachine: 0.4,
-  /** A host's clock is up to 1 % off. */
+  /** A signal takes its time to have an effect. */
+  slowSignal: 0.5,
+  /** A host's agent is of the first version: it does not wait for restart delays by itself. */
+  oldAgent: 0.3,
+  /** A host's clock is off, by up to `MOST_DRIFT`. */
   drift: 1,
 } as const;
 

@@ -12,8 +12,11 @@ import {
   type LeaseJournal,
   leaseOf,
 } from "../../agent/core/journal.ts";
-import { type AttemptParts, parseAttemptId } from "../../src/core/attempt-id.ts";
-import type { HostSetup, Orders, Report } from "../../src/schema/host.ts";
+import { ACTS } from "../../src/core/means.ts";
+import type { HostSetup, Means, Orders, Report } from "../../src/schema/host.ts";
+import { SimDisk } from "./disk.ts";
+import { MOST_DRIFT } from "./faults.ts";
+import { type LocalClock, localClock, Player, type Process, type Watch } from "./player.ts";
 import type { HostEnd, SimSocket } from "./socket.ts";
 import type { World } from "./world.ts";
 
@@ -25,71 +28,87 @@ export interface ControlPlane {
   connect(end: HostEnd): Promise<SimSocket>;
 }
 
-/** What a simulated command does: it is written into its arguments. */
-export interface Behavior {
-  durationMs: number;
-  exitCode: number;
-  ignoresTerm: boolean;
-  /** There is no such command: no process is ever started. */
-  missing?: boolean;
-}
+/** It never says anything; it stops answering one day; it finds out one day that it is broken. */
+export type Ill = "silent" | "deaf" | "broken";
 
-/** One process tree on one machine. */
-export interface Process extends AttemptParts {
-  id: string;
-  worker: string;
-  vcpus: number;
-  alive: boolean;
-  exit: { code: number | null; signal: string | null } | null;
-}
-
+const MEANS: Means = { kill: "cgroup", limits: [], acts: [...ACTS] };
+/** Of an agent that starts what it is ordered at once. */
+const OLD_MEANS: Means = { ...MEANS, acts: ACTS.filter((act) => act !== "startInMs") };
 const AGENT_RESTART_MS = 3_000;
 const RETRY_MS = 5_000;
 const HEARTBEAT_MS = 30_000;
 /** The code with which a line is closed that is of an older start of the agent. */
 const STALE_CODE = 4_409;
 
-/** A machine with the real agent's decisions on it, and fake processes. Its clock runs on its own. */
+/**
+ * A machine with the real agent's decisions on it, and the fake driver's: it plays what the scripts of tasks
+ * say. Its clock runs on its own.
+ */
 export class Host {
   readonly worker: string;
-  readonly processes = new Map<string, Process>();
   readonly #world: World;
   readonly #plane: ControlPlane;
-  readonly #onStart: (process: Process) => void;
-  readonly #rate: number;
-  readonly #bornAt: number;
+  readonly #clock: LocalClock;
+  readonly #player: Player;
   /**
-   * What lies on the machine's disk: the ids that were ever started or killed, whether it has enrolled, the
-   * journal and the lease.
+   * What lies on the machine's disk beside what the player keeps there: whether it has enrolled, the journal
+   * and the lease.
    */
-  readonly #everStarted = new Set<string>();
   #enrolled = false;
   readonly #journal = new Map<string, AttemptJournal>();
   #lease: LeaseJournal | undefined;
-  #state: HostState = initialHost();
+  readonly #disk = new SimDisk(() => this.#localNow);
+  readonly #means: Means;
+  #state: HostState;
   #inFlight = new Set<string>();
   #reportSeq = 0;
+  /** The first report that says that its machine is broken. */
+  #brokenSaidIn = Number.POSITIVE_INFINITY;
   #socket: SimSocket | undefined;
   #agentLife = 0;
   #agentRuns = true;
   /** Its agent has been started once: before that there is none to be started again. */
   #booted = false;
   #wakeAt = Number.POSITIVE_INFINITY;
+  /** What is said of the machine's near end. */
+  #notice: string | null = null;
   cutOffUntil = 0;
+  /** What is wrong with it from its birth on, or will be. */
+  ill: Ill | null = null;
+  /** What its host says of a machine that can run nothing any more. */
+  broken: string | null = null;
+  /** Since when its worker knows that. */
+  brokenKnownAt = Number.POSITIVE_INFINITY;
   dead = false;
 
-  constructor(world: World, worker: string, plane: ControlPlane, onStart: (process: Process) => void) {
+  constructor(world: World, worker: string, plane: ControlPlane, watch: Watch) {
     this.#world = world;
     this.worker = worker;
     this.#plane = plane;
-    this.#onStart = onStart;
-    this.#bornAt = world.now;
-    const drift = world.chance.between(-100, 100) / 10_000;
-    this.#rate = world.strikes("drift") ? 1 + drift : 1;
+    const drift = (MOST_DRIFT * world.chance.between(-100, 100)) / 100;
+    this.#means = world.strikes("oldAgent") ? OLD_MEANS : MEANS;
+    this.#state = initialHost({ attempts: [], means: this.#means });
+    this.#clock = localClock(world, world.strikes("drift") ? 1 + drift : 1);
+    this.#player = new Player(world, worker, this.#clock, this.#disk, {
+      ...watch,
+      ended: (event) => this.#apply(event),
+    });
+  }
+
+  get processes(): Map<string, Process> {
+    return this.#player.processes;
   }
 
   get #localNow(): number {
-    return (this.#world.now - this.#bornAt) * this.#rate;
+    return this.#clock.now();
+  }
+
+  /** What a look for a notice finds. */
+  #lookForNotice(): string | null {
+    const { chance } = this.#world;
+    if (this.#notice !== null) this.#notice = chance.chance(0.05) ? null : this.#notice;
+    else if (this.#world.strikes("notice")) this.#notice = chance.chance(0.5) ? "it goes" : "gone in 2m";
+    return this.#notice;
   }
 
   /** Starts the agent: it enrolls, or joins again, and then lives by its machine. */
@@ -109,7 +128,7 @@ export class Host {
     }
   }
 
-  /** The agent is killed, and started again. What it had started lives on. */
+  /** The agent is killed, and started again. What it had started lives on, unless that dies with it. */
   restartAgent(): void {
     if (this.dead || !this.#booted) return;
     this.#world.tell(this.worker, "its agent is killed and started again");
@@ -119,10 +138,15 @@ export class Host {
     this.#socket = undefined;
     this.#inFlight = new Set();
     this.#reportSeq = 0;
+    this.#brokenSaidIn = Number.POSITIVE_INFINITY;
     this.#wakeAt = Number.POSITIVE_INFINITY;
-    const left = [...this.#everStarted].filter((id) => !this.#forgotten.has(id));
+    this.#player.orphan();
+    const left = [...this.#player.claimed].filter((id) => !this.#forgotten.has(id));
     const attempts = left.map((id) => this.#find(id));
-    this.#state = initialHost({ attempts, lease: this.#lease }, this.#localNow);
+    this.#state = initialHost(
+      { attempts, lease: this.#lease, means: this.#means, ...this.#disk.found() },
+      this.#localNow,
+    );
     this.#pump();
     this.#world.time.after(AGENT_RESTART_MS, () => void this.startAgent());
   }
@@ -131,21 +155,15 @@ export class Host {
   reboot(): void {
     if (this.dead) return;
     this.#world.tell(this.worker, "its machine reboots");
-    for (const process of this.processes.values()) process.alive = false;
-    this.#lostInReboot = new Set(this.#everStarted);
+    this.#player.powerOff();
     this.#journal.clear();
     this.#lease = undefined;
     this.restartAgent();
   }
 
-  #lostInReboot = new Set<string>();
-
   /** What a new start of the agent sees of an attempt. */
   #find(id: string): FoundAttempt {
-    const [process, journal] = [this.processes.get(id), this.#journal.get(id)];
-    if (process === undefined || this.#lostInReboot.has(id)) return { id, journal, main: { kind: "lost" } };
-    if (process.exit === null) return { id, journal, main: { kind: "running" } };
-    return { id, journal, main: { kind: "ended", at: this.#localNow, exit: exitOf(process.exit) } };
+    return { id, journal: this.#journal.get(id), main: this.#player.find(id) };
   }
 
   readonly #forgotten = new Set<string>();
@@ -156,16 +174,26 @@ export class Host {
     this.#world.tell(this.worker, `its machine ends: ${why}`);
     this.dead = true;
     this.#socket?.abandon();
-    for (const process of this.processes.values()) process.alive = false;
+    this.#player.powerOff();
   }
 
   #apply(event: HostEvent): void {
     if (this.dead || !this.#agentRuns) return;
-    this.#state = hostMachine.apply(this.#state, event, this.#localNow);
+    this.#state = hostMachine.apply(this.#state, this.#understood(event), this.#localNow);
     for (const [id, attempt] of Object.entries(this.#state.attempts))
       this.#journal.set(id, journalOf(attempt));
     this.#lease = leaseOf(this.#state) ?? this.#lease;
     this.#pump();
+  }
+
+  /** What its agent makes of orders: an old one passes over what it does not know. */
+  #understood(event: HostEvent): HostEvent {
+    if (event.type !== "orders" || this.#means === MEANS) return event;
+    const attempts = event.orders.attempts.map((order) => {
+      const { startInMs: _, ...known } = { startInMs: 0, ...order };
+      return known;
+    });
+    return { ...event, orders: { ...event.orders, attempts } };
   }
 
   #pump(): void {
@@ -181,7 +209,7 @@ export class Host {
     }
     const at = hostMachine.wakeAt(this.#state);
     if (at === undefined || !this.#agentRuns) return;
-    const wakeAt = Math.max(this.#world.now + 1, this.#bornAt + at / this.#rate);
+    const wakeAt = Math.max(this.#world.now + 1, this.#clock.worldTime(at));
     if (this.#wakeAt > this.#world.now && this.#wakeAt <= wakeAt) return;
     this.#wakeAt = wakeAt;
     const life = this.#agentLife;
@@ -201,7 +229,7 @@ export class Host {
         if (life !== this.#agentLife || mine !== this.#socket) return;
         if (this.#isCutOff()) this.#lose(mine);
         else if ("ask" in frame) this.#apply({ type: "full_wanted" });
-        else this.#apply({ type: "orders", seq: frame.answers, orders: frame });
+        else this.#hear(frame.answers, frame);
       },
       closed: (code) => {
         if (life !== this.#agentLife || mine !== this.#socket) return;
@@ -247,7 +275,8 @@ export class Host {
     if (message.seq <= this.#reportSeq) return;
     this.#reportSeq = message.seq;
     const life = this.#agentLife;
-    const { seq, report, waitMs } = message;
+    const { seq, waitMs } = message;
+    const report = this.#withTroubles(message.report);
     this.#state = hostMachine.apply(this.#state, { type: "report_sent", seq }, this.#localNow);
     if (message.by === "socket") {
       if (this.#isCutOff()) this.#lose(this.#socket);
@@ -266,8 +295,24 @@ export class Host {
       if (life !== this.#agentLife || this.#isCutOff()) failed();
       else if (orders === "stale")
         this.#apply({ type: "stale", code: 1, reason: "a later start speaks for this host" });
-      else this.#apply({ type: "orders", seq, orders });
+      else this.#hear(seq, orders);
     }, failed);
+  }
+
+  #hear(seq: number, orders: Orders): void {
+    if (seq >= this.#brokenSaidIn) this.brokenKnownAt = Math.min(this.brokenKnownAt, this.#world.now);
+    this.#apply({ type: "orders", seq, orders });
+  }
+
+  /** What the machine's own state adds to what the agent says of attempts. */
+  #withTroubles(report: Report): Report {
+    const stale = this.#player.stale();
+    if (this.broken !== null) this.#brokenSaidIn = Math.min(this.#brokenSaidIn, report.seq);
+    return {
+      ...report,
+      ...(this.broken === null ? {} : { broken: this.broken }),
+      ...(stale.length === 0 ? {} : { stale }),
+    };
   }
 
   #perform(
@@ -275,25 +320,40 @@ export class Host {
     done: () => void,
   ): void {
     const life = this.#agentLife;
-    const answer = (delayMs: number, ...events: HostEvent[]) =>
+    const isOver = () => this.dead || life !== this.#agentLife;
+    const later = (delayMs: number, act: () => void) =>
       this.#world.time.after(delayMs, () => {
-        if (this.dead || life !== this.#agentLife) return;
+        if (isOver()) return;
         done();
+        act();
+      });
+    const answer = (delayMs: number, ...events: HostEvent[]) =>
+      later(delayMs, () => {
         for (const event of events) this.#apply(event);
       });
     switch (message.kind) {
-      case "start":
-        answer(this.#world.chance.between(1, 20), this.#start(message));
+      case "start": {
+        const { blockMs, start } = this.#player.start(message.id, message.task);
+        const begin = () => {
+          if (!isOver()) answer(this.#world.chance.between(1, 20), start());
+        };
+        if (blockMs === 0) begin();
+        else this.#world.time.after(blockMs, begin);
         break;
+      }
       case "signal":
-        this.#signal(message.id);
+        this.#player.signal(message.id, message.signal);
         answer(1, { type: "signaled", id: message.id });
         break;
       case "pass_on":
-        answer(1, { type: "passing_on", id: message.id, n: message.n });
+        later(1, () => {
+          // Written down first: an agent that is killed in between has not sent it.
+          this.#apply({ type: "passing_on", id: message.id, n: message.n });
+          this.#player.passOn(message.id, message.signal, message.n);
+        });
         break;
       case "kill_tree":
-        answer(this.#world.chance.between(1, 500), ...this.#kill(message.id));
+        answer(this.#world.chance.between(1, 500), ...this.#killTree(message.id));
         break;
       case "forget":
         this.#forgotten.add(message.id);
@@ -302,11 +362,23 @@ export class Host {
       case "prepare":
         answer(this.#world.chance.between(1, 5_000), { type: "prepared", id: message.id });
         break;
+      case "collect":
+        answer(this.#world.chance.between(1, 5_000), this.#player.collect(message.id));
+        break;
       case "clear":
-        answer(1, { type: "cleared", placement: message.placement });
+        answer(this.#world.chance.between(1, 500), this.#disk.clear(message.placement));
+        break;
+      case "begin":
+        answer(this.#world.chance.between(1, 500), this.#disk.begin(message.placement, message.from));
+        break;
+      case "drop":
+        answer(1, this.#disk.drop(message.placement));
         break;
       case "probe":
         answer(this.#world.chance.between(10, 1_000), { type: "probed", ok: true, output: "running" });
+        break;
+      case "look":
+        answer(this.#world.chance.between(1, 100), { type: "noticed", said: this.#lookForNotice() });
         break;
       case "sample": {
         const used = { cpuMs: this.#localNow, memoryBytes: 4_096, pids: 1 };
@@ -325,61 +397,10 @@ export class Host {
     }
   }
 
-  #start({ id, task }: Extract<HostMessage, { kind: "start" }>): HostEvent {
-    const parts = parseAttemptId(id);
-    if (this.#everStarted.has(id) || parts === undefined) return { type: "refused", id };
-    this.#everStarted.add(id);
-    // What `commandOf` of the workload has written there.
-    const behavior = JSON.parse(task.argv[1] ?? "{}") as Behavior;
-    if (behavior.missing) {
-      const startError = { code: "command_not_found" as const, text: "there is no such command" };
-      return { type: "launch_failed", id, startError };
-    }
-    const process: Process = {
-      ...parts,
-      id,
-      worker: this.worker,
-      vcpus: task.resources.vcpus,
-      alive: true,
-      exit: null,
-    };
-    this.processes.set(id, process);
-    this.#world.tell(parts.run, `${id} starts on ${this.worker}`);
-    this.#onStart(process);
-    this.#world.time.after(behavior.durationMs, () =>
-      this.#end(process, { code: behavior.exitCode, signal: null }),
-    );
-    return { type: "launched", id, by: "cgroup" };
+  #killTree(id: string): HostEvent[] {
+    const { killed, exit } = this.#player.kill(id);
+    const told: HostEvent[] =
+      exit !== null && this.#state.attempts[id]?.main === "running" ? [{ type: "exited", id, exit }] : [];
+    return [...told, { type: "tree_gone", id, killed }];
   }
-
-  #signal(id: string): void {
-    const process = this.processes.get(id);
-    if (process === undefined || !process.alive || this.#world.chance.chance(0.3)) return; // some ignore it
-    this.#world.time.after(this.#world.chance.between(1, 2_000), () =>
-      this.#end(process, { code: null, signal: "SIGTERM" }),
-    );
-  }
-
-  #kill(id: string): HostEvent[] {
-    this.#everStarted.add(id);
-    const process = this.processes.get(id);
-    const killed = process?.alive === true;
-    if (process !== undefined) this.#end(process, { code: null, signal: "SIGKILL" });
-    const known = process?.exit !== undefined && this.#state.attempts[id]?.main === "running";
-    const exited: HostEvent[] =
-      known && process?.exit ? [{ type: "exited", id, exit: exitOf(process.exit) }] : [];
-    return [...exited, { type: "tree_gone", id, killed }];
-  }
-
-  #end(process: Process, exit: NonNullable<Process["exit"]>): void {
-    if (!process.alive || this.dead) return;
-    process.alive = false;
-    process.exit = exit;
-    this.#world.tell(process.run, `${process.id} ends: ${exit.signal ?? `exit code ${exit.code}`}`);
-    this.#world.time.after(1, () => this.#apply({ type: "exited", id: process.id, exit: exitOf(exit) }));
-  }
-}
-
-function exitOf(exit: NonNullable<Process["exit"]>) {
-  return { ...exit, oomKilled: false, message: "" };
 }

@@ -1,4 +1,4 @@
-import type { Envelope, Machine } from "../../src/core/machine.ts";
+import type { Envelope, Instant, Machine } from "../../src/core/machine.ts";
 import { type RowDisk, Rows } from "../../src/core/rows.ts";
 import { Actor } from "../../src/objects/actor.ts";
 import { NoReply, type World } from "./world.ts";
@@ -18,7 +18,7 @@ class SimCrash extends Error {}
 /** What an object is made of: the real machine, and how its state is loaded, stored and what it sends. */
 export interface Wiring<Value, State, Event, Message extends Envelope> {
   machine: Machine<State, Event, Message>;
-  load(disk: Disk<Value>, settled: boolean): State;
+  load(disk: Disk<Value>, alarmAt: Instant | null): State;
   save(disk: Disk<Value>, state: State): void;
   send(message: Message): Promise<Event>;
   /** A process of the object begins; one has died. */
@@ -114,6 +114,14 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
       write: (key, row) => void stored.set(key, row),
       remove: (key) => void stored.delete(key),
       highest: (field) => Math.max(0, ...rows().map((row) => Number(row[field as keyof Row] ?? 0))),
+      readAbove: (field, above, from, limit) => {
+        const number = (row: Row) => Number(row[field as keyof Row] ?? 0);
+        const found = [...(stored as Map<string, Row>)].filter(([key]) => key >= from); // see above
+        return found
+          .map(([, row]) => row)
+          .filter((row) => number(row) > above)
+          .slice(0, limit);
+      },
       forget: (until) => {
         for (const [key, row] of stored as Map<string, Row & { at?: number }>) {
           // see above
@@ -126,8 +134,13 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
 
   /** The process dies now, between two events: what is not stored is forgotten. */
   kill(): void {
-    this.#dying = true;
+    this.#die();
     this.bury();
+  }
+
+  #die(): void {
+    this.#dying = true;
+    this.#world.dying.add(this);
   }
 
   /** Ends a process that has died in a commit. */
@@ -146,7 +159,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
     const alive = () => life === this.#life && !this.#dying;
     const actor = new Actor(this.#wiring.machine, {
       now: () => this.#world.now,
-      load: () => this.#wiring.load(this.disk, this.disk.alarm === undefined && !this.#firing),
+      load: () => this.#wiring.load(this.disk, this.#firing ? this.#world.now : (this.disk.alarm ?? null)),
       commit: (write) => this.#commit(alive, write),
       save: (state: State) => {
         const before = this.disk.value;
@@ -157,7 +170,10 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
         if (life === this.#life) this.#arm(at); // with the commit: also if the process dies right after it
       },
       send: (message: Message) => this.#carry(alive, message),
-      timer: (ms, happen) => this.#world.time.after(ms, happen),
+      timer: (ms, happen) =>
+        this.#world.time.after(ms, () => {
+          if (alive()) happen();
+        }),
       failed: () => undefined,
     });
     this.#wiring.started?.(actor, alive);
@@ -166,13 +182,14 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
 
   #commit(alive: () => boolean, write: () => void): void {
     if (!alive()) throw new SimCrash();
+    if (this.#world.now < this.#world.readOnlyUntil) throw new SimCrash();
     const crash = this.#world.strikes("crash");
     if (crash && this.#world.chance.chance(0.5)) {
-      this.#dying = true;
+      this.#die();
       throw new SimCrash();
     }
     write();
-    if (crash) this.#dying = true; // it was stored, and nothing of what follows is sent
+    if (crash) this.#die(); // it was stored, and nothing of what follows is sent
   }
 
   /** What a dead process sends never leaves, and what comes back for it is not heard. */

@@ -8,21 +8,17 @@ import { answerObserved } from "../../src/core/allocation/orders.ts";
 import {
   type AllocationRecord,
   type AllocationState,
-  loadedAllocation,
+  allocationFrom,
 } from "../../src/core/allocation/state.ts";
 import { answerPlace } from "../../src/core/allocation/summary.ts";
 import type { Machine } from "../../src/core/machine.ts";
 import type { CreateAnswer, WorkerAnswer } from "../../src/core/messages.ts";
+import { loadedPool } from "../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
 import { answerRun } from "../../src/core/pool/runs.ts";
-import {
-  isLiveRun,
-  isLiveWorker,
-  loadedPool,
-  type PoolRecord,
-  type PoolState,
-} from "../../src/core/pool/state.ts";
+import { isLiveRun, isLiveWorker, type PoolRecord, type PoolState } from "../../src/core/pool/state.ts";
 import { answerWorker } from "../../src/core/pool/workers.ts";
+import { RETIREMENT } from "../../src/core/worker/behavior.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../../src/core/worker/machine.ts";
 import { answerOrder } from "../../src/core/worker/placements.ts";
 import {
@@ -124,7 +120,7 @@ export class Objects {
       { type: "tick" },
       {
         machine: this.#machines.allocation,
-        load: (disk, settled) => loadedAllocation(disk.value, settled),
+        load: (disk, alarmAt) => allocationFrom(disk.value, alarmAt, world.now),
         save: (disk, { record, tombstone }) => {
           disk.value = record ?? tombstone ?? null;
         },
@@ -134,10 +130,13 @@ export class Objects {
             const { body } = message;
             const version = body.version;
             const answer = await world.call(name, "pool", `upsert v${version}`, () =>
-              this.pool.serve((actor) => answerRun(actor.apply({ type: "run", upsert: body }), body)),
+              this.pool.serve((actor) =>
+                answerRun(actor.apply({ type: "run", upsert: body }), body, world.now),
+              ),
             );
             return { type: "pool_answered", version, answer };
           }
+          if (message.kind === "clear_logs") return { type: "logs_cleared" };
           const { body: order, to } = message;
           const answer = await world.call(name, to, `order ${order.epoch}.${order.revision}`, () =>
             this.worker(to).serve((actor) => answerOrder(actor.apply({ type: "order", order }), order)),
@@ -294,13 +293,15 @@ export class Objects {
 }
 
 function workerEventOf(
-  message: Extract<PoolMessage, { kind: "create" | "sighting" | "poke_worker" }>,
+  message: Extract<PoolMessage, { kind: "create" | "sighting" | "drain_worker" | "poke_worker" }>,
 ): WorkerEventIn {
   switch (message.kind) {
     case "create":
       return { type: "create", intent: message.body };
     case "sighting":
       return { type: "sighting", sighting: message.body, consistencyMs: LIST_CONSISTENCY_MS };
+    case "drain_worker":
+      return RETIREMENT;
     case "poke_worker":
       return { type: "poke" };
   }

@@ -1,17 +1,21 @@
-import { DroverError } from "../../src/core/errors.ts";
+import { isRepeated } from "../../src/core/allocation/asks.ts";
+import type { AllocationRecord } from "../../src/core/allocation/state.ts";
+import { refusalOfWish } from "../../src/core/allocation/user.ts";
+import { durationMs } from "../../src/core/duration.ts";
 import { ACKNOWLEDGE_MS } from "../../src/core/limits.ts";
 import { groupOf } from "../../src/core/spec.ts";
-import type { WorkerState } from "../../src/core/worker/state.ts";
-import { exchange } from "../../src/objects/exchange.ts";
 import { type Timer, until } from "../../src/objects/waiting.ts";
-import type { HostSetup, Orders, Report } from "../../src/schema/host.ts";
+import type { PoolConfig } from "../../src/schema/pool.ts";
 import { Audit } from "./audit.ts";
-import { Cloud } from "./cloud.ts";
+import { billOf, type MachineBill } from "./bill.ts";
+import { type Account, Cloud } from "./cloud.ts";
 import { ALL_FAULTS, type Fault } from "./faults.ts";
 import { type ControlPlane, Host } from "./host.ts";
-import { type Machines, Objects, REAL_MACHINES, type WorkerNode } from "./objects.ts";
-import { type HostEnd, SimSocket } from "./socket.ts";
-import { type Job, jobs, POOL } from "./workload.ts";
+import { type Machines, Objects, REAL_MACHINES } from "./objects.ts";
+import { Plane } from "./plane.ts";
+import type { Watch } from "./player.ts";
+import type { PleaAnswer } from "./pleas.ts";
+import { type Job, jobs, type Plea, POOL } from "./workload.ts";
 import { type Line, NoReply, type Violation, World } from "./world.ts";
 
 export interface Options {
@@ -21,6 +25,22 @@ export interface Options {
   runs: number;
   faults: Fault[];
   machines: Machines;
+  /** What is submitted; drawn by chance if absent. */
+  jobs?: Job[];
+  /** Where the world is another than usual. */
+  setting?: Setting;
+}
+
+export interface Setting {
+  pool?: PoolConfig;
+  account?: Account;
+  rates?: Partial<Record<Fault, number>>;
+  /** No storage takes a write in this time, counted from the beginning. */
+  outage?: { fromMs: number; forMs: number };
+  /** When all objects are started anew, as by a deployment: all sockets break at once. */
+  deployedAtMs?: number;
+  /** Faults go on until everything has come to its end. */
+  relentless?: boolean;
 }
 
 export interface Result {
@@ -29,6 +49,10 @@ export interface Result {
   steps: number;
   virtualMs: number;
   ends: Record<string, number>;
+  /** Each run as it was when it ended. */
+  ended: Map<string, AllocationRecord>;
+  /** Each machine that was paid for, and what it was used for. */
+  bill: MachineBill[];
 }
 
 export const DEFAULTS = { runs: 8, faults: ALL_FAULTS, machines: REAL_MACHINES };
@@ -36,11 +60,16 @@ export const DEFAULTS = { runs: 8, faults: ALL_FAULTS, machines: REAL_MACHINES }
 /** Steps for which the quiet end may take: far more than it ever needs. */
 const QUIET_STEPS = 60_000;
 const CRON_MS = 300_000;
+/** Steps after which it is looked whether a story with faults to its end is there. */
+const ASKED_EACH = 100;
+/** For how long a machine that falls ill is well, at most. */
+const HEALTHY_MS = 300_000;
 const UNREST_MS = 20_000;
+/** Until somebody acts on tasks that were started: by then it is known that they run. */
+const ACT_AFTER_MS = 5_000;
 /** The machine of one's own, of which there is one at most, and for how long its code can be used. */
 const OWN = "default-sim-own";
 const OWN_CODE_MS = 120_000;
-const OWN_VCPUS = 3;
 const KILL = { type: "kill" as const, reason: "it is needed elsewhere", by: "operator" };
 
 /** Runs one story to its end, or to its first violation. The same options give the same story. */
@@ -52,22 +81,29 @@ export async function simulate(options: Options): Promise<Result> {
 
 class Simulation {
   readonly #options: Options;
+  readonly #setting: Setting;
   readonly #world: World;
   readonly #audit: Audit;
   readonly #objects: Objects;
   readonly #cloud: Cloud;
   #ownBoots = 1;
+  readonly #jobs = new Map<string, Job>();
+  /** Runs of which all is started that their `act` waits for. */
+  readonly #acted = new Set<string>();
   readonly #timer: Timer = (ms, happen) => this.#world.time.after(ms, happen);
 
   constructor(options: Options) {
     this.#options = options;
-    this.#world = new World(options.seed, options.faults);
+    const { setting = {} } = options;
+    this.#setting = setting;
+    this.#world = new World(options.seed, options.faults, setting.rates);
     this.#audit = new Audit(this.#world);
     this.#objects = new Objects(this.#world, options.machines, this.#audit);
-    this.#cloud = new Cloud(this.#world, {
-      boot: (worker) => this.#boot(worker),
-      end: (_instance, why) => this.#end(_instance, why),
-    });
+    const boot = {
+      boot: (worker: string, dead: boolean) => this.#boot(worker, dead),
+      end: (instance: string, why: string) => this.#end(instance, why),
+    };
+    this.#cloud = new Cloud(this.#world, boot, setting.account);
     this.#objects.cloud = this.#cloud;
     this.#audit.objects = this.#objects;
     this.#audit.cloud = this.#cloud;
@@ -76,14 +112,21 @@ class Simulation {
   async run(): Promise<number> {
     this.#begin();
     let steps = 0;
-    for (; steps < this.#options.steps && (await this.#step()); steps += 1);
+    for (; steps < this.#options.steps && !this.#isDone(steps) && (await this.#step()); steps += 1);
     this.#world.quiet = true;
     for (const host of this.#audit.hosts.values()) host.cutOffUntil = 0;
     const last = steps + QUIET_STEPS;
     for (; steps < last && this.#audit.unfinished() !== undefined && (await this.#step()); steps += 1);
     const unfinished = this.#audit.unfinished();
     if (unfinished !== undefined) this.#world.violated(unfinished.text, ...unfinished.about);
+    this.#audit.pleas.afterAll(this.#options.faults.length === 0);
     return steps;
+  }
+
+  /** Whether a story with faults to its end is at its end: a long question, which is not asked each time. */
+  #isDone(steps: number): boolean {
+    const asks = this.#setting.relentless === true && steps % ASKED_EACH === 0;
+    return asks && this.#audit.unfinished() === undefined;
   }
 
   result(steps: number): Result {
@@ -93,7 +136,8 @@ class Simulation {
       ends[end] = (ends[end] ?? 0) + 1;
     }
     const { violation, story } = this.#world;
-    return { violation, story, steps, virtualMs: this.#world.now, ends };
+    const bill = billOf(this.#cloud, this.#audit.hosts);
+    return { violation, story, steps, virtualMs: this.#world.now, ends, ended: this.#audit.ended, bill };
   }
 
   /**
@@ -103,36 +147,58 @@ class Simulation {
   async #step(): Promise<boolean> {
     if (!this.#world.time.step()) return false;
     await new Promise((resolve) => setImmediate(resolve));
-    for (const node of this.#objects.all()) node.bury();
+    for (const node of this.#world.dying) node.bury();
+    this.#world.dying.clear();
     this.#audit.afterStep();
     return this.#world.violation === undefined;
   }
 
   #begin(): void {
     const { time, chance } = this.#world;
-    const configure = { pool: "default", revision: 1, config: POOL, seed: "sim" };
+    const { pool: config = POOL } = this.#setting;
+    const configure = { pool: "default", revision: 1, config, seed: "sim" };
+    this.#audit.retentionMs = durationMs(config.retention.runs);
     void this.#retrying(() =>
       this.#objects.pool.serve((actor) => void actor.apply({ type: "configure", configure })),
     );
-    this.#audit.submitted = this.#options.runs;
-    for (const job of jobs(this.#options.runs, chance)) {
+    const submitted = this.#options.jobs ?? jobs(this.#options.runs, chance);
+    this.#audit.submitted = submitted.length;
+    for (const job of submitted) {
+      this.#jobs.set(job.id, job);
       this.#audit.groups.set(job.id, groupOf(job.spec));
+      if (job.spec.sticky) this.#audit.sticky.add(job.id);
       time.after(job.submitAtMs, () => void this.#submit(job));
       if (job.abortAtMs !== null) time.after(job.abortAtMs, () => void this.#abort(job));
+      for (const plea of job.pleas) time.after(plea.atMs, () => void this.#plead(job, plea));
     }
     if (this.#world.strikes("ownMachine")) time.after(chance.between(0, 60_000), () => void this.#invite());
+    const { outage, deployedAtMs } = this.#setting;
+    if (outage !== undefined) this.#fail(outage.fromMs, outage.forMs);
+    if (deployedAtMs !== undefined) time.after(deployedAtMs, () => this.#deploy());
     this.#cron();
     this.#unrest();
+  }
+
+  #fail(fromMs: number, forMs: number): void {
+    this.#world.time.after(fromMs, () => {
+      this.#world.tell("storage", `it takes no writes for ${forMs / 1_000} s`);
+      this.#world.readOnlyUntil = this.#world.now + forMs;
+    });
+  }
+
+  #deploy(): void {
+    this.#world.tell("platform", "all objects are started anew");
+    for (const node of this.#objects.all()) node.kill();
   }
 
   /** A machine of one's own joins. Whoever did that takes it away again at the end, when nothing fails. */
   async #invite(): Promise<void> {
     const { time, chance } = this.#world;
     this.#world.tell(OWN, "a machine of one's own may join");
-    const event = { type: "invite" as const, worker: OWN, notAfter: this.#world.now + OWN_CODE_MS };
+    const event = { type: "invite" as const, worker: OWN, ttlMs: OWN_CODE_MS };
     await this.#retrying(() => this.#objects.pool.serve((actor) => void actor.apply(event)));
     const plane = this.#planeOf(OWN);
-    const host = new Host(this.#world, OWN, plane, (process) => this.#audit.started(process));
+    const host = new Host(this.#world, OWN, plane, this.#watch);
     this.#audit.hosts.set(OWN, host);
     time.after(chance.between(1_000, OWN_CODE_MS), () => void host.startAgent());
     await this.#takeAway();
@@ -172,6 +238,42 @@ class Simulation {
         .serve((actor) => void actor.apply({ type: "abort", reason: "enough", by: "user" }));
     await this.#retrying(() => this.#world.call("client", id, "abort", apply));
   }
+
+  /** As the object serves it: what was refused is told, and what was done is not done again. */
+  async #plead({ id }: Job, plea: Plea): Promise<void> {
+    const { wish } = plea;
+    const ask = { key: wish.by, hash: wish.by };
+    const serve = () =>
+      this.#objects.allocation(id).serve((actor): PleaAnswer => {
+        const { record } = actor.state;
+        if (record === null) return "no such run";
+        if (isRepeated(record, ask)) return "done";
+        if (refusalOfWish({ ...actor.state, record }, wish) !== null) return "refused";
+        actor.apply({ ...plea, ask });
+        return "done";
+      });
+    await this.#retrying(async () => {
+      const answer = await this.#world.call("client", id, plea.type, serve);
+      this.#world.tell(id, `${wish.by} asks for a ${plea.type} of ${wish.task ?? "its tasks"}: ${answer}`);
+      this.#audit.pleas.answered({ run: id, plea, answer });
+    });
+  }
+
+  readonly #watch: Watch = {
+    started: (process) => {
+      this.#audit.started(process);
+      const job = this.#jobs.get(process.run);
+      const there = (name: string) => process.task === name || this.#audit.hasStarted(process.run, name);
+      if (job?.act === undefined || this.#acted.has(job.id) || !job.act.once.every(there)) return;
+      const { what } = job.act;
+      this.#acted.add(job.id);
+      this.#world.time.after(ACT_AFTER_MS, () => {
+        if (what === "abort") void this.#abort(job);
+        else this.#audit.hosts.get(process.worker)?.restartAgent();
+      });
+    },
+    signaled: (process) => this.#audit.pleas.signaled(process),
+  };
 
   async #retrying(attempt: () => Promise<void>): Promise<void> {
     for (;;) {
@@ -229,12 +331,30 @@ class Simulation {
       .catch(() => undefined);
   }
 
-  #boot(worker: string): void {
+  #boot(worker: string, dead: boolean): void {
     const world = this.#world;
-    const host = new Host(world, worker, this.#planeOf(worker), (process) => this.#audit.started(process));
+    const host = new Host(world, worker, this.#planeOf(worker), this.#watch);
     this.#audit.hosts.set(worker, host);
-    if (world.strikes("deadBoot")) world.tell(worker, "its machine boots, and says nothing");
-    else world.time.after(world.chance.between(1_000, 40_000), () => void host.startAgent());
+    this.#fallIll(host);
+    if (world.strikes("deadBoot") || dead) {
+      host.ill = "silent";
+      world.tell(worker, "its machine boots, and says nothing");
+    } else world.time.after(world.chance.between(1_000, 40_000), () => void host.startAgent());
+  }
+
+  /** Some machines stop answering one day, and some find out that they are broken. */
+  #fallIll(host: Host): void {
+    const world = this.#world;
+    const afterMs = world.chance.between(1_000, HEALTHY_MS);
+    const [deaf, broken] = [world.strikes("deafMachine"), world.strikes("brokenMachine")];
+    if (!deaf && !broken) return;
+    host.ill = deaf ? "deaf" : "broken";
+    world.time.after(afterMs, () => {
+      if (world.quiet) return;
+      world.tell(host.worker, deaf ? "its host stops answering" : "its host finds its machine broken");
+      if (deaf) host.cutOffUntil = Number.POSITIVE_INFINITY;
+      else host.broken = "its disk gives errors";
+    });
   }
 
   #end(instance: string, why: string): void {
@@ -243,75 +363,9 @@ class Simulation {
     this.#audit.hosts.get(worker)?.die(why);
   }
 
-  /** What the edge and the worker's object do with a host's calls. */
+  /** A machine of one's own reboots; those of the cloud boot once. */
   #planeOf(worker: string): ControlPlane {
-    const node = this.#objects.worker(worker);
-    const call = <Reply>(what: string, serve: () => Promise<Reply>) =>
-      this.#world.call(`host of ${worker}`, worker, what, serve);
-    const own = worker === OWN;
-    // Where a host is, a socket may not get through: then it works by webhook alone.
-    const sockets = this.#world.chance.chance(0.5);
-    const bootId = () => `boot ${own ? this.#ownBoots : 1} of ${worker}`;
-    const resources = { vcpus: OWN_VCPUS, memoryBytes: 2 ** 34, diskBytes: 2 ** 34, gpus: 0 };
-    let joins = 0;
-    return {
-      enroll: () =>
-        call("enroll", () =>
-          node.serve((actor) =>
-            setupOf(actor.apply({ type: "enroll", secret: worker, bootId: bootId(), resources }), sockets),
-          ),
-        ),
-      join: () => {
-        joins += 1;
-        const event = { type: "join" as const, id: `join ${joins}`, bootId: bootId() };
-        return call("join", () => node.serve((actor) => setupOf(actor.apply(event), sockets)));
-      },
-      report: (report, waitMs) => call(`report ${report.seq}`, () => this.#serveReport(node, report, waitMs)),
-      connect: (host) => call("connect", () => this.#connect(node, worker, host)),
-    };
+    const boots = () => (worker === OWN ? this.#ownBoots : 1);
+    return new Plane(this.#world, this.#objects, worker, boots, this.#timer);
   }
-
-  #connect(node: WorkerNode, worker: string, host: HostEnd): Promise<SimSocket> {
-    const receive = (socket: SimSocket, report: Report) =>
-      void node
-        .serve((actor) => {
-          this.#world.tell(worker, `hears report ${report.seq}${report.full ? ", full" : ""}`);
-          this.#objects.lines.get(actor)?.received(socket, () => report);
-        })
-        .catch(() => undefined);
-    return node.serve((actor) => {
-      if (actor.state.record === null) throw new NoReply("no such worker");
-      const socket = new SimSocket(this.#world, host, receive);
-      this.#objects.connected(worker, socket, actor);
-      return socket;
-    });
-  }
-
-  #serveReport(node: WorkerNode, report: Report, waitMs: number): Promise<Orders | "stale"> {
-    return node.serve(async (actor) => {
-      try {
-        return await exchange(actor, report, waitMs, () => this.#world.now, this.#timer);
-      } catch (error) {
-        if (error instanceof DroverError && error.code === "stale_incarnation") return "stale";
-        if (error instanceof DroverError) throw new NoReply(error.code);
-        throw error;
-      }
-    });
-  }
-}
-
-function setupOf(state: WorkerState, sockets: boolean): HostSetup {
-  const { record } = state;
-  if (record === null) throw new NoReply("no such worker");
-  if (record.phase === "shutdown" || record.phase === "gone") throw new NoReply("it is over");
-  const { worker, settings } = record.intent;
-  return {
-    worker,
-    incarnation: record.incarnation,
-    reportUrl: worker,
-    ...(sockets ? { socketUrl: worker } : {}),
-    probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
-    leaseMs: settings.leaseMs,
-    agent: { version: "sim", sha256: "" },
-  };
 }

@@ -48,6 +48,17 @@ export class Timeline {
     return false;
   }
 
+  /** Lets everything happen that is planned up to an instant. Then that is now. */
+  until(instant: number): void {
+    for (let [next] = this.#heap; next !== undefined && next.at <= instant; [next] = this.#heap) {
+      this.#take();
+      if (next.canceled) continue;
+      this.now = next.at;
+      next.happen();
+    }
+    this.now = Math.max(this.now, instant);
+  }
+
   #take(): Planned | undefined {
     const heap = this.#heap;
     const [first] = heap;

@@ -1,8 +1,15 @@
+import type { RestartWish, SignalWish } from "../../src/core/allocation/user.ts";
 import type { PoolConfig } from "../../src/schema/pool.ts";
 import { PoolConfig as PoolConfigSchema } from "../../src/schema/pool.ts";
 import { RunSpec, type RunSpecInput } from "../../src/schema/run.ts";
-import type { Behavior } from "./host.ts";
+import { SIGNALS } from "../../src/schema/task.ts";
 import type { Chance } from "./rng.ts";
+
+/** A signal or a restart that a user asks for. `wish.by` is its own alone, so that what it does is found. */
+export type Plea = { atMs: number } & (
+  | { type: "signal"; wish: SignalWish }
+  | { type: "restart"; wish: RestartWish }
+);
 
 /** One run that the simulation submits, and what its user does later. */
 export interface Job {
@@ -10,12 +17,15 @@ export interface Job {
   spec: RunSpec;
   submitAtMs: number;
   abortAtMs: number | null;
+  pleas: Plea[];
+  /** What happens a moment after these tasks have been started. */
+  act?: { once: string[]; what: "abort" | "agent dies" };
 }
 
-/** The pool of every simulation: short times, so that a story of some thousand steps sees leases end. */
 /** How long ended runs are kept here: so short that some are forgotten while others still run. */
 export const RETENTION_MS = 90_000;
 
+/** The pool of every simulation: short times, so that a story of some thousand steps sees leases end. */
 export const POOL: PoolConfig = PoolConfigSchema.parse({
   provider: { kind: "http", url: "http://127.0.0.1:1", secret: "sim" },
   instanceTypes: {
@@ -25,12 +35,14 @@ export const POOL: PoolConfig = PoolConfigSchema.parse({
   maxInstances: 3,
   probe: { interval: "20s", boot: "true" },
   timeouts: { boot: "3m", probe: "4m", idle: "30s", shutdown: "10s", lease: "5m" },
+  allowFakeDriver: true,
   retention: { runs: `${RETENTION_MS}ms` },
 });
 
 /** The jobs of one simulation: short and long, some with limits, some aborted, some of several tasks. */
 export function jobs(count: number, chance: Chance): Job[] {
   return Array.from({ length: count }, (_, i) => {
+    const id = `run-${i + 1}`;
     const submitAtMs = chance.between(0, 120_000);
     const what = chance.chance(0.5) ? group(chance) : command(chance);
     const spec = RunSpec.parse({
@@ -38,29 +50,65 @@ export function jobs(count: number, chance: Chance): Job[] {
       priority: chance.between(1, 100),
       killTimeout: `${chance.between(0, 10)}s`,
       ...(chance.chance(0.2) ? { timeout: `${chance.between(5, 300)}s` } : {}),
+      ...(chance.chance(0.4) ? { sticky: true } : {}),
+      ...(hasResultTask(what) && chance.chance(0.3) ? { outputs: ["dist"] } : {}),
       ...(chance.chance(0.1) ? { queueTimeout: `${chance.between(5, 300)}s` } : {}),
     });
-    const abortAtMs = chance.chance(0.2) ? submitAtMs + chance.between(0, 200_000) : null;
-    return { id: `run-${i + 1}`, spec, submitAtMs, abortAtMs };
+    const later = () => submitAtMs + chance.between(0, 200_000);
+    const abortAtMs = chance.chance(0.2) ? later() : null;
+    const count = chance.chance(0.5) ? chance.between(1, 3) : 0;
+    const names = (spec.tasks ?? []).map(({ name }) => name);
+    const pleas = Array.from({ length: count }, (_, k) =>
+      plea(`user ${k + 1} of ${id}`, names, later(), chance),
+    );
+    return { id, spec, submitAtMs, abortAtMs, pleas };
   });
 }
 
-function argv(chance: Chance, exitCode: number, longest = 600_000): string[] {
-  const behavior: Behavior = {
-    durationMs: chance.chance(0.7) ? chance.between(1, 30_000) : chance.between(30_000, longest),
-    exitCode,
-    ignoresTerm: chance.chance(0.3),
-    ...(chance.chance(0.05) ? { missing: true } : {}),
-  };
-  return ["sim", JSON.stringify(behavior)];
+/** Whether the files of one of its tasks can be its result. */
+function hasResultTask({ tasks = [] }: RunSpecInput): boolean {
+  const mains = tasks.filter(({ lifecycle }) => lifecycle?.hook === undefined);
+  return mains.length === 1 || tasks.some(({ leader }) => leader === true);
 }
 
+function plea(by: string, names: string[], atMs: number, chance: Chance): Plea {
+  const task = chance.chance(0.6) ? chance.pick(names) : undefined;
+  const signal = chance.pick(SIGNALS) ?? "SIGHUP";
+  const all = task === undefined && chance.chance(0.3);
+  return chance.chance(0.6)
+    ? { atMs, type: "signal", wish: { by, task, signal } }
+    : { atMs, type: "restart", wish: { by, task, all } };
+}
+
+/**
+ * A script of the fake driver. `maybeLost`: the end of its agent may be its own, because a start is under way
+ * or it dies with it. `argv` is there because every task has one.
+ */
+function played(chance: Chance, exitCode: number, longest = 600_000, maybeLost = false) {
+  const runForMs = chance.chance(0.7) ? chance.between(1, 30_000) : chance.between(30_000, longest);
+  const [missing, recoverable] = [chance.chance(0.05), chance.chance(0.5)];
+  const startError = { code: "command_not_found" as const, text: "there is no such command", recoverable };
+  return {
+    argv: ["play"],
+    driver: "fake" as const,
+    fake: {
+      runFor: `${runForMs}ms`,
+      exitCode,
+      ignoreSignals: chance.chance(0.3),
+      dieWithAgent: maybeLost && chance.chance(0.1),
+      blockStart: `${maybeLost && chance.chance(0.1) ? chance.between(1, 20_000) : 0}ms`,
+      ...(missing ? { startError } : {}),
+    },
+  };
+}
+
+/** One task, which like a command by itself is not started or placed again unless that is said. */
 function command(chance: Chance): RunSpecInput {
   return {
-    argv: argv(chance, chance.between(0, 3)),
+    tasks: [{ name: "main", ...played(chance, chance.between(0, 3)) }],
     resources: { vcpus: chance.between(0, 3), memory: "512MiB" },
-    ...(chance.chance(0.3) ? { restart: { attempts: 2, delay: "3s" } } : {}),
-    ...(chance.chance(0.3) ? { reschedule: { attempts: 2, delay: "10s" } } : {}),
+    restart: { attempts: chance.chance(0.3) ? 2 : 0, delay: "3s" },
+    reschedule: { attempts: chance.chance(0.3) ? 2 : 0, delay: "10s" },
   };
 }
 
@@ -81,7 +129,7 @@ function group(chance: Chance): RunSpecInput {
       name: `t${i}`,
       lifecycle,
       leader: i === leader && !("hook" in lifecycle && lifecycle.hook === "poststop"),
-      argv: argv(chance, chance.chance(0.7) ? 0 : 1, 120_000),
+      ...played(chance, chance.chance(0.7) ? 0 : 1, 120_000, lifecycles.length > 1),
       // All together they fit onto the larger machine.
       resources: { vcpus: i < 4 ? chance.between(0, 1) : 0, memory: "256MiB" },
       restart: { attempts: chance.between(0, 2), delay: `${chance.between(0, 5)}s` },

@@ -31,12 +31,19 @@ export class World {
   readonly chance: Chance;
   readonly story: Line[] = [];
   readonly #faults: Set<Fault>;
+  readonly #rates: Record<Fault, number>;
   /** No fault happens any more: what is owed must now come about. */
   quiet = false;
+  /** Until then no storage takes a write. */
+  readOnlyUntil = 0;
   violation: Violation | undefined;
+  /** Processes that have died in this step, to be buried after it. */
+  readonly dying = new Set<{ bury(): void }>();
 
-  constructor(seed: number, faults: Fault[]) {
+  /** `rates`: where a fault strikes more or less often than it usually does. */
+  constructor(seed: number, faults: Fault[], rates: Partial<Record<Fault, number>> = {}) {
     this.chance = new Chance(seed);
+    this.#rates = { ...FAULTS, ...rates };
     this.#faults = new Set(faults);
   }
 
@@ -46,7 +53,7 @@ export class World {
 
   /** Whether a fault happens here. Chance is asked even where it cannot, so that stories stay comparable. */
   strikes(fault: Fault): boolean {
-    const struck = this.chance.chance(FAULTS[fault]);
+    const struck = this.chance.chance(this.#rates[fault]);
     return struck && !this.quiet && this.#faults.has(fault);
   }
 

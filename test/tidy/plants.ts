@@ -174,6 +174,10 @@ export const PLANTS: Plant[] = [
     ["agent/a.ts", 'import { b } from "../src/schema/run.ts";'],
     ["agent/core/a.ts", 'import type { b } from "../journal.ts";'],
     ["client/a.ts", 'const b = await import("../cli/run.ts");'],
+    ["client/a.ts", 'import type { b } from "../src/schema/run.ts";'],
+    ["client/a.ts", 'import { b } from "../src/generated/agent-bundle.ts";'],
+    ["cli/a.ts", 'import type { b } from "../src/schema/run.ts";'],
+    ["cli/a.ts", 'import { b } from "../src/generated/api.ts";'],
     ["local/a.ts", 'type B = import("../src/core/rows.ts").Rows<string>;'],
     ["elsewhere/a.ts", 'import { b } from "./b.ts";'],
   ].map(([path = "", text = ""]) => ({
@@ -209,6 +213,16 @@ export const PLANTS: Plant[] = [
       "src/objects/c.ts": 'import { d } from "cloudflare:workers";',
     },
     at: ["src/objects/b.ts:2"],
+  },
+  {
+    rule: "one-client",
+    files: {
+      "client/http.ts": "\nfetch(url);",
+      "client/a.ts": '\nconst path = "/v1/runs";\n// "/v1/runs"',
+      "cli/a.ts": '\nawait fetch(url);\nconst help = "see PUT /v1/pools";',
+      "local/a.ts": '\nfetch("/v1/pools");',
+    },
+    at: ["client/a.ts:2", "cli/a.ts:2"],
   },
   {
     rule: "one-runtime",

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { importFault } from "./matrix.ts";
-import { below, eachFile, type Offence, type Rule, sources, specimens, tests } from "./rule.ts";
+import { below, eachFile, matches, type Offence, type Rule, sources, specimens, tests } from "./rule.ts";
 import { isCode, type SourceFile } from "./source.ts";
 
 /** Where everything that is used is reached from: what people and tools call by its name. */
@@ -39,6 +39,17 @@ function deadFiles(files: SourceFile[]): Offence[] {
   return files
     .filter(({ path }) => isCode(path) && !specimens(path) && !(tests(path) ? inTests : inUse).has(path))
     .map(({ path }) => ({ path, line: 1, text: "nothing that is used imports it" }));
+}
+
+/** What asks Drover, but for what sends, and for the verb that calls a cloud. */
+const asking = (path: string) =>
+  below("client/", "cli/")(path) && !below("client/http.ts", "cli/provider-test.ts")(path);
+
+/** A request past the client, or a path that the routes do not know of. */
+function asksByItself(file: SourceFile): Offence[] {
+  const sent = matches(file, file.code, /(?<![\w.])fetch\s*\(/g);
+  const uncommented = [...file.text].map((char, at) => (/\s/.test(file.comments[at] ?? " ") ? char : " "));
+  return [...sent, ...matches(file, uncommented.join(""), /["'`]\/v1\//g)];
 }
 
 const ACTOR = "src/objects/actor.ts";
@@ -99,6 +110,11 @@ export const WHOLE_RULES: Rule[] = [
     name: "portable-shell",
     mend: `${ACTOR} runs in the simulator, too: take what the platform does as an interface`,
     find: platformBehindTheShell,
+  },
+  {
+    name: "one-client",
+    mend: "ask by the name of the route (`client/operations.ts`): only client/http.ts sends",
+    find: eachFile(asking, asksByItself),
   },
   {
     name: "one-runtime",

@@ -1,18 +1,14 @@
 import { formatDuration } from "../duration.ts";
+import { jittered } from "../jitter.ts";
 import { MAX_LOSSES_IN_A_ROW } from "../limits.ts";
 import type { Instant, Millis } from "../machine.ts";
 import type { Group, GroupTask } from "../spec.ts";
 import { addEvent } from "./events.ts";
-import {
-  type Cause,
-  decideRestart,
-  jittered,
-  type RestartDecision,
-  reasonText,
-  restartsOnSuccess,
-} from "./restart.ts";
+import { outputsError } from "./outputs.ts";
+import { type Cause, decideRestart, type RestartDecision, reasonText, restartsOnSuccess } from "./restart.ts";
 import type { AllocationRecord, AttemptRecord, PlacementRecord, TaskRecord } from "./state.ts";
 import { isStopping, recordOf, withTask } from "./tasks.ts";
+import { whyStopped } from "./why-stopped.ts";
 
 /** The wait before a task is started again that was lost more than once in a row, at least. */
 const LOSS_DELAY_MS: Millis = 1_000;
@@ -50,14 +46,16 @@ function causeOf(
   record: AllocationRecord,
   task: GroupTask,
   known: TaskRecord,
-  { timedOut, startError, exit }: AttemptRecord,
+  attempt: AttemptRecord,
 ): Cause {
+  const { timedOut, startError, exit } = attempt;
   // An exit while it is being stopped is no failure, and no reason to start again (`decisions.md`).
   if (isStopping(record, task) || timedOut) return { kind: "killed" };
   if (known.restartOf === (known.n ?? 1)) return { kind: "triggered" };
   if (startError !== null) return { kind: "start_error", recoverable: startError.recoverable ?? false };
   if (exit === null) return { kind: "lost" };
-  return { kind: "exit", successful: exit.code === 0 && exit.signal === null };
+  const lost = outputsError(attempt) !== undefined;
+  return { kind: "exit", successful: exit.code === 0 && exit.signal === null && !lost };
 }
 
 /** The window is stored once it counts something: a task that ends at its first try has none. */
@@ -74,7 +72,8 @@ function killed(
 ): AllocationRecord {
   if (group.lone) return record; // the run's own end says it
   const text = killError === null ? "it was stopped" : `it was stopped, with trouble: ${killError}`;
-  const details: Record<string, string> = killError === null ? {} : { kill_error: killError };
+  const error: Record<string, string> = killError === null ? {} : { kill_error: killError };
+  const details = { kill_reason: whyStopped(record), ...error };
   return addEvent(record, "Killed", at, text, { task: task.name, details });
 }
 
@@ -92,7 +91,8 @@ function notRestarting(
 ): AllocationRecord {
   const alone = group.lone && made.reason === "not_allowed";
   const lost = attempt.exit === null && attempt.startError === null;
-  const how = lost ? "lost" : alone && attempt.exit !== null ? "terminated" : "failed";
+  const done = alone && attempt.exit !== null && outputsError(attempt) === undefined;
+  const how = lost ? "lost" : done ? "terminated" : "failed";
   const ended = withTask(record, task, {
     dead: { at, how },
     ...kept(recordOf(record, task), made),
@@ -121,6 +121,7 @@ function restarting(
     restarts: (known.restarts ?? 0) + 1,
     lastRestart: now,
     restartOf: undefined,
+    restartAt: undefined,
   });
   const why = reason === null || reason === "within_policy" ? "" : `${reasonText(reason, task.restart)}; `;
   const details = { start_delay: String(delayMs * 1_000_000), restart_reason: reason ?? "asked_for" };
@@ -144,7 +145,8 @@ function afterLoss(
   if (losses > MAX_LOSSES_IN_A_ROW) {
     const ended = withTask(record, task, { dead: { at: attempt.finishedAt ?? now, how: "lost" } });
     const text = `it is not started again: ${losses} times in a row nobody saw how it ended`;
-    return addEvent(ended, "Not Restarting", now, text, { task: name, details: { fails_task: "true" } });
+    const details = { restart_reason: "exceeded", fails_task: "true" };
+    return addEvent(ended, "Not Restarting", now, text, { task: name, details });
   }
   const delayMs = losses === 1 ? 0 : jittered(Math.max(LOSS_DELAY_MS, task.restart.delayMs), attempt.id);
   const change = { losses, n: (known.n ?? 1) + 1, startAt: delayMs > 0 ? now + delayMs : undefined };

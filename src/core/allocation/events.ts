@@ -5,8 +5,8 @@ import type { AllocationRecord } from "./state.ts";
 
 /**
  * The types of events that have a cause here; names and meanings of `nomad.md` §1.4, `Placed`,
- * `Placement Ended`, `Lost`, `Kill Failed`, `Rescheduling`, `Updated`, `Late Report`, `Log Limit` and
- * `Log Truncated` are ours.
+ * `Placement Ended`, `Lost`, `Kill Failed`, `Rescheduling`, `Updated`, `Data Moved`, `Data Lost`,
+ * `Late Report`, `Outputs Stored`, `Outputs Failed`, `Log Limit` and `Log Truncated` are ours.
  */
 export type RunEventType =
   | "Received"
@@ -32,7 +32,11 @@ export type RunEventType =
   | "Rescheduling"
   | "Updated"
   | "Lost"
+  | "Data Moved"
+  | "Data Lost"
   | "Late Report"
+  | "Outputs Stored"
+  | "Outputs Failed"
   | "Log Limit"
   | "Log Truncated";
 

@@ -51,6 +51,41 @@ function tombstoneOf(record: AllocationRecord, now: Instant): AllocationRecord {
   };
 }
 
+/**
+ * When the logs of an ended run go before the run itself: `keepLogsMs` after its end, which its pool says
+ * with each answer. It is not stored. Who has forgotten it is woken by the alarm that was armed for it, tells
+ * the pool again how it is (`withQuestion`), and so hears of it again.
+ */
+export function logsUntil({ record, memo }: AllocationState): Instant | undefined {
+  if (record === null || !record.ended || record.outcome === null) return undefined;
+  if (memo.keepLogsMs === undefined || Object.keys(record.logs).length === 0) return undefined;
+  return record.outcome.at + memo.keepLogsMs;
+}
+
+/** The run as it tells its pool again how it is: an alarm has fired of which only that knows the use. */
+export function withQuestion(state: AllocationState, now: Instant): AllocationState {
+  const { askAt } = state.memo;
+  if (askAt === undefined || now < askAt) return state;
+  return { ...state, memo: { ...state.memo, askAt: undefined, poolHas: 0 } };
+}
+
+/** Whether nothing of the logs is to be kept, and something still is. */
+export function areLogsOver(state: AllocationState, now: Instant): boolean {
+  const until = logsUntil(state);
+  return until !== undefined && now >= until;
+}
+
+/** The run without its logs: the record is the last place that they go from, since it leads to the others. */
+export function withoutLogs(state: AllocationState, now: Instant): AllocationState {
+  if (state.record === null || !areLogsOver(state, now)) return state;
+  return { ...state, record: { ...state.record, logs: {}, logsGone: now } };
+}
+
+/** Since when the logs of a run cannot be read any more; undefined if they can. */
+export function logsGoneSince(state: AllocationState, now: Instant): Instant | undefined {
+  return state.record?.logsGone ?? (areLogsOver(state, now) ? logsUntil(state) : undefined);
+}
+
 /** When the last that is left of a run goes, too: then its id can be used again. */
 export function tombstoneUntil({ tombstone }: AllocationState): Instant | undefined {
   return tombstone?.forgotten === undefined ? undefined : tombstone.forgotten + TOMBSTONE_MS;

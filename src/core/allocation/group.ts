@@ -3,12 +3,11 @@ import type { Instant } from "../machine.ts";
 import type { Group, GroupTask } from "../spec.ts";
 import { endTask } from "./attempt-end.ts";
 import { addEvent } from "./events.ts";
-import { hasTurn, type Reaction, reachedStage, reactionOf } from "./lifecycle.ts";
+import { hasTurn, reachedStage, reactionOf } from "./lifecycle.ts";
 import type { AllocationRecord, PlacementRecord } from "./state.ts";
 import {
   attemptOf,
   groupOfRun,
-  hostStopOf,
   isOver,
   isStopping,
   mayBeOrdered,
@@ -17,6 +16,7 @@ import {
   viewsOf,
   withTask,
 } from "./tasks.ts";
+import { isHostEnding, reactionText, whyStopped } from "./why-stopped.ts";
 
 /**
  * Brings the group of the open epoch to where it belongs, from what is stored alone: ended attempts are
@@ -75,11 +75,6 @@ function turnOf(record: AllocationRecord, group: Group, task: GroupTask): Instan
   return alone ? 0 : turnsFrom(record, group);
 }
 
-/** Its host stops it all at once, whatever the group's order. */
-function isHostEnding(record: AllocationRecord): boolean {
-  return hostStopOf(record, record.endedEpoch + 1) !== undefined;
-}
-
 function isRemoved(record: AllocationRecord, task: GroupTask): boolean {
   return recordOf(record, task).removed !== undefined;
 }
@@ -100,25 +95,6 @@ function beginStop(record: AllocationRecord, group: Group, task: GroupTask, now:
   if (shutdownDelayMs === 0) return next;
   const text = `waiting ${formatDuration(shutdownDelayMs)} before it is stopped`;
   return addEvent(next, "Waiting for shutdown delay", now, text, { task: name });
-}
-
-/** Why the tasks of a run are being stopped, in words. */
-export function whyStopped(record: AllocationRecord): string {
-  const { wish, kill } = record;
-  if (wish !== null) return wish.reason;
-  if (isHostEnding(record)) return "its host stops everything";
-  return kill === undefined ? "it is no longer wanted" : reactionText(kill);
-}
-
-function reactionText({ type, task }: Reaction): string {
-  switch (type) {
-    case "Sibling Task Failed":
-      return `task "${task}" of its group has failed`;
-    case "Leader Task Dead":
-      return `the leader of its group, "${task}", has ended`;
-    case "Main Tasks Dead":
-      return "the main tasks of its group have ended";
-  }
 }
 
 function react(

@@ -13,6 +13,8 @@ export interface TaskView {
   state: "pending" | "running" | "dead";
   /** Whether it has run at all since the group began. What ends within a moment is seldom seen to run. */
   started: boolean;
+  /** What may be with the host of it is being stopped, for it to be started again. */
+  restarting?: boolean;
   /** Only of a dead task: whether it has failed, and since when it is dead. */
   failed: boolean;
   deadAt: Instant;
@@ -25,6 +27,9 @@ export interface Reaction {
 }
 
 const isPoststop = ({ task }: TaskView) => task.hook === "poststop";
+
+/** A task that is dead while all others begin anew was left out by an update: nothing waits for that. */
+const isAtRest = ({ state, restarting }: TaskView) => state !== "running" && restarting !== true;
 
 /** Whether every task but the poststop ones is dead: then, and only then, these run (`nomad.md` §1.9). */
 export function allButPoststopDead(views: TaskView[]): boolean {
@@ -42,7 +47,7 @@ function nextStage(stage: Stage, views: TaskView[]): Stage {
     views.every((view) => view.task.hook !== hook || view.task.sidecar !== sidecar || is(view));
   switch (stage) {
     case "restarting":
-      return views.every((view) => isPoststop(view) || view.state === "pending") ? "prestart" : stage;
+      return views.every((view) => isPoststop(view) || isAtRest(view)) ? "prestart" : stage;
     case "prestart": {
       const prepared = all("prestart", false, ({ state, failed }) => state === "dead" && !failed);
       const served = all("prestart", true, ({ started }) => started);

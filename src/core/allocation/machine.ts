@@ -14,7 +14,15 @@ import { tasksOf } from "../spec.ts";
 import { type Ask, isRepeated, withAsk } from "./asks.ts";
 import { foldChunk, type StoredChunk } from "./chunks.ts";
 import { addEvent } from "./events.ts";
-import { foldForget, tombstoneUntil, withoutOld } from "./forget.ts";
+import {
+  areLogsOver,
+  foldForget,
+  logsUntil,
+  tombstoneUntil,
+  withoutLogs,
+  withoutOld,
+  withQuestion,
+} from "./forget.ts";
 import { lastByteBy } from "./logs.ts";
 import { groupWakesAt, orderMarks } from "./marks.ts";
 import { foldObserved } from "./observe.ts";
@@ -22,7 +30,7 @@ import { deadlineOf, isRestart, orderOf, revisionAt, withRevision } from "./orde
 import { givenUpKills, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfWish } from "./outcome.ts";
 import { closePlacement, freshEpoch, newPlacement, storePlacement } from "./placement.ts";
 import { rescheduled } from "./reschedule.ts";
-import { finish, latestEnd, queueDeadline, settle, wish } from "./settle.ts";
+import { failTime, finish, queueDeadline, settle, wish } from "./settle.ts";
 import { type AllocationRecord, type AllocationState, EMPTY_MEMO, openPlacement } from "./state.ts";
 import { upsertOf } from "./summary.ts";
 import { foldUpdate } from "./update.ts";
@@ -42,16 +50,18 @@ export type AllocationEvent =
   | { type: "chunk"; chunk: StoredChunk }
   | { type: "ended"; ended: Ended }
   | { type: "forget"; forget: Forget }
+  /** Its logs were deleted wherever they lay, but for those in the record. */
+  | { type: "logs_cleared" }
   | { type: "pool_answered"; version: number; answer: PoolAnswer }
   | { type: "order_answered"; order: Order; answer: OrderAnswer };
 
 export type AllocationMessage = Envelope &
-  ({ kind: "upsert"; body: RunUpsert } | { kind: "order"; body: Order });
+  ({ kind: "upsert"; body: RunUpsert } | { kind: "order"; body: Order } | { kind: "clear_logs" });
 
 /** What an allocation decides (`architecture.md` §2 to §5). */
 export const allocationMachine: Machine<AllocationState, AllocationEvent, AllocationMessage> = {
   apply(stored, event, now) {
-    const before = withoutOld(stored, now);
+    const before = withQuestion(withoutOld(stored, now), now);
     const settled = settle(fold({ ...before, spill: [] }, event, now), now);
     return remembered(numbered(before, withRevision(before, settled, now)), event, now);
   },
@@ -68,6 +78,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
         body: upsertOf(record, openPlacement(state)?.epoch ?? 0),
       });
     }
+    if (areLogsOver(state, now)) owed.push({ to: "logs", kind: "clear_logs", repeatedBy: "self" });
     const order = record.ended ? null : orderOf(state, now);
     const worker = openPlacement(state)?.worker;
     if (order !== null && worker !== undefined && memo.workerHas !== orderKey(order)) {
@@ -80,7 +91,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
   wakeAt(state) {
     const { record } = state;
     if (record === null) return tombstoneUntil(state);
-    if (record.ended) return undefined;
+    if (record.ended) return earliest(logsUntil(state), state.memo.askAt);
     if (record.outcome !== null) return lastByteBy(record, record.outcome.at);
     const placement = openPlacement(state);
     const tasks = placement === null ? undefined : groupWakesAt(record, placement.epoch, state.memo.woken);
@@ -145,7 +156,7 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
     case "place":
       // An earlier submission under this id was refused, and yet the pool has it: that is not this run.
       if (event.place.submittedAt !== record.submittedAt) return state;
-      return placed(confirmed(state, event.place.version), event.place.worker, event.place.epoch, now);
+      return placed(confirmed(state, event.place.version), event.place, now);
     case "observed":
       return foldObserved(state, event.observed, now);
     case "chunk":
@@ -154,6 +165,8 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
       return foldEnded(state, event.ended, now);
     case "forget":
       return foldForget(state, event.forget, now);
+    case "logs_cleared":
+      return withoutLogs(state, now);
     case "pool_answered":
       return foldPoolAnswer(state, event.version, event.answer, now);
     case "order_answered":
@@ -184,11 +197,15 @@ function submit(event: { id: string; spec: RunSpec; hash: string }, now: Instant
   return { record: addEvent(record, "Received", now, "the run was submitted"), memo: EMPTY_MEMO, spill: [] };
 }
 
-function placed(state: AllocationState, worker: string, epoch: number, now: Instant): AllocationState {
+function placed(
+  state: AllocationState,
+  { worker, epoch, rate }: Pick<Place, "worker" | "epoch" | "rate">,
+  now: Instant,
+): AllocationState {
   const { record, memo } = state;
   if (record === null || record.ended) return state;
   if (epoch !== record.endedEpoch + 1 || openPlacement(state) !== null) return state;
-  const placement = newPlacement(worker, epoch, now);
+  const placement = newPlacement(worker, epoch, now, rate);
   // The pool has stored it and repeats it. Only a time limit must not start again after a crash.
   if (record.spec.timeout === undefined) return { ...state, memo: { ...memo, placement } };
   return { ...state, record: storePlacement(record, placement) };
@@ -207,8 +224,10 @@ function foldPoolAnswer(
     if (state.memo.accepted || record.ended || record.placements.length > 0) return state;
     return { record: null, memo: { ...EMPTY_MEMO, refusal: answer }, spill: [] };
   }
-  const known = confirmed(state, version);
-  if (answer.kind === "placed") return placed(known, answer.worker, answer.epoch, now);
+  const heard = confirmed(state, version);
+  const keepLogsMs = answer.kind === "none" ? answer.keepLogsMs : undefined;
+  const known = { ...heard, memo: { ...heard.memo, keepLogsMs, askAt: undefined } };
+  if (answer.kind === "placed") return placed(known, answer, now);
   const noPlace =
     answer.kind === "none" && answer.version >= poolVersion(record) && openPlacement(state) === null;
   if (!noPlace || record.wish === null || record.ended) return known;
@@ -251,9 +270,9 @@ function foldEnded(state: AllocationState, ended: Ended, now: Instant): Allocati
   if (record === null || record.ended || ended.epoch !== record.endedEpoch + 1) return state;
   const placement = openPlacement(state) ?? newPlacement(ended.worker, ended.epoch, now);
   if (placement.worker !== ended.worker) return state;
-  const closed = closePlacement(record, placement, ended.how, now);
+  const closed = closePlacement(record, placement, ended.how, now, ended.cause);
   const next = { ...state, memo: { ...memo, placement: null } };
-  const failedAt = latestEnd(record, ended.epoch) ?? now;
+  const failedAt = failTime(record, now);
   const again = () => rescheduled(closed, ended.worker, failedAt, now);
   if (record.outcome !== null)
     return { ...next, record: (record.outcome.again && again()) || finish(closed, record.outcome, now) };
@@ -261,12 +280,13 @@ function foldEnded(state: AllocationState, ended: Ended, now: Instant): Allocati
   if (stuck !== undefined) return { ...next, record: finish(closed, outcomeOfGivenUpKill(stuck, now), now) };
   if (record.wish !== null) return { ...next, record: finish(closed, outcomeOfWish(record.wish, now), now) };
   if (!ended.held || ended.how === "refused") return { ...next, record: freshEpoch(closed) };
-  return { ...next, record: again() ?? finish(closed, outcomeOfLoss(ended.worker, now), now) };
+  return { ...next, record: again() ?? finish(closed, outcomeOfLoss(record, ended, now), now) };
 }
 
 /**
  * A change that others can see gets a new version. Log bytes are no such change. Of a change that the pool's
- * row does not show, such as a restart, the pool is not told: each telling is a row.
+ * row does not show, such as a restart, the pool is not told: each telling is a row. A wish is always told,
+ * also by a run that wants no place by then: only what the pool says after it is its word that there is none.
  */
 function numbered(before: AllocationState, after: AllocationState): AllocationState {
   const { record } = after;
@@ -277,7 +297,8 @@ function numbered(before: AllocationState, after: AllocationState): AllocationSt
   const same = keys.every((key) => rest[key] === old[key]);
   if (same) return after;
   const version = before.record.version + 1;
-  const shown = (one: AllocationRecord) => JSON.stringify(upsertOf({ ...one, version }, 0));
+  const shown = (one: AllocationRecord) =>
+    JSON.stringify([upsertOf({ ...one, version }, 0), one.wish !== null]);
   const told = shown(before.record) === shown(record) ? poolVersion(before.record) : version;
   return { ...after, record: { ...record, version, poolVersion: told } };
 }

@@ -1,13 +1,14 @@
+import { parseAttemptId } from "../attempt-id.ts";
 import { LAST_BYTE_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import { turnsFrom } from "./group.ts";
 import { logsComplete } from "./logs.ts";
 import type { AllocationRecord, AttemptRecord } from "./state.ts";
-import { attemptOf, groupOfRun, recordOf } from "./tasks.ts";
+import { attemptOf, groupOfRun, isOver, isWithHost, recordOf } from "./tasks.ts";
 
 /**
- * The instants at which the order of an epoch changes by time alone: a restart delay or a shutdown delay is
- * over, or the last bytes of an earlier attempt are given up.
+ * The instants at which the order of an epoch changes by time alone: a shutdown delay is over, or a restart
+ * delay that the host does not wait for by itself, or the last bytes of an earlier attempt are given up.
  */
 export function orderMarks(record: AllocationRecord, epoch: number): Instant[] {
   return groupOfRun(record).tasks.flatMap((task) => {
@@ -15,10 +16,11 @@ export function orderMarks(record: AllocationRecord, epoch: number): Instant[] {
     const before = attemptOf(record, known, epoch, (known.n ?? 1) - 1);
     const present = attemptOf(record, known, epoch);
     const marks: Instant[] = [];
-    if (known.dead === undefined && known.startAt !== undefined && present === undefined)
-      marks.push(known.startAt);
+    const waits = known.dead === undefined && !isWithHost(known) && present === undefined;
+    if (waits && known.startAt !== undefined) marks.push(known.startAt);
     if (known.stopFrom !== undefined && task.shutdownDelayMs > 0)
       marks.push(known.stopFrom + task.shutdownDelayMs);
+    if (known.restartOf === (known.n ?? 1) && known.restartAt !== undefined) marks.push(known.restartAt);
     if (before !== undefined && !logsComplete(record, before.id)) marks.push(bytesBy(before));
     return marks;
   });
@@ -31,6 +33,18 @@ function bytesBy({ finishedAt }: AttemptRecord): Instant {
 /** Whether an ended attempt is still waited for, because bytes of its logs are missing. */
 export function isMissingBytes(record: AllocationRecord, attempt: AttemptRecord, now: Instant): boolean {
   return !logsComplete(record, attempt.id) && now < bytesBy(attempt);
+}
+
+/**
+ * Whether nothing more can come of an attempt's logs: all of it is stored, or the rest was given up. Of the
+ * present attempt of a task that is when its placement ends.
+ */
+export function isLogOver(record: AllocationRecord, attempt: AttemptRecord, now: Instant): boolean {
+  if (record.ended || attempt.epoch <= record.endedEpoch) return true;
+  if (!isOver(attempt)) return false;
+  const { task, n } = parseAttemptId(attempt.id) ?? {};
+  const present = record.tasks.find(({ name }) => name === task)?.n ?? 1;
+  return logsComplete(record, attempt.id) || ((n ?? present) < present && now >= bytesBy(attempt));
 }
 
 /** When time alone does something to the tasks of an epoch next, after `woken`. */

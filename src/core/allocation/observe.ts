@@ -1,29 +1,28 @@
 import type { AttemptReport, HostStop } from "../../schema/host.ts";
+import type { Exit } from "../../schema/run.ts";
 import { type AttemptParts, parseAttemptId } from "../attempt-id.ts";
 import { MAX_TASK_ATTEMPTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed } from "../messages.ts";
 import { isUnkillable } from "../worker/placements.ts";
 import { addEvent } from "./events.ts";
+import { noteContradiction, noteLate } from "./late.ts";
 import { takeLogs } from "./logs.ts";
+import { outputEvents, withOwedOutputs } from "./outputs.ts";
 import { newPlacement, storePlacement } from "./placement.ts";
-import {
-  type AllocationRecord,
-  type AllocationState,
-  type AttemptRecord,
-  openPlacement,
-  type TaskRecord,
-} from "./state.ts";
+import { type AllocationRecord, type AllocationState, type AttemptRecord, openPlacement } from "./state.ts";
+import { withDataEvent } from "./sticky.ts";
 import { spillTails } from "./tails.ts";
-import { isOver } from "./tasks.ts";
+import { groupOfRun, isOver, isStopping, recordOf, withTask } from "./tasks.ts";
 
 /** How far an attempt is. It never goes back: a late report of an earlier state changes nothing. */
 const PROGRESS: Record<AttemptReport["state"], number> = {
   preparing: 0,
   running: 1,
   stopping: 2,
-  exited: 3,
-  gone: 3,
+  uploading: 3,
+  exited: 4,
+  gone: 4,
 };
 
 /**
@@ -32,7 +31,7 @@ const PROGRESS: Record<AttemptReport["state"], number> = {
  */
 export function foldObserved(state: AllocationState, message: Observed, now: Instant): AllocationState {
   const { record } = state;
-  if (record === null) return state;
+  if (record === null || message.kept) return state;
   if (record.ended || message.epoch <= record.endedEpoch)
     return { ...state, record: noteLate(record, message, now) };
   const placement = openPlacement(state) ?? newPlacement(message.worker, message.epoch, now);
@@ -42,7 +41,8 @@ export function foldObserved(state: AllocationState, message: Observed, now: Ins
   for (const report of message.attempts) {
     const parts = parseAttemptId(report.id);
     if (parts === undefined || parts.epoch !== placement.epoch || !wasOrdered(next, parts)) continue;
-    const taken = takeLogs(foldAttempt(next, parts.task, report, now), report, now);
+    const folded = foldAttempt(next, parts.task, report, message.waits, now);
+    const taken = takeLogs(folded, report, now);
     next = taken.record;
     spill.push(...taken.segments);
   }
@@ -61,6 +61,7 @@ function foldAttempt(
   record: AllocationRecord,
   name: string,
   report: AttemptReport,
+  hostWaits: true | undefined,
   now: Instant,
 ): AllocationRecord {
   const task = record.tasks.find((one) => one.name === name);
@@ -69,16 +70,19 @@ function foldAttempt(
   const further = before === undefined || PROGRESS[report.state] > PROGRESS[before.state];
   // That its kill was given up is news, though it is no progress.
   const stuck = before?.killError === null && !isOver(before) && isUnkillable(report);
-  if (!further && !stuck) return record;
-  const attempt = advance(before, further ? report : { ...report, state: before.state }, now);
+  if (!further && !stuck)
+    return before !== undefined && isOver(before) ? noteContradiction(record, before, report, now) : record;
+  const said = advance(before, further ? report : { ...report, state: before.state }, now);
+  const attempt = withOwedOutputs(record, name, said);
   const others = task.attempts.filter((one) => one.id !== report.id);
   const all = [...others, attempt];
   const attempts = all.slice(-MAX_TASK_ATTEMPTS);
   const dropped = all.slice(0, -MAX_TASK_ATTEMPTS);
-  const tasks = record.tasks.map((one): TaskRecord => (one === task ? { ...task, attempts } : one));
+  const changed = withTask(record, task, { attempts, ...(isOver(attempt) ? { hostWaits } : {}) });
   const startedAt = record.startedAt ?? attempt.startedAt ?? undefined;
-  const changed = { ...record, tasks, ...(startedAt === undefined ? {} : { startedAt }) };
-  return attemptEvents(withoutLogsOf(changed, dropped), name, before, attempt, report, now);
+  const started = startedAt === undefined ? changed : { ...changed, startedAt };
+  const told = attemptEvents(withoutLogsOf(started, dropped), name, before, attempt, report, now);
+  return withDataEvent(told, attempt.epoch, report.data, now);
 }
 
 /** An attempt that is no longer remembered has no logs any more. */
@@ -94,27 +98,31 @@ function withoutLogsOf(record: AllocationRecord, dropped: AttemptRecord[]): Allo
  * (`host-protocol.md`), and an absurd age must not become an instant that no date can say.
  */
 function advance(before: AttemptRecord | undefined, report: AttemptReport, now: Instant): AttemptRecord {
-  const ago = (ms: number | undefined): Instant | null =>
-    ms === undefined ? null : Math.max(0, Math.round(now - ms));
   const over = report.state === "exited" || report.state === "gone";
   const stopped = report.stopped ?? before?.stopped;
   return {
     id: report.id,
     epoch: parseAttemptId(report.id)?.epoch ?? 0,
     state: report.state,
-    startedAt: before?.startedAt ?? ago(report.startedAgoMs),
-    finishedAt: over ? (ago(report.endedAgoMs) ?? now) : null,
-    exit: report.exit ?? null,
+    startedAt: before?.startedAt ?? ago(report.startedAgoMs, now),
+    finishedAt: over ? (ago(report.endedAgoMs, now) ?? now) : null,
+    exit: report.exit ?? before?.exit ?? null,
     startError: report.startError ?? null,
     timedOut: report.timedOut ?? false,
     ...(stopped === undefined ? {} : { stopped }),
     killError: report.kill?.error ?? before?.killError ?? null,
+    ...(report.outputs === undefined || !over ? {} : { outputs: report.outputs }),
   };
+}
+
+function ago(ms: number | undefined, now: Instant): Instant | null {
+  return ms === undefined ? null : Math.max(0, Math.round(now - ms));
 }
 
 const HOST_STOPS: Record<HostStop, string> = {
   lease: "its host stops it, because the lease ends",
   agent: "its host stops it, because the agent there was told to end",
+  interruption: "its host stops it, because its machine is about to be taken away",
 };
 
 function attemptEvents(
@@ -122,7 +130,7 @@ function attemptEvents(
   task: string,
   before: AttemptRecord | undefined,
   after: AttemptRecord,
-  { kill }: AttemptReport,
+  report: AttemptReport,
   now: Instant,
 ): AllocationRecord {
   let next = record;
@@ -130,7 +138,8 @@ function attemptEvents(
     next = addEvent(next, "Downloading Artifacts", now, "the host fetches its artifacts", { task });
   }
   if (after.startedAt !== null && (before?.startedAt ?? null) === null) {
-    next = addEvent(next, "Started", after.startedAt, "the command was started", { task });
+    const details = { attempt: after.id };
+    next = addEvent(next, "Started", after.startedAt, "the command was started", { task, details });
   }
   if (after.stopped !== undefined && before?.stopped === undefined) {
     const reason = HOST_STOPS[after.stopped];
@@ -146,44 +155,47 @@ function attemptEvents(
       ? addEvent(next, "Failed Artifact Download", now, text, { task, details: { download_error: text } })
       : addEvent(next, "Driver Failure", now, text, { task, details: { driver_error: text } });
   }
-  if (after.state === "gone") {
+  if (after.state === "gone" && after.exit === null) {
+    // What was stopped before it had started is not missed.
+    if (after.startedAt === null && isToStop(next, after)) return next;
     return addEvent(next, "Lost", now, "nothing of it is left, and how it ended is not known", { task });
   }
-  if (after.exit === null) return next;
-  const { code, signal, oomKilled, message } = after.exit;
+  if (after.exit !== null && (before?.exit ?? null) === null)
+    next = terminated(next, task, after.exit, report, now);
+  return isOver(after) ? outputEvents(next, task, after, now) : next;
+}
+
+function terminated(
+  record: AllocationRecord,
+  task: string,
+  { code, signal, oomKilled, message }: Exit,
+  { id, endedAgoMs, kill }: AttemptReport,
+  now: Instant,
+): AllocationRecord {
   const said = [code === null ? "" : `exit code ${code}`, signal === null ? "" : `signal ${signal}`, message];
-  const details = { exit_code: String(code ?? ""), signal: signal ?? "", oom_killed: String(oomKilled) };
+  const details = {
+    attempt: id,
+    exit_code: String(code ?? ""),
+    signal: signal ?? "",
+    oom_killed: String(oomKilled),
+    exit_message: message,
+  };
   // The proof that a kill was one, and by which means: what the ordinary end does not need.
   const proof: Record<string, string> =
     kill === undefined ? {} : { killed_by: kill.by, tree_gone: String(kill.treeGone) };
-  return addEvent(
-    next,
-    "Terminated",
-    after.finishedAt ?? now,
-    said.filter((part) => part !== "").join(", "),
-    { task, details: { ...details, ...proof } },
-  );
+  const text = said.filter((part) => part !== "").join(", ");
+  return addEvent(record, "Terminated", ago(endedAgoMs, now) ?? now, text, {
+    task,
+    details: { ...details, ...proof },
+  });
+}
+
+function isToStop(record: AllocationRecord, { id }: AttemptRecord): boolean {
+  const { task: name, n } = parseAttemptId(id) ?? {};
+  const task = groupOfRun(record).tasks.find((one) => one.name === name);
+  return task !== undefined && (isStopping(record, task) || recordOf(record, task).restartOf === n);
 }
 
 function hasArtifacts({ spec }: AllocationRecord, task: string): boolean {
   return (spec.tasks?.find(({ name }) => name === task)?.artifacts ?? []).length > 0;
-}
-
-/**
- * A report that contradicts an end that is stored is recorded, once for each attempt, and never applied
- * (invariant 1).
- */
-function noteLate(record: AllocationRecord, message: Observed, now: Instant): AllocationRecord {
-  let next = record;
-  for (const report of message.attempts) {
-    const known = record.tasks.flatMap((task) => task.attempts).find((one) => one.id === report.id);
-    const contradicts = known !== undefined && known.state === "gone" && report.state !== "gone";
-    const noted = next.events.some(
-      (event) => event.type === "Late Report" && event.details.attempt === report.id,
-    );
-    if (!contradicts || noted) continue;
-    const text = `the host now says that ${report.id} is ${report.state}; the run had ended without it`;
-    next = addEvent(next, "Late Report", now, text, { details: { attempt: report.id, state: report.state } });
-  }
-  return next;
 }

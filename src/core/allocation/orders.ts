@@ -1,24 +1,27 @@
-import type { AttemptOrder, SignalOrder } from "../../schema/host.ts";
+import type { SignalOrder } from "../../schema/host.ts";
 import { durationMs } from "../duration.ts";
 import type { Instant } from "../machine.ts";
-import type { Observed, ObservedAnswer, Order } from "../messages.ts";
-import { type GroupTask, resourcesOf } from "../spec.ts";
-import { whyStopped } from "./group.ts";
+import { needsOf } from "../means.ts";
+import type { Observed, ObservedAnswer, Order, WantedAttempt } from "../messages.ts";
+import { type GroupTask, resourcesOf, tasksOf } from "../spec.ts";
 import type { TaskView } from "./lifecycle.ts";
 import { storedOffsets } from "./logs.ts";
 import { isMissingBytes, orderMarks } from "./marks.ts";
 import { type AllocationRecord, type AllocationState, openPlacement, type TaskRecord } from "./state.ts";
+import { dataOf, mayNeedData } from "./sticky.ts";
 import {
   attemptId,
   attemptOf,
   groupOfRun,
   isOver,
   isStopping,
+  isWithHost,
   mayBeOrdered,
   recordOf,
   viewsOf,
 } from "./tasks.ts";
 import { signalsDue } from "./user.ts";
+import { whyStopped } from "./why-stopped.ts";
 
 /** When the run's time is over: counted from its first placement, preparation and restarts included. */
 export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
@@ -27,12 +30,19 @@ export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): 
   return from + durationMs(record.spec.timeout);
 }
 
+/** What an agent must act on to run it as it is meant; nothing is said of commands alone. */
+export function needsOfRun({ spec }: AllocationRecord): { needs?: string[] } {
+  const needs = needsOf(tasksOf(spec));
+  return needs.length === 0 ? {} : { needs };
+}
+
 /** What the orders of all tasks of an epoch are made from. */
 interface Scene {
   record: AllocationRecord;
   views: TaskView[];
   epoch: number;
   limit: { timeoutMs?: number };
+  sticky: { sticky?: { from: number | null } };
   now: Instant;
 }
 
@@ -41,18 +51,19 @@ interface Scene {
  * Nothing, once the run has ended or the epoch has. Attempts that have ended stay, so that the host keeps
  * them until the placement is over.
  */
-export function wantedAttempts(state: AllocationState, epoch: number, now: Instant): AttemptOrder[] {
+export function wantedAttempts(state: AllocationState, epoch: number, now: Instant): WantedAttempt[] {
   const { record } = state;
   const placement = openPlacement(state);
   if (record === null || record.ended || placement === null || placement.epoch !== epoch) return [];
   const group = groupOfRun(record);
   const deadline = deadlineOf(record, placement.from);
   const limit = deadline === undefined ? {} : { timeoutMs: Math.max(0, deadline - now) };
-  const scene: Scene = { record, views: viewsOf(record, group, epoch), epoch, limit, now };
+  const sticky = record.spec.sticky ? { sticky: { from: dataOf(record, placement) } } : {};
+  const scene: Scene = { record, views: viewsOf(record, group, epoch), epoch, limit, sticky, now };
   return group.tasks.flatMap((task) => ordersOfTask(scene, task));
 }
 
-function ordersOfTask(scene: Scene, task: GroupTask): AttemptOrder[] {
+function ordersOfTask(scene: Scene, task: GroupTask): WantedAttempt[] {
   const { record, views, epoch, now } = scene;
   const known = recordOf(record, task);
   const n = known.n ?? 1;
@@ -62,21 +73,27 @@ function ordersOfTask(scene: Scene, task: GroupTask): AttemptOrder[] {
   if (present === undefined && !mayStart)
     return before === undefined ? [] : [orderOfAttempt(scene, task, n - 1)];
   const shipping = before !== undefined && isMissingBytes(record, before, now);
-  const last: AttemptOrder[] = shipping ? [{ id: before.id, want: "run" }] : [];
+  const last: WantedAttempt[] = shipping ? [{ id: before.id, want: "run" }] : [];
   return [...last, orderOfAttempt(scene, task, n)];
 }
 
-function orderOfAttempt({ record, epoch, limit, now }: Scene, task: GroupTask, n: number): AttemptOrder {
+function orderOfAttempt(
+  { record, epoch, limit, sticky, now }: Scene,
+  task: GroupTask,
+  n: number,
+): WantedAttempt {
   const known = recordOf(record, task);
   const id = attemptId(record.id, task.name, epoch, n);
   const { killSignal: signal, killTimeoutMs: timeoutMs } = task.spec;
   const stopped = known.stopFrom !== undefined && now >= known.stopFrom + task.shutdownDelayMs;
   if (stopped) return { id, want: "stop", signal, timeoutMs, reason: whyStopped(record) };
-  if (known.restartOf === n)
+  if (known.restartOf === n && now >= (known.restartAt ?? 0))
     return { id, want: "stop", signal, timeoutMs, reason: "it is to be started again" };
   // What is about to be stopped and was not seen to start is not started any more.
   const startable = !isStopping(record, task) || attemptOf(record, known, epoch, n) !== undefined;
-  return { id, want: "run", ...(startable ? { task: task.spec } : {}), ...limit };
+  if (!startable) return { id, want: "run", ...limit };
+  const later = isWithHost(known) && known.startAt !== undefined ? { startAt: known.startAt } : {};
+  return { id, want: "run", task: task.spec, ...sticky, ...later, ...limit };
 }
 
 /** The order for the worker that the run is placed on. */
@@ -92,6 +109,7 @@ export function orderOf(state: AllocationState, now: Instant): Order | null {
     epoch,
     revision,
     resources: resourcesOf(record.spec),
+    ...needsOfRun(record),
     attempts,
     ...withSignals(record),
   };
@@ -133,12 +151,17 @@ export function withRevision(before: AllocationState, after: AllocationState, no
   return stored === record.revision ? after : { ...after, record: { ...record, revision: stored } };
 }
 
-/** What an order says, but for what is left of the time limit, which is another number at each moment. */
+/**
+ * What an order says: in place of what is left of the time limit, which is another number at each moment,
+ * when that is over.
+ */
 function wordsOf(state: AllocationState, epoch: number, now: Instant): string {
   const attempts = wantedAttempts(state, epoch, now);
   const words = attempts.map((one) => (one.want === "run" ? { ...one, timeoutMs: 0 } : one));
+  const { record } = state;
+  const until = record === null ? undefined : deadlineOf(record, openPlacement(state)?.from ?? null);
   // That a signal leaves with its attempt is no news, a new one is.
-  return JSON.stringify([words, state.record?.signaled ?? 0]);
+  return JSON.stringify([words, until, record?.signaled ?? 0]);
 }
 
 /**
@@ -162,11 +185,16 @@ export function answerObserved(state: AllocationState, observed: Observed, now: 
   const { record } = state;
   if (record === null) return { kind: "no_such" };
   const { epoch } = observed;
+  if (observed.kept) {
+    const keep = mayNeedData(record, observed) ? { keep: true as const } : {};
+    return { kind: "order", revision: record.revision, attempts: [], logs: {}, ...keep };
+  }
   const here = openPlacement(state)?.worker === observed.worker;
   const attempts = here ? wantedAttempts(state, epoch, now) : [];
   const logs = Object.fromEntries(attempts.map(({ id }) => [id, storedOffsets(record, id)]));
   const revision = here ? revisionAt(record, epoch, now) : record.revision;
-  const waits = here && record.tasks.some(({ startAt, dead }) => dead === undefined && (startAt ?? 0) > now);
+  const delayed = ({ startAt = 0, dead }: TaskRecord) => dead === undefined && startAt > now;
+  const waits = here && record.tasks.some((task) => delayed(task) && !isWithHost(task));
   const signals = here ? withSignals(record) : {};
   return { kind: "order", revision, attempts, ...signals, logs, ...(waits ? { askAgain: true } : {}) };
 }

@@ -1,9 +1,11 @@
 import type { HostStop } from "../../schema/host.ts";
 import type { Instant } from "../machine.ts";
+import type { Ended } from "../messages.ts";
 import type { Group } from "../spec.ts";
 import { firstFailed, type TaskView } from "./lifecycle.ts";
+import { outputsFailure, resultOf, uploadingAttempt } from "./outputs.ts";
 import type { AllocationRecord, AttemptRecord, Outcome, Wish } from "./state.ts";
-import { attemptOf, hostStopOf, recordOf } from "./tasks.ts";
+import { attemptOf, groupOfRun, hostStopOf, recordOf } from "./tasks.ts";
 
 /** Signal numbers, for the exit code that a shell would give (128 + n). */
 const SIGNAL_NUMBERS: Record<string, number> = {
@@ -48,16 +50,17 @@ function outcomeOfAttempt(record: AllocationRecord, attempt: AttemptRecord, now:
     const text = "nothing of the command is left on its machine, and how it ended is not known";
     return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "status_lost", text } };
   }
-  return { state: "complete", at: now, ...NO_EXIT, ...exitOf(attempt) };
+  const failure = outputsFailure(attempt);
+  const state = failure === null ? "complete" : "failed";
+  return { state, at: now, ...NO_EXIT, ...exitOf(attempt), failure };
 }
 
-/** What an attempt exited with, as a shell would say it. */
-function exitOf({ exit }: AttemptRecord): { exitCode: number | null; signal: string | null } {
-  if (exit === null) return { exitCode: null, signal: null };
-  const { code, signal } = exit;
-  return signal === null
-    ? { exitCode: code, signal }
-    : { exitCode: 128 + (SIGNAL_NUMBERS[signal] ?? 0), signal };
+/** What an attempt exited with, as a shell would say it, and the result that it has left. */
+function exitOf(attempt: AttemptRecord): Pick<Outcome, "exitCode" | "signal" | "snapshot"> {
+  if (attempt.exit === null) return { exitCode: null, signal: null };
+  const { code, signal } = attempt.exit;
+  const exitCode = signal === null ? code : 128 + (SIGNAL_NUMBERS[signal] ?? 0);
+  return { exitCode, signal, ...resultOf(attempt) };
 }
 
 /**
@@ -112,13 +115,18 @@ export function interruption(
 }
 
 /**
- * How a run ends that its host has stopped by itself, and that may not be placed anew. At the end of a lease
- * it is what the worker would say (rule R4: the machine counts as lost). An agent that was told to end is the
- * mechanism that fails the run (`api.md`, States). What the command made of the signal is no result.
+ * How a run ends that its host has stopped by itself, and that may not be placed anew. At the end of a lease,
+ * or of the machine, it is what the worker would say (rule R4: the machine counts as lost). An agent that was
+ * told to end is the mechanism that fails the run (`api.md`, States). What the command made of the signal is
+ * no result.
  */
 function outcomeOfHostStop(stopped: HostStop, now: Instant): Outcome {
   if (stopped === "lease") {
     const text = "its host lost the control plane, and stopped it before the end of its lease";
+    return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "machine_lost", text } };
+  }
+  if (stopped === "interruption") {
+    const text = "its machine was about to be taken away, and its host stopped it before";
     return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "machine_lost", text } };
   }
   const text = "the agent of its machine was told to end, and stopped it";
@@ -137,6 +145,8 @@ function failureOf({ task }: TaskView, attempt: AttemptRecord | undefined): Outc
   if (attempt === undefined || attempt.exit === null) {
     return { code: "status_lost", text: `${name} was lost: how it ended is not known` };
   }
+  const lost = outputsFailure(attempt);
+  if (lost !== null) return { ...lost, text: `${name}: ${lost.text}` };
   const { code, signal } = attempt.exit;
   return { code: "task_failed", text: `${name} failed with ${signal ?? `exit code ${code}`}` };
 }
@@ -149,9 +159,17 @@ export function outcomeOfWish(wish: Wish, now: Instant): Outcome {
 
 /**
  * How a run ends whose machine was lost after the host may have begun it: nobody can know (`api.md`, States).
+ * But of one command that had ended by itself only its outputs are lost.
  */
-export function outcomeOfLoss(worker: string, now: Instant): Outcome {
-  const text = `worker ${worker} was lost while it may have run the command: how that ended is not known`;
+export function outcomeOfLoss(record: AllocationRecord, ended: Ended, now: Instant): Outcome {
+  const { worker, cause } = ended;
+  const uploading = groupOfRun(record).lone ? uploadingAttempt(record) : undefined;
+  if (uploading !== undefined && uploading.exit !== null) {
+    const error = `worker ${worker} was lost while it stored them`;
+    return outcomeOfAttempt(record, { ...uploading, outputs: { error } }, now);
+  }
+  const why = cause === undefined ? "lost" : "lost to an interruption,";
+  const text = `worker ${worker} was ${why} while it may have run the command: how that ended is not known`;
   return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "machine_lost", text } };
 }
 

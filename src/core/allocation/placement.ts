@@ -1,12 +1,12 @@
 import { MAX_TASK_ATTEMPTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
-import type { EndedHow } from "../messages.ts";
+import type { EndedHow, LossCause } from "../messages.ts";
 import { addEvent } from "./events.ts";
 import type { AllocationRecord, PlacementRecord } from "./state.ts";
 
 /** A placement of this run that the pool has opened. */
-export function newPlacement(worker: string, epoch: number, now: Instant): PlacementRecord {
-  return { epoch, worker, from: now, to: null, outcome: "open" };
+export function newPlacement(worker: string, epoch: number, now: Instant, rate?: number): PlacementRecord {
+  return { epoch, worker, from: now, to: null, outcome: "open", ...(rate === undefined ? {} : { rate }) };
 }
 
 /** Puts a placement into the record, unless it is there already. */
@@ -25,6 +25,10 @@ const ENDED_TEXT: Record<EndedHow, string> = {
   lost: "the worker was lost",
 };
 
+const CAUSE_TEXT: Record<LossCause, string> = {
+  interruption: "its host had said that the machine would be taken away",
+};
+
 /**
  * Closes an epoch (rule R2). Only now may another be asked for. An epoch that ended without trouble, after
  * the tasks themselves had, is no event.
@@ -34,15 +38,23 @@ export function closePlacement(
   placement: PlacementRecord,
   how: EndedHow,
   now: Instant,
+  cause?: LossCause,
 ): AllocationRecord {
   const stored = storePlacement(record, placement);
+  const caused: { cause?: LossCause } = cause === undefined ? {} : { cause };
   const placements = stored.placements.map((one) =>
-    one.epoch === placement.epoch ? { ...one, to: now, outcome: how } : one,
+    one.epoch === placement.epoch ? { ...one, to: now, outcome: how, ...caused } : one,
   );
   const closed = { ...stored, placements, endedEpoch: placement.epoch, revision: 1, waitingSince: now };
-  if (how === "gone" && stored.outcome !== null) return closed;
-  const details = { worker: placement.worker, epoch: String(placement.epoch), how };
-  return addEvent(closed, "Placement Ended", now, ENDED_TEXT[how], { details });
+  if (how === "gone" && stored.outcome !== null && cause === undefined) return closed;
+  const details: Record<string, string> = {
+    worker: placement.worker,
+    epoch: String(placement.epoch),
+    how,
+    ...(cause === undefined ? {} : { cause }),
+  };
+  const text = cause === undefined ? ENDED_TEXT[how] : `${ENDED_TEXT[how]}: ${CAUSE_TEXT[cause]}`;
+  return addEvent(closed, "Placement Ended", now, text, { details });
 }
 
 /** Forgets how the tasks fared in an epoch that has ended: in the next one they begin again. */

@@ -5,6 +5,7 @@ import type { ReschedulePolicy } from "../policy.ts";
 import { addEvent } from "./events.ts";
 import { freshEpoch } from "./placement.ts";
 import type { AllocationRecord } from "./state.ts";
+import { preferredWorker } from "./sticky.ts";
 import { groupOfRun } from "./tasks.ts";
 
 /** One time that a run was placed anew: when that was decided, how long it waited, and what it left. */
@@ -81,7 +82,11 @@ export function rescheduled(
     placeAt: now + delayMs,
   };
   const delay = formatDuration(delayMs);
-  const text = `it is placed anew in ${delay}, on another worker than ${worker} if there is one`;
+  const where =
+    preferredWorker(closed) === worker
+      ? `on worker ${worker}, which keeps its data, if that can take it`
+      : `on another worker than ${worker} if there is one`;
+  const text = `it is placed anew in ${delay}, ${where}`;
   return addEvent(next, "Rescheduling", now, text, { details: { worker, delay } });
 }
 

@@ -1,4 +1,5 @@
 import { formatDuration } from "../duration.ts";
+import { jittered } from "../jitter.ts";
 import type { Instant, Millis } from "../machine.ts";
 import type { RestartPolicy } from "../policy.ts";
 import type { GroupTask } from "../spec.ts";
@@ -88,19 +89,6 @@ export function decideRestart(input: RestartInput, now: Instant): RestartDecisio
 function step(window: RestartWindow, { intervalMs }: RestartPolicy, now: Instant): RestartWindow {
   const { start, count } = now > window.start + intervalMs ? { start: now, count: 0 } : window;
   return { start, count: count + 1 };
-}
-
-/** In [d, 1.25 d), always the same for an attempt: no two tasks of a crowd come back in step. */
-export function jittered(delayMs: Millis, attempt: string): Millis {
-  return delayMs + Math.floor(delayMs * 0.25 * fraction(attempt));
-}
-
-/** FNV-1a over the id, mixed once more so that ids that differ in their last digit lie apart; in [0, 1). */
-function fraction(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32;
 }
 
 /** The reason in a sentence, for events (`nomad.md` §3.2). */

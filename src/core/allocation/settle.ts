@@ -1,4 +1,4 @@
-import { durationMs } from "../duration.ts";
+import { durationMs, formatDuration } from "../duration.ts";
 import type { Instant } from "../machine.ts";
 import { addEvent } from "./events.ts";
 import { settleGroup } from "./group.ts";
@@ -10,13 +10,12 @@ import { mayReschedule, rescheduled } from "./reschedule.ts";
 import {
   type AllocationRecord,
   type AllocationState,
-  type AttemptRecord,
   type Outcome,
   openPlacement,
   type PlacementRecord,
   type Wish,
 } from "./state.ts";
-import { groupOfRun, viewsOf } from "./tasks.ts";
+import { groupOfRun, hostStopOf, viewsOf } from "./tasks.ts";
 
 /** What time and the state of the tasks bring about, whatever the event was. */
 export function settle(state: AllocationState, now: Instant): AllocationState {
@@ -43,13 +42,14 @@ function conclude(
   now: Instant,
 ): AllocationState {
   const { epoch, worker } = placement;
-  const failedAt = latestEnd(before, epoch) ?? now;
+  const failedAt = failTime(before, now);
   const outcome = before.outcome ?? outcomeNow(before, epoch, failedAt, now);
   const record = before.outcome === null ? { ...before, outcome } : before;
   const ids = record.tasks.flatMap((task) => task.attempts.filter((one) => one.epoch === epoch));
   const complete = ids.every(({ id }) => logsComplete(record, id));
   if (!complete && now < lastByteBy(record, outcome.at)) return { ...state, record };
-  const closed = closePlacement(record, placement, "gone", now);
+  const cause = hostStopOf(record, epoch) === "interruption" ? "interruption" : undefined;
+  const closed = closePlacement(record, placement, "gone", now, cause);
   const anew = outcome.again ? rescheduled(closed, worker, failedAt, now) : null;
   if (anew !== null) return { ...state, memo: { ...state.memo, placement: null }, record: anew };
   return { ...state, record: finish(closed, outcome, now) };
@@ -65,9 +65,9 @@ function outcomeNow(record: AllocationRecord, epoch: number, failedAt: Instant, 
   return again ? { ...outcome, again } : outcome;
 }
 
-/** A run that is to be placed anew wants its place when the delay is over. */
+/** A run that is to be placed anew wants its place when the delay is over, unless it is to end. */
 function asksForPlace(record: AllocationRecord, now: Instant): AllocationRecord {
-  if (record.placeAt === undefined || now < record.placeAt) return record;
+  if (record.wish !== null || record.placeAt === undefined || now < record.placeAt) return record;
   return { ...record, placeAt: undefined, waitingSince: now };
 }
 
@@ -115,32 +115,38 @@ export function finish(
   if (attempts.some((attempt) => !logsComplete(record, attempt.id))) {
     noted = addEvent(noted, "Log Truncated", now, "the last bytes of the logs did not arrive before the end");
   }
-  const details = killErrorOf(attempts);
-  if ((record.wish !== null && attempts.length > 0) || "kill_error" in details)
-    noted = addEvent(noted, "Killed", now, "everything of it has ended", { details });
+  const error = attempts.find(({ killError }) => killError !== null)?.killError ?? null;
+  if ((record.wish !== null && attempts.length > 0) || error !== null) {
+    const text = `everything of it has ended${error === null ? "" : `, with trouble: ${error}`}`;
+    noted = addEvent(noted, "Killed", now, text, { details: killDetails(record, error) });
+  }
   return { ...noted, outcome, ended: true };
 }
 
-/** Nomad's detail of `Killed` (`nomad.md` §1.4): its host had given up killing it. */
-function killErrorOf(attempts: AttemptRecord[]): Record<string, string> {
-  const error = attempts.find(({ killError }) => killError !== null)?.killError;
-  return error === undefined || error === null ? {} : { kill_error: error };
+/** Nomad's details of `Killed` (`nomad.md` §1.4): why, and that its host had given up killing it. */
+function killDetails({ wish }: AllocationRecord, error: string | null): Record<string, string> {
+  const reason: Record<string, string> = wish === null ? {} : { kill_reason: wish.reason };
+  return error === null ? reason : { ...reason, kill_error: error };
 }
 
 /** Stores a wish, once: the first one decides, and an exit that is stored already outranks it. */
 export function wish(record: AllocationRecord, wanted: Wish): AllocationRecord {
   if (record.wish !== null || (record.outcome !== null && !record.outcome.again)) return record;
   const outcome = record.outcome === null ? null : outcomeOfWish(wanted, wanted.at);
-  return addEvent({ ...record, wish: wanted, outcome }, "Killing", wanted.at, wanted.reason, {
-    details: { by: wanted.by },
-  });
+  const { at, by, reason } = wanted;
+  const { tasks, lone } = groupOfRun(record);
+  // The tasks of a group are told one by one, when it is their turn.
+  const timeouts = lone
+    ? tasks.map(({ spec }) => ({ kill_timeout: formatDuration(spec.killTimeoutMs) }))
+    : [];
+  const details = { by, kill_reason: reason, ...timeouts[0] };
+  return addEvent({ ...record, wish: wanted, outcome }, "Killing", at, reason, { details });
 }
 
-/** When the last attempt of an epoch ended. */
-export function latestEnd({ tasks }: AllocationRecord, epoch: number): Instant | null {
-  const ends = tasks.flatMap((task) => task.attempts.filter((one) => one.epoch === epoch));
-  return ends.reduce<Instant | null>(
-    (at, { finishedAt }) => Math.max(at ?? 0, finishedAt ?? 0) || null,
-    null,
-  );
+/**
+ * When the open epoch failed, or is to be taken to have: the end of its last task, and now if one has none
+ * (`nomad.md` §2.2, §7.3).
+ */
+export function failTime({ tasks }: AllocationRecord, now: Instant): Instant {
+  return Math.max(...tasks.map(({ dead }) => dead?.at ?? now));
 }

@@ -1,7 +1,10 @@
-import type { AttemptReport, HostStop, StartError, StreamName } from "../../schema/host.ts";
-import type { Exit, RunEvent, RunSpec, RunState, SignalName } from "../../schema/run.ts";
+import type { AttemptReport, HostStop, OutputsOutcome, StartError, StreamName } from "../../schema/host.ts";
+import type { Exit, RunEvent, RunSpec, SignalName } from "../../schema/run.ts";
 import type { FailureCode } from "../errors.ts";
-import type { Instant } from "../machine.ts";
+import { RETRY_LONGEST_MS } from "../limits.ts";
+import type { Instant, Millis } from "../machine.ts";
+import type { LossCause } from "../messages.ts";
+import type { EndState } from "../run-state.ts";
 import type { GroupTask } from "../spec.ts";
 import type { Ask } from "./asks.ts";
 import type { Reaction, Stage } from "./lifecycle.ts";
@@ -22,6 +25,8 @@ export interface AttemptRecord {
   /** Its host has stopped it by itself, for this reason. */
   stopped?: HostStop;
   killError: string | null;
+  /** What became of its outputs. Absent: it has none, or nothing is known of them yet. */
+  outputs?: OutputsOutcome;
 }
 
 /** One task. Fields that are absent were never needed: a record of a single start has none of them. */
@@ -33,8 +38,10 @@ export interface TaskRecord {
   n?: number;
   /** The first attempt number since all tasks were last started again; 1 if absent. */
   round?: number;
-  /** That attempt is not ordered before this. */
+  /** That attempt is not started before this, nor ordered, unless its host waits by itself. */
   startAt?: Instant;
+  /** Its host does so, as it said of the end of the attempt before: the order is given at once. */
+  hostWaits?: true | undefined;
   /** In which restarts are counted; begins with the placement if absent (`nomad.md` §3.3). */
   window?: RestartWindow;
   restarts?: number;
@@ -43,6 +50,8 @@ export interface TaskRecord {
   losses?: number;
   /** The attempt number that is stopped because somebody wants the task to be started again. */
   restartOf?: number;
+  /** The group's shutdown delay comes first: that stop is not ordered before this. */
+  restartAt?: Instant;
   /** The task as it was before an update left it out: it is stopped, and not started any more. */
   removed?: GroupTask;
   /** Since when it is its turn to be stopped. Its shutdown delay counts from here. */
@@ -95,6 +104,10 @@ export interface PlacementRecord {
   from: Instant;
   to: Instant | null;
   outcome: "open" | "refused" | "gone" | "lost";
+  /** Why its machine was lost to it. Absent: nobody had said that it would be. */
+  cause?: LossCause;
+  /** What an hour of it costs, by the pool's list prices. Absent: not known, or stored before it was said. */
+  rate?: number;
 }
 
 /** What has been decided from outside or by time, and is not yet the end (rule R3). */
@@ -108,11 +121,13 @@ export interface Wish {
 
 /** What the end will be, or is. */
 export interface Outcome {
-  state: RunState;
+  state: EndState;
   at: Instant;
   exitCode: number | null;
   signal: string | null;
   failure: { code: FailureCode; text: string } | null;
+  /** The result that it has left. */
+  snapshot?: string;
   /** Its tasks have failed, and it is to be placed anew as soon as its logs are there. */
   again?: boolean;
 }
@@ -155,6 +170,8 @@ export interface AllocationRecord {
   startedAt?: Instant;
   /** Since when nothing but this is left of it: its id is not to be used again for now (`forget.ts`). */
   forgotten?: Instant;
+  /** Since when its logs are deleted, though it is kept (`retention.logs` of its pool). */
+  logsGone?: Instant;
   /** The latest version in which something changed that the pool is to know; `version` if absent. */
   poolVersion?: number;
   events: RunEvent[];
@@ -174,6 +191,10 @@ export interface AllocationMemo {
   workerHas: string;
   /** Up to when the instants have been acted on at which the order changes by time alone. */
   woken: Instant;
+  /** For how long the pool wants the logs of the ended run kept; absent: as long as the run, or not known. */
+  keepLogsMs?: Millis | undefined;
+  /** When the pool is asked for that again: the alarm that was armed at the load may be for it. */
+  askAt?: Instant | undefined;
   /** Why the pool refused: the run is emptied. */
   refusal: { code: string; text: string; retryAfterMs?: number } | null;
 }
@@ -200,9 +221,24 @@ export const EMPTY_MEMO: AllocationMemo = {
 };
 
 /**
- * The state of an allocation as it is loaded. As long as it owes something, an alarm is armed: `settled` says
- * that none was. Then others have confirmed all that is stored, but for the one case in which a lost alarm
- * could not be repaired: a run of which nothing proves that its pool has ever heard.
+ * The state of an allocation from what is stored. As long as it owes something, an alarm is armed for the
+ * next try. One of a run that has ended which is farther off than any try is for its logs (`forget.ts`,
+ * `logsUntil`).
+ */
+export function allocationFrom(
+  record: AllocationRecord | null,
+  alarmAt: Instant | null,
+  now: Instant,
+): AllocationState {
+  const far = record?.ended === true && alarmAt !== null && alarmAt > now + RETRY_LONGEST_MS;
+  const state = loadedAllocation(record, alarmAt === null || far);
+  return far ? { ...state, memo: { ...state.memo, askAt: alarmAt } } : state;
+}
+
+/**
+ * The state of an allocation as it is loaded. `settled`: it owes nothing to anybody. Then others have
+ * confirmed all that is stored, but for the one case in which a lost alarm could not be repaired: a run of
+ * which nothing proves that its pool has ever heard.
  */
 export function loadedAllocation(record: AllocationRecord | null, settled: boolean): AllocationState {
   if (record?.forgotten !== undefined)

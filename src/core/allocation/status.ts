@@ -1,12 +1,14 @@
-import type { RunStatus } from "../../schema/run.ts";
+import type { AnyRun, RunStatus } from "../../schema/run.ts";
 import { failureClass } from "../errors.ts";
 import { MAX_TASK_EVENTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { TaskView } from "./lifecycle.ts";
+import { uploadingAttempt } from "./outputs.ts";
 import {
   type AllocationRecord,
   type AllocationState,
   type AttemptRecord,
+  type Outcome,
   openPlacement,
   type TaskRecord,
 } from "./state.ts";
@@ -18,41 +20,94 @@ type TaskStatus = RunStatus["tasks"][number];
 /** One run, whole, as a reader sees it (`api.md`, One run, as read). */
 export function statusOf(state: AllocationState & { record: AllocationRecord }): RunStatus {
   const { record } = state;
-  const { spec, outcome, wish } = record;
-  const ended = record.ended && outcome !== null ? outcome : null;
-  const failure = ended?.failure ?? null;
-  const shown = shownTask(record);
+  const { spec } = record;
+  // Its state comes first: whoever looks for the word in the text finds that of the run, and of no task.
   return {
     id: record.id,
-    state: stateOf(record),
+    ...partOfState(record),
     allocStatus: allocStatus(record),
     specIndex: record.specIndex ?? 1,
     version: record.version,
     spec,
     pool: spec.pool,
     labels: spec.labels,
-    exitCode: ended?.exitCode ?? null,
-    signal: ended?.signal ?? null,
-    failure: failure === null ? null : { class: failureClass(failure.code), ...failure },
-    abort: wish?.state === "aborted" ? { reason: wish.reason, by: wish.by } : null,
     description: describe(state),
-    stdoutRef: shown === null ? null : `/v1/runs/${record.id}/logs/${shown}/stdout`,
-    stderrRef: shown === null ? null : `/v1/runs/${record.id}/logs/${shown}/stderr`,
     submittedAt: text(record.submittedAt),
     placedAt: orNull(record.firstPlacedAt ?? openPlacement(state)?.from ?? null),
-    startedAt: orNull(startedAt(record)),
-    finishedAt: orNull(ended?.at ?? null),
     placements: record.placements.map((one) => ({ ...one, from: text(one.from), to: orNull(one.to) })),
     tasks: record.tasks.map((task) => taskStatus(record, task)),
   };
 }
 
-/** The task whose output stands for the run's, once there can be any: the leader, or the first main task. */
+/** What only some states have, for each state by itself. */
+type PartOf<Run> = Run extends RunStatus ? Omit<Run, keyof AnyRun> : never;
+
+/**
+ * What a run has in its state and in no other (`scoot.md` §1.3). An end that is not final yet is not shown,
+ * and what a run ended with stands beside no state to which it does not belong.
+ */
+function partOfState(record: AllocationRecord): PartOf<RunStatus> {
+  const { outcome } = record;
+  const from = startedAt(record);
+  const refs = refsOf(record);
+  const nothing = { exitCode: null, signal: null, snapshot: null, failure: null, abort: null };
+  if (!record.ended || outcome === null) {
+    const open = { ...nothing, abort: abortOf(record), finishedAt: null };
+    if (from !== null) return { state: "running", ...open, ...refs, startedAt: text(from) };
+    return { state: "pending", ...open, stdoutRef: null, stderrRef: null, startedAt: null };
+  }
+  const { state, exitCode, signal, snapshot = null } = outcome;
+  const end = { ...nothing, ...refs, startedAt: orNull(from), finishedAt: text(outcome.at) };
+  switch (state) {
+    case "complete":
+      return { state, ...end, exitCode, signal, snapshot };
+    // An abort of what could not be killed was asked for in vain.
+    case "failed":
+      return {
+        state,
+        ...end,
+        exitCode,
+        signal,
+        snapshot,
+        failure: failureIn(outcome),
+        abort: abortOf(record),
+      };
+    case "unknown":
+      return { state, ...end, failure: failureIn(outcome), abort: abortOf(record) };
+    case "aborted":
+      return { state, ...end, abort: abortOf(record) ?? { reason: "", by: "" } };
+    case "timedout":
+      return { state, ...end };
+  }
+}
+
+function abortOf({ wish }: AllocationRecord): { reason: string; by: string } | null {
+  return wish?.state === "aborted" ? { reason: wish.reason, by: wish.by } : null;
+}
+
+/** Every failed end says why; one that does not was stored by a version that did not know of this rule. */
+function failureIn({ failure }: Outcome) {
+  const { code, text: why } = failure ?? { code: "status_lost" as const, text: "why is no longer known" };
+  return { class: failureClass(code), code, text: why };
+}
+
+function refsOf(record: AllocationRecord) {
+  const shown = shownTask(record);
+  if (shown === null) return { stdoutRef: null, stderrRef: null };
+  const logs = `/v1/runs/${record.id}/logs/${shown}`;
+  return { stdoutRef: `${logs}/stdout`, stderrRef: `${logs}/stderr` };
+}
+
+/**
+ * The task whose output stands for the run's, once there can be any (`scoot.md` §1.3): the leader, or the
+ * first main task.
+ */
 function shownTask(record: AllocationRecord): string | null {
   const { tasks } = groupOfRun(record);
   const shown = tasks.find((task) => task.leader) ?? tasks.find((task) => task.hook === "main");
-  const logged = shown !== undefined && recordOf(record, shown).attempts.length > 0;
-  return logged ? shown.name : null;
+  if (record.logsGone !== undefined) return null;
+  const attempts = shown === undefined ? [] : recordOf(record, shown).attempts;
+  return shown !== undefined && attempts.some((one) => one.startedAt !== null) ? shown.name : null;
 }
 
 /**
@@ -64,8 +119,11 @@ function allocStatus(record: AllocationRecord): RunStatus["allocStatus"] {
   const group = groupOfRun(record);
   switch (state) {
     case "pending":
-    case "running":
-      return group.lone ? state : clientStatus(viewsOf(record, group, record.endedEpoch + 1));
+    case "running": {
+      const status = clientStatus(viewsOf(record, group, record.endedEpoch + 1));
+      // A command by itself has its end when the last of its logs is there.
+      return group.lone && (status === "complete" || status === "failed") ? state : status;
+    }
     case "complete":
       return group.lone && record.outcome?.exitCode !== 0 ? "failed" : "complete";
     case "unknown":
@@ -85,6 +143,9 @@ export function clientStatus(views: TaskView[]): "pending" | "running" | "comple
   return views.some(({ state }) => state === "pending") ? "pending" : "complete";
 }
 
+/** The phases in which something of a task is on its host, and has been started. */
+const LIVE_PHASES: readonly TaskStatus["phase"][] = ["running", "stopping", "uploading"];
+
 function taskStatus(record: AllocationRecord, task: TaskRecord): TaskStatus {
   const latest = task.attempts.at(-1);
   const phase = phaseOf(record, task, latest);
@@ -94,12 +155,12 @@ function taskStatus(record: AllocationRecord, task: TaskRecord): TaskStatus {
   const fixed = record.ended ? (task.dead?.at ?? record.outcome?.at ?? null) : null;
   return {
     name: task.name,
-    state: dead ? "dead" : phase === "running" || phase === "stopping" ? "running" : "pending",
+    state: dead ? "dead" : LIVE_PHASES.includes(phase) ? "running" : "pending",
     phase,
     failed,
     restarts: task.restarts ?? 0,
     lastRestart: orNull(task.lastRestart ?? null),
-    nextStart: phase === "backoff" ? orNull(task.startAt ?? null) : null,
+    nextStart: phase === "backoff" && task.stopFrom === undefined ? orNull(task.startAt ?? null) : null,
     startedAt: orNull(latest?.startedAt ?? null),
     // A rerun clears it: an end that lies before the latest start is none (`decisions.md`, times).
     finishedAt: orNull(dead ? (latest?.finishedAt ?? fixed) : null),
@@ -127,7 +188,8 @@ function phaseOf(
   if (isOver(latest)) return task.n === undefined ? "dead" : "backoff";
   if (latest.state === "preparing") return "preparing";
   const stopping = task.stopFrom !== undefined || task.restartOf !== undefined;
-  return stopping || record.wish !== null || latest.state === "stopping" ? "stopping" : "running";
+  if (stopping || record.wish !== null || latest.state === "stopping") return "stopping";
+  return latest.state === "uploading" ? "uploading" : "running";
 }
 
 function describe(state: AllocationState & { record: AllocationRecord }): string {
@@ -141,6 +203,7 @@ function describe(state: AllocationState & { record: AllocationRecord }): string
   }
   if (wish !== null) return `being stopped: ${wish.reason}`;
   if (outcome !== null) return "ended; the rest of its logs is on the way";
+  if (uploadingAttempt(record) !== undefined) return "its command has ended; its outputs are being stored";
   if (startedAt(record) !== null) return "running";
   return openPlacement(state) === null ? "waiting for a place on a machine" : "about to start on its machine";
 }

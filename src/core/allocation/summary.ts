@@ -1,8 +1,10 @@
 import type { RunState } from "../../schema/run.ts";
 import type { PlaceAnswer, RunUpsert } from "../messages.ts";
 import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
+import { needsOfRun } from "./orders.ts";
 import { avoidedWorkers } from "./reschedule.ts";
 import { type AllocationRecord, type AllocationState, openPlacement } from "./state.ts";
+import { preferredWorker } from "./sticky.ts";
 
 /** Characters of the command line that lists show. */
 const COMMAND_CHARS = 80;
@@ -21,6 +23,13 @@ export function startedAt(record: AllocationRecord): number | null {
   return record.startedAt ?? record.tasks[0]?.attempts.at(-1)?.startedAt ?? null;
 }
 
+/** What an ended run adds to the counts of its pool (`nomad.md` §6.2), where it is not 0. */
+function mishapsOf({ tasks }: AllocationRecord): Pick<RunUpsert, "restarts" | "oomKills"> {
+  const restarts = tasks.reduce((sum, task) => sum + (task.restarts ?? 0), 0);
+  const oomKills = tasks.flatMap(({ attempts }) => attempts).filter(({ exit }) => exit?.oomKilled).length;
+  return { ...(restarts > 0 ? { restarts } : {}), ...(oomKills > 0 ? { oomKills } : {}) };
+}
+
 /** The run as its pool is to know it. `epoch` is the one that the allocation knows to be open, or 0. */
 export function upsertOf(record: AllocationRecord, epoch: number): RunUpsert {
   const { spec, outcome } = record;
@@ -35,11 +44,14 @@ export function upsertOf(record: AllocationRecord, epoch: number): RunUpsert {
     resources: resourcesOf(spec),
     hostPaths: tasksOf(spec).some(({ dir }) => dir?.startsWith("/") ?? false),
     ...(tasksOf(spec).some(({ fake }) => fake !== undefined) ? { fakes: true } : {}),
+    ...needsOfRun(record),
     exitCode: record.ended ? (outcome?.exitCode ?? null) : null,
     startedAt: startedAt(record),
     finishedAt: record.ended ? (outcome?.at ?? null) : null,
+    ...(record.ended ? mishapsOf(record) : {}),
     wants: record.wish === null && outcome === null && record.placeAt === undefined ? "place" : "nothing",
     ...(record.reschedules === undefined ? {} : { avoid: avoidedWorkers(record) }),
+    ...(spec.sticky ? { prefer: preferredWorker(record) } : {}),
     epoch,
     ended: record.endedEpoch,
   };

@@ -15,10 +15,12 @@ export function isOver(attempt: AttemptRecord): boolean {
   return attempt.state === "exited" || attempt.state === "gone";
 }
 
-/** The group of a run, as its spec says it now, and what an update has left out of it. */
+/** The group of a run, as its spec says it now, and what an update has left out of it: that leads no more. */
 export function groupOfRun(record: AllocationRecord): Group {
   const group = groupOf(record.spec);
-  const removed = record.tasks.flatMap((task) => task.removed ?? []);
+  const removed = record.tasks.flatMap((task) => {
+    return task.removed === undefined ? [] : { ...task.removed, leader: false };
+  });
   return removed.length === 0 ? group : { ...group, lone: false, tasks: [...group.tasks, ...removed] };
 }
 
@@ -59,8 +61,14 @@ export function viewsOf(record: AllocationRecord, group: Group, epoch: number): 
     }
     const attempt = attemptOf(record, known, epoch);
     const runs = attempt !== undefined && attempt.startedAt !== null && !isOver(attempt);
-    return { task, state: runs ? "running" : "pending", started, failed: false, deadAt: 0 };
+    const restarting = isRestarting(known) ? { restarting: true } : {};
+    return { task, state: runs ? "running" : "pending", started, failed: false, deadAt: 0, ...restarting };
   });
+}
+
+/** Whether the present attempt of a task is stopped so that the task can be started again. */
+function isRestarting({ restartOf, n = 1 }: TaskRecord): boolean {
+  return restartOf === n;
 }
 
 /** Whether any attempt of the present round has run: a restart of all begins another one. */
@@ -99,6 +107,14 @@ export function isStopping(record: AllocationRecord, task: GroupTask): boolean {
   return wish !== null || kill !== undefined;
 }
 
+/**
+ * Whether the host has the order for the present attempt of a task since the one before has ended, with when
+ * it may start. Then nothing but a stop takes it back: it may have started by the time that is known here.
+ */
+export function isWithHost({ startAt, hostWaits }: TaskRecord): boolean {
+  return hostWaits === true && startAt !== undefined;
+}
+
 /** Whether the present attempt of a task may be with the host by now, told or about to be told. */
 export function mayBeOrdered(
   record: AllocationRecord,
@@ -106,10 +122,12 @@ export function mayBeOrdered(
   views: TaskView[],
   now: Instant,
 ): boolean {
-  const { startAt = 0 } = recordOf(record, task);
+  const known = recordOf(record, task);
+  if (isRestarting(known)) return true;
+  const { startAt = 0 } = known;
   // A host that has stopped the others starts no poststop task: it was never ordered there.
   const stopped = (one: GroupTask) => stopsByHost(recordOf(record, one).attempts, record.endedEpoch + 1);
   const cut = views.some((view) => view.task.hook !== "poststop" && stopped(view.task).length > 0);
   if (task.hook === "poststop" && cut) return false;
-  return now >= startAt && gateIsOpen(task, stageOf(record, views), views);
+  return isWithHost(known) || (now >= startAt && gateIsOpen(task, stageOf(record, views), views));
 }

@@ -1,6 +1,7 @@
 import type { RunSpec } from "../../schema/run.ts";
 import { DroverError, type FieldError } from "../errors.ts";
 import type { Instant } from "../machine.ts";
+import { resultTaskOf } from "../result-task.ts";
 import { groupOf } from "../spec.ts";
 import { addEvent } from "./events.ts";
 import type { AllocationRecord } from "./state.ts";
@@ -54,17 +55,20 @@ function fixedFields(old: RunSpec, spec: RunSpec): FieldError[] {
     );
   const errors = changed(old, spec, CHANGEABLE)
     .filter((key) => key !== "tasks" && key !== "id")
-    .map((key) => ({ pointer: `/${key}`, detail: FIXED }));
+    .map((key) => ({ pointer: `/spec/${key}`, detail: FIXED }));
   if ((old.tasks === undefined) !== (spec.tasks === undefined))
-    errors.push({ pointer: "/tasks", detail: FIXED });
+    errors.push({ pointer: "/spec/tasks", detail: FIXED });
+  // What it leaves behind would be another task's, of which nobody had said that before it began.
+  if (spec.outputs !== undefined && resultTaskOf(old.tasks ?? []) !== resultTaskOf(spec.tasks ?? []))
+    errors.push({ pointer: "/spec/tasks", detail: "must keep the task whose files are the `outputs`" });
   for (const [i, task] of (spec.tasks ?? []).entries()) {
     const before = old.tasks?.find(({ name }) => name === task.name);
     if (before === undefined) {
-      errors.push({ pointer: `/tasks/${i}`, detail: "is a new task; tasks can only be removed" });
+      errors.push({ pointer: `/spec/tasks/${i}`, detail: "is a new task; tasks can only be removed" });
       continue;
     }
     for (const key of changed(before, task, CHANGEABLE_OF_TASK))
-      errors.push({ pointer: `/tasks/${i}/${key}`, detail: FIXED });
+      errors.push({ pointer: `/spec/tasks/${i}/${key}`, detail: FIXED });
   }
   return errors;
 }

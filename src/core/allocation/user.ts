@@ -7,7 +7,17 @@ import { addEvent } from "./events.ts";
 import { allButPoststopDead, type TaskView } from "./lifecycle.ts";
 import type { AllocationRecord, Existing, SentSignal } from "./state.ts";
 import { openPlacement } from "./state.ts";
-import { attemptOf, groupOfRun, isOver, isStopping, recordOf, viewsOf, withTask } from "./tasks.ts";
+import {
+  attemptOf,
+  groupOfRun,
+  isOver,
+  isStopping,
+  mayBeOrdered,
+  recordOf,
+  viewsOf,
+  withTask,
+} from "./tasks.ts";
+import { isHostEnding } from "./why-stopped.ts";
 
 /** Which tasks somebody wants started again: one, all that run, or all, those that have ended too. */
 export interface RestartWish {
@@ -35,12 +45,20 @@ function running(record: AllocationRecord, views: TaskView[], only: string | und
     .filter((task) => !isStopping(record, task) && recordOf(record, task).stopFrom === undefined);
 }
 
+/** The same, without those whose process has ended: of them only the outputs are still on their way. */
+function withProcess(record: AllocationRecord, views: TaskView[], only: string | undefined): GroupTask[] {
+  const epoch = record.endedEpoch + 1;
+  return running(record, views, only).filter((task) => {
+    return attemptOf(record, recordOf(record, task), epoch)?.state !== "uploading";
+  });
+}
+
 /**
  * Why a restart or a signal is not taken: `terminal`, `unknown_task`, or `not_running`; null if it is.
  */
 export function refusalOfWish(
   { record, ...state }: Existing,
-  { task, all }: { task?: string | undefined; all?: boolean | undefined },
+  { task, all, signal }: { task?: string | undefined; all?: boolean | undefined; signal?: SignalName },
 ): DroverError | null {
   if (record.ended || record.wish !== null || record.outcome !== null)
     return new DroverError("terminal", "the run has ended, or is being stopped");
@@ -51,7 +69,8 @@ export function refusalOfWish(
   }
   const epoch = openPlacement({ ...state, record })?.epoch;
   const views = epoch === undefined ? [] : viewsOf(record, group, epoch);
-  if (running(record, views, task).length > 0) return null;
+  const of = signal === undefined ? running : withProcess;
+  if (of(record, views, task).length > 0) return null;
   if (all === true && mayBeginAnew(record, views)) return null;
   const what = task === undefined ? "no task of the run is running" : `task "${task}" is not running`;
   return new DroverError("not_running", what);
@@ -59,7 +78,8 @@ export function refusalOfWish(
 
 /**
  * Somebody wants tasks started again: those that run are stopped first, and the policy does not count it
- * (`nomad.md` §3.3 row 2, §4.6). For all, the stages begin anew, and what has ended runs once more.
+ * (`nomad.md` §3.3 row 2, §4.6). For all, the stages begin anew, and what has ended runs once more. The
+ * group's shutdown delay comes first unless it is one task; the tasks' own are not waited for.
  */
 export function foldRestart(
   record: AllocationRecord,
@@ -67,40 +87,65 @@ export function foldRestart(
   { task: only, all, by }: RestartWish,
   now: Instant,
 ): AllocationRecord {
-  const views = viewsOf(record, groupOfRun(record), epoch);
+  const group = groupOfRun(record);
+  const { shutdownDelayMs } = group;
+  const views = viewsOf(record, group, epoch);
+  const restartAt = only === undefined && shutdownDelayMs > 0 ? now + shutdownDelayMs : undefined;
+  const anew = all === true && only === undefined && mayBeginAnew(record, views);
+  const unseen = anew ? views.filter((view) => isUnseen(record, view, views, now)) : [];
+  const stopped = [...running(record, views, only), ...unseen.map(({ task }) => task)];
   let next = record;
-  for (const task of running(record, views, only)) {
-    const known = recordOf(record, task);
-    const n = known.n ?? 1;
-    if (known.restartOf === n) continue;
-    next = withTask(next, task, { restartOf: n });
-    const reason = `${by} asked for it`;
-    const details = { restart_reason: reason };
-    next = addEvent(next, "Restart Signaled", now, `it is to be started again: ${reason}`, {
-      task: task.name,
-      details,
-    });
+  for (const task of stopped) {
+    const { n = 1, restartOf } = recordOf(record, task);
+    if (restartOf !== n)
+      next = restartSignaled(withTask(next, task, { restartOf: n, restartAt }), task, by, now);
   }
-  return all === true && only === undefined && mayBeginAnew(next, views) ? again(next, views, now) : next;
+  return anew ? again(next, views, by, now) : next;
 }
 
-/** Once all but the poststop tasks are dead the group is over: its runners are gone (`nomad.md` §4.1). */
-function mayBeginAnew({ kill }: AllocationRecord, views: TaskView[]): boolean {
-  return kill === undefined && views.length > 0 && !allButPoststopDead(views);
+/** Whether a task has not been seen to run, and yet may be with its host by now: what is told is told. */
+function isUnseen(
+  record: AllocationRecord,
+  { task, state }: TaskView,
+  views: TaskView[],
+  now: Instant,
+): boolean {
+  if (task.hook === "poststop" || isStopping(record, task)) return false;
+  return state === "pending" && mayBeOrdered(record, task, views, now);
 }
 
-/** Every task that is not running begins anew, in the order of the stages. */
-function again(record: AllocationRecord, views: TaskView[], now: Instant): AllocationRecord {
+function restartSignaled(
+  record: AllocationRecord,
+  { name }: GroupTask,
+  by: string,
+  now: Instant,
+): AllocationRecord {
+  const reason = `${by} asked for it`;
+  const text = `it is to be started again: ${reason}`;
+  return addEvent(record, "Restart Signaled", now, text, { task: name, details: { restart_reason: reason } });
+}
+
+/**
+ * Once all but the poststop tasks are dead the group is over: its runners are gone (`nomad.md` §4.1). A host
+ * that ends starts nothing more.
+ */
+function mayBeginAnew(record: AllocationRecord, views: TaskView[]): boolean {
+  if (record.kill !== undefined || isHostEnding(record)) return false;
+  return views.length > 0 && !allButPoststopDead(views);
+}
+
+/** Every task begins anew, in the order of the stages; what is stopped for that, when it has ended. */
+function again(record: AllocationRecord, views: TaskView[], by: string, now: Instant): AllocationRecord {
   let next: AllocationRecord = record;
   for (const { task, state } of views) {
-    const { dead, n = 1, startAt, restarts = 0 } = recordOf(record, task);
-    if (task.hook === "poststop") continue;
+    const { dead, n = 1, restartOf, startAt, restarts = 0 } = recordOf(record, task);
+    if (task.hook === "poststop" || isStopping(record, task)) continue;
     if (dead === undefined) {
-      if (state === "running") next = withTask(next, task, { round: n + 1 });
+      if (state === "running" || restartOf === n) next = withTask(next, task, { round: n + 1 });
       else if (startAt !== undefined) next = withTask(next, task, { round: n, startAt: undefined });
       continue;
     }
-    next = withTask(next, task, {
+    next = withTask(restartSignaled(next, task, by, now), task, {
       dead: undefined,
       losses: undefined,
       n: n + 1,
@@ -126,7 +171,7 @@ export function foldSignal(
 ): AllocationRecord {
   const views = viewsOf(record, groupOfRun(record), epoch);
   let next = record;
-  for (const task of running(record, views, only)) {
+  for (const task of withProcess(record, views, only)) {
     const attempt = attemptOf(record, recordOf(record, task), epoch);
     if (attempt === undefined) continue;
     const n = (next.signaled ?? 0) + 1;

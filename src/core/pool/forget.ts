@@ -13,6 +13,13 @@ function retentionMs({ retention }: Partial<Pick<PoolConfig, "retention">>): Mil
   return retention === undefined ? DEFAULT_RETENTION_MS : durationMs(retention.runs);
 }
 
+/** For how long logs are kept after the end of their run, if for a shorter time than the run itself. */
+export function keepLogsMs({ retention }: Partial<Pick<PoolConfig, "retention">>): Millis | undefined {
+  if (retention?.logs === undefined) return undefined;
+  const ms = durationMs(retention.logs);
+  return ms < durationMs(retention.runs) ? ms : undefined;
+}
+
 /** When an ended run is to be forgotten: its retention counts from its end. */
 export function expiresAt(row: RunRow, config: PoolConfig): Instant {
   return (row.finishedAt ?? row.heardAt) + retentionMs(config);
@@ -42,8 +49,7 @@ export function lookForExpired(state: Configured, now: Instant): Configured {
 
 /** What the owners of runs are told whose time is over, or that somebody wants deleted. */
 export function dueForgets(state: Configured): { key: string; body: Forget }[] {
-  const wanted = [...state.runs.live()].filter((row) => row.forget === true && isOver(row));
-  const rows = new Map([...wanted.map((row) => [runKey(row.submittedAt, row.run), row] as const)]);
+  const rows = new Map([...state.memo.index.unwanted].filter(([, row]) => isOver(row)));
   for (const [key, row] of state.memo.expired) rows.set(key, row);
   return [...rows].map(([key, { run, submittedAt }]) => ({ key, body: { run, submittedAt } }));
 }
@@ -62,6 +68,7 @@ export function foldForgotten(state: PoolState, key: string, answer: ForgetAnswe
   const row = state.runs.get(key);
   const another = answer.kind === "run" && runKey(answer.run.submittedAt, answer.run.run) !== key;
   if (row === undefined || !isOver(row) || (answer.kind === "run" && !another)) return state;
+  state.memo.counting.forget(row);
   state.runs.delete(key);
   state.memo.expired.delete(key);
   return state;

@@ -1,6 +1,6 @@
 import type { InstanceType } from "../../schema/pool.ts";
 import { MAX_OPEN_ENROLLMENTS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import type { Instant, Millis } from "../machine.ts";
 import { OWN_MACHINE } from "../worker/status.ts";
 import type { Configured, WorkerRow } from "./state.ts";
 import { newWorkerRow } from "./workers.ts";
@@ -9,14 +9,14 @@ import { newWorkerRow } from "./workers.ts";
 const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0, price: 0 };
 
 /**
- * A machine of one's own may join as this worker until `notAfter` (`api.md`, `POST /v1/enrollments`). It is
- * no permit: `maxInstances` bounds what a provider is asked for. The same worker again changes nothing; one
- * too many is not written, which `worker` not being there tells.
+ * A machine of one's own may join as this worker for `ttlMs` from now on (`api.md`, `POST /v1/enrollments`).
+ * It is no permit: `maxInstances` bounds what a provider is asked for. The same worker again changes nothing;
+ * one too many is not written, which `worker` not being there tells.
  */
-export function foldInvite(state: Configured, worker: string, notAfter: Instant, now: Instant): Configured {
+export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now: Instant): Configured {
   if (state.workers.get(worker) !== undefined || isFullOfInvitations(state)) return state;
   const { record } = state;
-  const wanted = { worker, instanceType: OWN_MACHINE, type: UNKNOWN_TYPE, notAfter };
+  const wanted = { worker, instanceType: OWN_MACHINE, type: UNKNOWN_TYPE, notAfter: now + ttlMs };
   // It is up when its host says anything: nothing has to boot there.
   const row: WorkerRow = { ...newWorkerRow(record, wanted, now), own: true };
   const settings = { ...row.settings, bootCommand: "true" };

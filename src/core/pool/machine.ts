@@ -1,6 +1,6 @@
 import { durationMs } from "../duration.ts";
 
-import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
+import { type Envelope, earliest, type Instant, type Machine, type Millis } from "../machine.ts";
 import type {
   Configure,
   Forget,
@@ -14,20 +14,33 @@ import type {
   WorkerAnswer,
   WorkerUpsert,
 } from "../messages.ts";
+import { OWN_MACHINE } from "../worker/status.ts";
+import { foldConfigure } from "./configure.ts";
 import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./forget.ts";
+import { listHeldUntil } from "./hold-offs.ts";
 import { foldInvite } from "./invite.ts";
-import { plan, queueOf } from "./plan.ts";
-import { foldPlaceAnswer, foldRun, isTold, openEpoch, tell } from "./runs.ts";
-import { type Configured, isOpen, type PoolState, providedWorkers, runKey } from "./state.ts";
-import { askForWorker, foldListing, foldWorker, foldWorkerAnswer, intentOf, POOL_TAG } from "./workers.ts";
+import { changesAt, keptInstances, type Plan, plan, planOneMore } from "./plan.ts";
+import { foldPlaceAnswer, foldRun, openEpoch, rateOn, tell } from "./runs.ts";
+import {
+  type Configured,
+  hasLiveRuns,
+  isRemoved,
+  isUnheard,
+  type PoolState,
+  runKey,
+  type WorkerRow,
+} from "./state.ts";
+import { foldListing } from "./sweep.ts";
+import { tellAtOf } from "./throttle.ts";
+import { askForWorker, foldWorker, foldWorkerAnswer, intentOf, POOL_TAG } from "./workers.ts";
 
 export type PoolEvent =
   | { type: "tick" }
   | { type: "configure"; configure: Configure }
   | { type: "run"; upsert: RunUpsert }
   | { type: "worker"; upsert: WorkerUpsert }
-  /** A machine of one's own may join as this worker, until then. */
-  | { type: "invite"; worker: string; notAfter: Instant }
+  /** A machine of one's own may join as this worker, for so long. */
+  | { type: "invite"; worker: string; ttlMs: Millis }
   /** Somebody wants an ended run deleted. */
   | { type: "unwanted"; forget: Forget }
   | { type: "forget_answered"; key: string; answer: ForgetAnswer }
@@ -43,6 +56,10 @@ export type PoolMessage = Envelope &
     | { kind: "poke_worker" }
     | { kind: "create"; body: Intent }
     | { kind: "sighting"; body: Sighting }
+    /**
+     * Its instance type is configured no more (22971), or its pool is deleted: no more runs, then it stops.
+     */
+    | { kind: "drain_worker" }
     | { kind: "list"; tag: string }
   );
 
@@ -51,8 +68,10 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   apply(before, event, now) {
     const state = fold(before, event, now);
     if (state.record === null) return state;
-    const looked = lookForExpired({ ...state, record: state.record }, now);
-    return decide(looked, event, now);
+    const decided = decide(lookForExpired({ ...state, record: state.record }, now), now);
+    tellAsker(decided, event);
+    const tally = decided.memo.counting.owed(now);
+    return tally === undefined ? decided : { ...decided, record: { ...decided.record, tally } };
   },
 
   due(state, now) {
@@ -69,27 +88,51 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   wakeAt(state) {
     if (state.record === null) return undefined;
     const configured: Configured = { ...state, record: state.record };
-    return earliest(state.memo.lookAt, sweepAt(configured), holdEndsAt(configured), pauseEndsAt(configured));
+    return earliest(
+      state.memo.lookAt,
+      sweepAt(configured),
+      holdEndsAt(configured),
+      pauseEndsAt(configured),
+      tellsAt(configured),
+    );
   },
 };
 
 /** When machines may be asked for again, if any are wanted, and if that is still to come. */
 function holdEndsAt(state: Configured): Instant | undefined {
-  const { hold, config } = state.record;
-  if (hold === null || hold.until <= state.memo.decidedAt) return undefined;
-  const missing = [...providedWorkers(state)].length < config.minInstances;
-  return missing || queueOf(state).length > 0 ? hold.until : undefined;
+  const { holds, config } = state.record;
+  const { decidedAt, index } = state.memo;
+  const ends = earliest(...holds.map((hold) => stillToCome(state, hold.until)));
+  if (ends === undefined) return undefined;
+  const missing = keptInstances(state, decidedAt) < config.minInstances;
+  return missing || index.queue.length > 0 ? ends : undefined;
+}
+
+/** When the next worker is told what it is to become, if that is still to come. */
+function tellsAt(state: Configured): Instant | undefined {
+  const asked = state.workers.derive(askedOf);
+  return earliest(...asked.map((row) => stillToCome(state, tellAtOf(state, row))));
+}
+
+/** A moment that the latest decision has not seen pass. */
+function stillToCome({ memo }: Configured, at: Instant | null): Instant | undefined {
+  return at !== null && at > memo.decidedAt ? at : undefined;
 }
 
 /** When a worker that had refused a run gets the next one, if any waits. */
-function pauseEndsAt(state: Configured): Instant | undefined {
-  if (queueOf(state).length === 0) return undefined;
-  const ends = [...state.workers.live()].map((row) => row.pausedUntil);
-  return earliest(...ends.filter((at) => at > state.memo.decidedAt));
+function pauseEndsAt({ memo, workers }: Configured): Instant | undefined {
+  if (memo.index.queue.length === 0) return undefined;
+  return earliest(...workers.derive(pausesOf).filter((at) => at > memo.decidedAt));
+}
+
+function pausesOf(workers: Iterable<WorkerRow>): Instant[] {
+  const pauses: Instant[] = [];
+  for (const { pausedUntil } of workers) if (pausedUntil > 0) pauses.push(pausedUntil);
+  return pauses;
 }
 
 function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
-  if (event.type === "configure") return foldConfigure(state, event.configure);
+  if (event.type === "configure") return foldConfigure(state, event.configure, now);
   if (state.record === null) return state;
   const configured: Configured = { ...state, record: state.record };
   switch (event.type) {
@@ -100,84 +143,74 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
     case "worker":
       return foldWorker(configured, event.upsert, now);
     case "invite":
-      return foldInvite(configured, event.worker, event.notAfter, now);
+      return foldInvite(configured, event.worker, event.ttlMs, now);
     case "unwanted":
       return foldUnwanted(state, event.forget, now);
     case "forget_answered":
       return foldForgotten(state, event.key, event.answer);
     case "place_answered":
-      if (event.poked) state.memo.pokedAt.set(event.key, now);
+      if (event.poked) state.memo.index.heard.note(event.key, now);
       return foldPlaceAnswer(state, event.key, event.answer, now);
     case "worker_answered":
-      if (event.poked) state.memo.pokedAt.set(event.worker, now);
+      if (event.poked) state.memo.heardWorkers.note(event.worker, now);
       return foldWorkerAnswer(configured, event.worker, event.answer, now);
     case "listed":
       return foldListing(configured, event.answer, now);
   }
 }
 
-/** Takes a configuration, unless it would lose sight of machines that the present provider has. */
-function foldConfigure(state: PoolState, configure: Configure): PoolState {
-  const { record } = state;
-  const { pool, revision, config, seed } = configure;
-  if (record === null) {
-    return { ...state, record: { name: pool, revision, config, seed, nextWorker: 1, hold: null } };
-  }
-  if (revision <= record.revision) return state;
-  const moved =
-    record.config.provider.kind !== config.provider.kind ||
-    record.config.provider.url !== config.provider.url;
-  const hasWorkers = !providedWorkers(state).next().done;
-  if (moved && hasWorkers) return { ...state, memo: { ...state.memo, refusedRevision: revision } };
-  const memo = { ...state.memo, lookAt: undefined };
-  return { ...state, memo, record: { ...record, revision, config, hold: null } };
-}
-
-/**
- * Applies the plan. The answer to the run whose upsert brought it about tells it its place: that needs no
- * message.
- */
-function decide(state: Configured, event: PoolEvent, now: Instant): PoolState {
-  if (nothingNew(state, now)) return state;
-  const { places, creates } = plan(state, now);
+/** Applies the plan. */
+function decide(state: Configured, now: Instant): Configured {
+  const decided = whatIsNew(state, now);
+  if (decided === undefined) return state;
+  const { places, creates, pass } = decided;
   let next: Configured = state;
   for (const { run, worker } of places) openEpoch(next, run, worker, now);
   for (const type of creates) next = askForWorker(next, type, now);
-  next = { ...next, memo: { ...next.memo, decidedAt: now, decidedFrom: basisOf(next) } };
-  if (event.type !== "run") return next;
-  const row = next.runs.get(runKey(event.upsert.submittedAt, event.upsert.run));
-  if (row !== undefined) tell(next, row);
-  return next;
+  next.memo.index.settle();
+  next.memo.latest.pass = pass;
+  return { ...next, memo: { ...next.memo, decidedAt: now, decidedFrom: basisOf(next) } };
 }
 
-/**
- * Whether the plan would be the same as before: no row and no setting has changed, and no hold-off has ended.
- */
-function nothingNew(state: Configured, now: Instant): boolean {
-  if (state.memo.decidedFrom !== basisOf(state)) return false;
-  const { decidedAt } = state.memo;
-  const ended = (at: Instant) => at > decidedAt && at <= now;
-  if (state.record.hold !== null && ended(state.record.hold.until)) return false;
-  for (const row of state.workers.live()) if (ended(row.stopUntil) || ended(row.pausedUntil)) return false;
-  return true;
+/** The answer to the run that an event is about tells it its place: that needs no message. */
+function tellAsker(state: Configured, event: PoolEvent): void {
+  if (event.type !== "run") return;
+  const row = state.runs.get(runKey(event.upsert.submittedAt, event.upsert.run));
+  if (row !== undefined) tell(state, row);
 }
 
-/** What a plan is made from. */
-function basisOf({ record, runs, workers }: Configured): string {
-  return `${record.revision} ${runs.version} ${workers.version} ${record.hold?.until ?? 0}`;
+/** The plan, as far as it is not what the latest one was; undefined, if it must be the same. */
+function whatIsNew(state: Configured, now: Instant): Plan | undefined {
+  const { index, decidedAt, decidedFrom } = state.memo;
+  const { pass } = state.memo.latest;
+  const lasts = now < (changesAt(state, decidedAt) ?? Number.POSITIVE_INFINITY);
+  const same = pass !== null && lasts && decidedFrom === basisOf(state);
+  if (!same || index.arrivals === undefined) return plan(state, now);
+  const [first, ...others] = index.arrivals;
+  if (first === undefined) return undefined;
+  return (others.length === 0 ? planOneMore(pass, first) : undefined) ?? plan(state, now);
+}
+
+/** What a plan is made from besides the runs, whose changes the index knows. */
+function basisOf({ record, workers }: Configured): string {
+  return `${record.revision} ${workers.version} ${record.holds.map(({ until }) => until)}`;
 }
 
 function runMessages(state: Configured, now: Instant): PoolMessage[] {
+  const { memo, record, runs } = state;
   const owed: PoolMessage[] = [];
-  for (const row of state.runs.live()) {
-    const key = runKey(row.submittedAt, row.run);
-    if (isOpen(row) && row.worker !== null && !isTold(state, row)) {
-      const { run, worker, opened: epoch, version, submittedAt } = row;
-      const body: Place = { run, worker, epoch, version, submittedAt };
-      owed.push({ to: row.run, kind: "place", repeatedBy: "self", key, body });
-    } else if (row.forget !== true && isOverdue(state, key, row.heardAt, now)) {
-      owed.push({ to: row.run, kind: "poke_run", repeatedBy: "peer", key });
-    }
+  const { untold, heard } = memo.index;
+  for (const [key, row] of untold) {
+    const { run, worker, opened: epoch, version, submittedAt } = row;
+    if (worker === null) continue;
+    const rate = rateOn(state, row, worker);
+    const body: Place = { run, worker, epoch, version, submittedAt, ...rate };
+    owed.push({ to: run, kind: "place", repeatedBy: "self", key, body });
+  }
+  for (const key of heard.silentSince(now - durationMs(record.config.timeouts.lease))) {
+    const row = runs.get(key);
+    if (row === undefined || row.forget === true || untold.has(key)) continue;
+    owed.push({ to: row.run, kind: "poke_run", repeatedBy: "peer", key });
   }
   return owed;
 }
@@ -201,46 +234,76 @@ function workerMessages(state: Configured, now: Instant): PoolMessage[] {
   for (const body of Object.values(state.memo.sightings)) {
     owed.push({ to: body.worker, kind: "sighting", repeatedBy: "peer", body });
   }
-  for (const row of state.workers.live()) {
-    if (row.phase === "asked") {
-      owed.push({ to: row.worker, kind: "create", repeatedBy: "self", body: intentOf(state, row) });
-    }
-    if (isOverdue(state, row.worker, row.heardAt, now)) {
-      owed.push({ to: row.worker, kind: "poke_worker", repeatedBy: "peer" });
-    }
+  for (const row of state.workers.derive(askedOf)) {
+    if (now < tellAtOf(state, row)) continue;
+    owed.push({ to: row.worker, kind: "create", repeatedBy: "self", body: intentOf(state, row) });
+  }
+  for (const row of state.workers.derive(unheardOf)) {
+    owed.push({ to: row.worker, kind: "create", repeatedBy: "self", body: intentOf(state, row) });
+  }
+  const { leaving, config } = state.record;
+  const isDone = leaving === true && !hasLiveRuns(state);
+  for (const [type, workers] of state.workers.derive(goingOnByType)) {
+    if (!isDone && (type === OWN_MACHINE || config.instanceTypes[type] !== undefined)) continue;
+    for (const to of workers) owed.push({ to, kind: "drain_worker", repeatedBy: "self" });
+  }
+  // Of these nothing has been heard for one lease: their alarm may be lost (`architecture.md` §3).
+  const since = now - durationMs(state.record.config.timeouts.lease);
+  for (const worker of state.memo.heardWorkers.silentSince(since)) {
+    owed.push({ to: worker, kind: "poke_worker", repeatedBy: "peer" });
   }
   return owed;
 }
 
-/**
- * Whether nothing has been heard of a row's owner for one lease: its alarm may be lost (`architecture.md`
- * §3).
- */
-function isOverdue(state: Configured, key: string, heardAt: Instant, now: Instant): boolean {
-  const latest = Math.max(heardAt, state.memo.pokedAt.get(key) ?? 0);
-  return now >= latest + durationMs(state.record.config.timeouts.lease);
+function askedOf(workers: readonly WorkerRow[]): WorkerRow[] {
+  return workers.filter((row) => row.phase === "asked");
+}
+
+function unheardOf(workers: readonly WorkerRow[]): WorkerRow[] {
+  return workers.filter((row) => row.phase !== "asked" && isUnheard(row));
+}
+
+/** By instance type, which may be configured no more: the workers that go on as if it were. */
+function goingOnByType(workers: readonly WorkerRow[]): Map<string, string[]> {
+  const byType = new Map<string, string[]>();
+  for (const row of workers) {
+    const goesOn = row.phase === "booting" || row.phase === "ready" || row.phase === "unknown";
+    if (!goesOn || row.idleBehavior !== "run" || isUnheard(row)) continue;
+    const type = row.own === undefined ? row.instanceType : OWN_MACHINE;
+    const same = byType.get(type);
+    if (same === undefined) byType.set(type, [row.worker]);
+    else same.push(row.worker);
+  }
+  return byType;
 }
 
 /** How often the provider is asked what exists while nothing should (`architecture.md` §3). */
 const SWEEP_EMPTY_MS = 3_600_000;
 
 /** When the provider is to be asked next what exists. Sooner while a machine is to disappear. */
-function sweepAt(state: Configured): Instant | undefined {
-  const { config } = state.record;
-  let interval: number | undefined;
-  for (const row of providedWorkers(state)) {
-    if (row.phase === "asked") continue;
-    const ending = row.phase === "shutdown";
-    const wanted = durationMs(ending ? config.timeouts.shutdown : config.sync.interval);
-    interval = Math.min(interval ?? wanted, wanted);
-  }
-  return interval === undefined ? undefined : (state.memo.sweptAt ?? 0) + interval;
+function sweepAt({ memo, record, workers }: Configured): Instant | undefined {
+  const { sync, timeouts } = record.config;
+  const { some, ending } = workers.derive(toBeListed);
+  if (!some) return undefined;
+  const often = durationMs(sync.interval);
+  const interval = ending === "no" ? often : durationMs(timeouts.shutdown);
+  const next = (memo.sweptAt ?? 0) + (ending === "some" ? Math.min(interval, often) : interval);
+  return Math.max(next, listHeldUntil(record));
+}
+
+/** Whether a provider may have any of these machines, and whether some or all of those are ending. */
+function toBeListed(workers: readonly WorkerRow[]): { some: boolean; ending: "no" | "some" | "all" } {
+  const listed = workers.filter((row) => row.own === undefined && row.phase !== "asked");
+  const count = listed.filter((row) => row.phase === "shutdown").length;
+  return { some: listed.length > 0, ending: count === 0 ? "no" : count < listed.length ? "some" : "all" };
 }
 
 function sweepDue(state: Configured, now: Instant): PoolMessage[] {
+  if (isRemoved(state)) return [];
   // While nothing lives no alarm is armed for it: the cron trigger's poke, or whoever else comes, brings it
   // about.
-  const nothing = (state.memo.sweptAt ?? now) + SWEEP_EMPTY_MS;
+  const sweptAt = Math.max(state.memo.sweptAt ?? 0, state.record.emptySweptAt ?? 0);
+  const nothing = Math.max(sweptAt + SWEEP_EMPTY_MS, listHeldUntil(state.record));
   if (now < (sweepAt(state) ?? nothing)) return [];
   return [{ to: "provider", kind: "list", repeatedBy: "peer", tag: `${POOL_TAG}:${state.record.name}` }];
 }

@@ -1,40 +1,63 @@
 import type { Resources } from "../../schema/common.ts";
-import type { InstanceType } from "../../schema/pool.ts";
-import type { Instant } from "../machine.ts";
-import { accommodates, remaining, subtract } from "../resources.ts";
-import { resourcesOfType } from "../spec.ts";
-import {
-  type Configured,
-  capacityOfRow,
-  isOpen,
-  providedWorkers,
-  type RunRow,
-  type WorkerRow,
-} from "./state.ts";
+import type { PoolConfig } from "../../schema/pool.ts";
+import { earliest, type Instant } from "../machine.ts";
+import { accommodates, remaining } from "../resources.ts";
+import { disappointing, eligibleTypes, type Offer, offersOf } from "./eligible.ts";
+import { type Blocked, type Gate, openGate } from "./gate.ts";
+import { knownMemory } from "./learned.ts";
+import { type Machine, Packing } from "./packing.ts";
+import { inOrder } from "./run-index.ts";
+import { type Configured, capacityOfRow, providedWorkers, type RunRow, type WorkerRow } from "./state.ts";
 
 /** Why a run that waits was not placed (`architecture.md` §5, invariant 5). */
 export type WaitCode =
+  | Blocked["code"]
   | "machine_booting"
-  | "machine_asked"
-  | "no_workers"
-  | "max_instances"
-  | "hold_off"
   | "own_machine"
+  | "agent_too_old"
+  | "less_memory"
   | "no_type";
+
+/**
+ * Why a run waits, the machine that it waits for, if one is known, and what kind is asked for. What stands in
+ * the way of the cheapest machine that would hold it is told as the gate has it.
+ */
+export interface Wait extends Omit<Blocked, "code"> {
+  code: WaitCode;
+  worker?: string;
+  type?: string;
+}
+
+/** What a plan says of one run: where it goes; or why it waits, and of which type a machine is asked for. */
+type Verdict = { worker: string } | { wait: Wait; create?: string };
 
 export interface Plan {
   places: { run: RunRow; worker: string }[];
   /** Instance types to ask machines of. */
   creates: string[];
   /** By run: why it waits. */
-  waits: Map<string, { code: WaitCode; worker?: string }>;
+  waits: Map<string, Wait>;
+  /** The first run that nothing has room for, and the machine that is kept from those behind it. */
+  reserved: { run: string; worker: string | null } | null;
+  /** The pass that this came from, with what is left of each machine. */
+  pass: Pass;
 }
 
-interface Machine {
-  worker: string | null;
-  ready: boolean;
-  left: Resources & { shared: boolean };
-  slots: number;
+/** One walk along the queue. What it has promised stays promised for whoever comes later in the queue. */
+interface Pass {
+  config: PoolConfig;
+  workers: Configured["workers"];
+  readonly packing: Packing;
+  gate: Gate;
+  offers: Offer[];
+  /** What the types should have that turned out to have less memory. */
+  disappointing: Offer[];
+  reserved: Plan["reserved"];
+  /** The last run that room which is still to come was promised to: one behind it takes none of that away. */
+  promised: RunRow | null;
+  /** The workers on which such room is. */
+  awaited: Set<string>;
+  asked: boolean;
 }
 
 /**
@@ -43,61 +66,169 @@ interface Machine {
  *
  * By priority, then by submission. Each run goes to the fullest ready worker that it fits (`arvados.md` §3.5
  * rule 4); else it counts on a machine that is booting, to which it is not bound; else on a new one of the
- * cheapest type that fits. What cannot be placed is skipped with a reason, so that nothing behind it is
- * blocked (`decisions.md`, D19).
+ * first eligible type that may be asked for (rule 5). What cannot be placed is skipped with a reason, so that
+ * nothing behind it is blocked; but the first such run has a machine reserved, on which nothing behind it is
+ * placed, so that small runs do not starve a big one (`decisions.md`, D19 and D20).
  */
 export function plan(state: Configured, now: Instant): Plan {
-  const machines = machinesOf(state, now);
-  const result: Plan = { places: [], creates: [], waits: new Map() };
-  const budget = creationBudget(state, now);
-  for (const run of queueOf(state)) {
-    const found = fullestFitting(machines, run);
-    if (found === undefined) {
-      askForMachine(state, run, machines, budget, result);
-      continue;
-    }
-    occupy(found, run.resources);
-    if (found.ready && found.worker !== null) result.places.push({ run, worker: found.worker });
-    else result.waits.set(run.run, waitingFor(found));
-  }
-  addMinimum(state, budget, result);
+  const pass = openPass(state, now);
+  const result = walk(pass, state.memo.index.queue);
+  keepMinimum(pass, now, result);
   return result;
 }
 
-function waitingFor(machine: Machine): { code: WaitCode; worker?: string } {
-  if (machine.worker === null) return { code: "machine_asked" };
-  return { code: "machine_booting", worker: machine.worker };
+/**
+ * The plan after one more run has come and nothing else has changed: that of the whole queue, without walking
+ * it again. Undefined, if it might be another one.
+ *
+ * Behind the last run that was promised room to come, the others of the queue were refused with what is left
+ * now, or with more. Whatever the new run gets of it, they would be refused again.
+ */
+export function planOneMore(pass: Pass, run: RunRow): Plan | undefined {
+  if (pass.asked || (pass.promised !== null && inOrder(pass.promised, run) > 0)) return undefined;
+  return walk(pass, [run]);
 }
 
-/** The runs that want a place and have none, in the order in which they get it. */
-export function queueOf(state: Configured): RunRow[] {
-  const queue: RunRow[] = [];
-  for (const row of state.runs.live()) if (row.wants === "place" && !isOpen(row)) queue.push(row);
-  return queue.sort(
-    (a, b) => b.priority - a.priority || a.submittedAt - b.submittedAt || (a.run < b.run ? -1 : 1),
+function openPass(state: Configured, now: Instant): Pass {
+  let packing: Packing | undefined;
+  const { config, learned } = state.record;
+  return {
+    config,
+    workers: state.workers,
+    // Only once a run looks for room: a pool of many machines hears most news of them while none waits. What
+    // it is made from is the same until then, or there is another pass.
+    get packing() {
+      packing ??= packed(state, now);
+      return packing;
+    },
+    gate: openGate(state, now),
+    offers: offersOf(config, learned),
+    disappointing: disappointing(state.record),
+    reserved: null,
+    promised: null,
+    awaited: new Set(),
+    asked: false,
+  };
+}
+
+function packed(state: Configured, now: Instant): Packing {
+  const packing = new Packing();
+  for (const row of state.workers.derive(byAge)) {
+    if (mayTakeRuns(row, now)) packing.add(machineOf(state, row, now));
+  }
+  return packing;
+}
+
+/**
+ * The same view gives the same plan, whichever of its workers was seen first. Those that were asked for
+ * together have numbers at the end of their names.
+ */
+function byAge(workers: readonly WorkerRow[]): WorkerRow[] {
+  return workers.toSorted(
+    (a, b) => a.askedAt - b.askedAt || a.worker.length - b.worker.length || (a.worker < b.worker ? -1 : 1),
   );
 }
 
-/** The workers that runs can be counted on, with what is left of them. */
-function machinesOf(state: Configured, now: Instant): Machine[] {
-  const used = new Map<string, Resources[]>();
-  for (const run of state.runs.live()) {
-    if (!isOpen(run) || run.worker === null) continue;
-    const runs = used.get(run.worker);
-    if (runs === undefined) used.set(run.worker, [run.resources]);
-    else runs.push(run.resources);
+function walk(pass: Pass, queue: RunRow[]): Plan {
+  const result: Plan = { places: [], creates: [], waits: new Map(), reserved: null, pass };
+  for (const run of queue) {
+    const verdict = consider(pass, run);
+    if ("worker" in verdict) {
+      result.places.push({ run, worker: verdict.worker });
+      continue;
+    }
+    result.waits.set(run.run, verdict.wait);
+    if (verdict.create !== undefined) result.creates.push(verdict.create);
   }
-  const machines: Machine[] = [];
-  for (const row of state.workers.live()) {
-    if (!mayTakeRuns(row, now)) continue;
-    const on = used.get(row.worker) ?? [];
-    machines.push({
-      ...machineOf(capacityOfRow(row), row.settings.maxRuns, on),
-      worker: row.worker,
-      ready: row.phase === "ready" && now >= row.pausedUntil,
-    });
+  return { ...result, reserved: pass.reserved };
+}
+
+function consider(pass: Pass, run: RunRow): Verdict {
+  const found = pass.packing.bestFitting(run);
+  if (found === undefined) return ask(pass, run);
+  pass.packing.occupy(found, run.resources);
+  if (found.ready && found.worker !== null) return { worker: found.worker };
+  promise(pass, run, found);
+  if (found.worker === null) return { wait: { code: "machine_asked" } };
+  return { wait: { code: "machine_booting", worker: found.worker } };
+}
+
+function promise(pass: Pass, run: RunRow, { worker }: Machine): void {
+  pass.promised = run;
+  if (worker !== null) pass.awaited.add(worker);
+}
+
+/** A run that no machine has room for: a new one, if one may be asked for. */
+function ask(pass: Pass, run: RunRow): Verdict {
+  const { packing, gate, config } = pass;
+  let refused: Blocked | undefined;
+  for (const { name, room } of eligibleTypes(config, run.resources, pass.offers)) {
+    const blocked = gate.why(name);
+    refused ??= blocked ?? undefined;
+    if (blocked !== null) continue;
+    const machine = {
+      worker: null,
+      ready: false,
+      acts: null,
+      room,
+      left: { ...room },
+      slots: slotsOf(config.maxRunsPerInstance),
+      runs: 0,
+    };
+    packing.add(machine);
+    packing.occupy(machine, run.resources);
+    promise(pass, run, machine);
+    gate.take(name);
+    pass.asked = true;
+    return { wait: { code: "machine_asked", type: name }, create: name };
   }
-  return machines;
+  if (packing.hasTooOld(run)) return { wait: { code: "agent_too_old" } };
+  const wait: Wait = refused ?? { code: whyNoType(pass, run.resources) };
+  // One that only waits for creates under way will have a machine of its own.
+  const worker = wait.code === "machine_asked" ? null : reserve(pass, run);
+  return { wait: worker === null ? wait : { ...wait, worker } };
+}
+
+/** Why no machine of any type would hold it, as far as is known now. */
+function whyNoType(pass: Pass, need: Resources): "own_machine" | "less_memory" | "no_type" {
+  if (fitsOwnMachine(pass, need)) return "own_machine";
+  return pass.disappointing.some(({ room }) => accommodates(room, need)) ? "less_memory" : "no_type";
+}
+
+/**
+ * Keeps a machine for the first run that nothing has room for: the one that has the fewest runs to wait for,
+ * of those that could hold it. Nothing behind it comes onto that machine, so that number only falls, or
+ * another machine's has fallen below it: its turn comes as soon as those have ended.
+ */
+function reserve(pass: Pass, run: RunRow): string | null {
+  if (pass.reserved !== null) return null;
+  const machine = pass.packing.soonestFree(run);
+  if (machine === undefined) return null;
+  pass.packing.close(machine);
+  pass.reserved = { run: run.run, worker: machine.worker };
+  promise(pass, run, machine);
+  return machine.worker;
+}
+
+function slotsOf(maxRunsPerInstance: number): number {
+  return maxRunsPerInstance === 0 ? Number.POSITIVE_INFINITY : maxRunsPerInstance;
+}
+
+function machineOf({ memo, record }: Configured, row: WorkerRow, now: Instant): Machine {
+  const on = memo.index.placed.get(row.worker);
+  const needs: Resources[] = [];
+  if (on !== undefined) for (const run of on.values()) needs.push(run.resources);
+  const capacity = capacityOfRow(row);
+  const known = knownMemory(record, row);
+  return {
+    worker: row.worker,
+    ready: row.phase === "ready" && now >= row.pausedUntil,
+    acts: row.phase === "ready" ? (row.acts ?? []) : null,
+    room: remaining(capacity, [], known),
+    left: remaining(capacity, needs, known),
+    slots: slotsOf(row.settings.maxRuns) - needs.length,
+    runs: needs.length,
+  };
 }
 
 /** A worker that has refused this often in a row is not counted on any more: another machine is asked for. */
@@ -111,114 +242,52 @@ function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
   return phase && row.idleBehavior === "run" && now >= row.stopUntil && !paused;
 }
 
-function machineOf(total: Resources, maxRuns: number, on: Resources[]): Machine {
-  const slots = maxRuns === 0 ? Number.POSITIVE_INFINITY : maxRuns - on.length;
-  return { worker: null, ready: false, left: remaining(total, on), slots };
+/** When time alone changes the plan that was made then. */
+export function changesAt({ record, workers }: Configured, now: Instant): Instant | undefined {
+  const times = workers.derive(timesOf).filter((at) => at > now);
+  for (const { until } of record.holds) if (until !== null && until > now) times.push(until);
+  return earliest(...times);
 }
 
-/**
- * Ready ones before others; among those, ones on which the run has not failed yet; among those, the one with
- * the least left: packing empties the others.
- */
-function fullestFitting(machines: Machine[], { resources, avoid = [] }: RunRow): Machine | undefined {
-  let best: { machine: Machine; rank: number } | undefined;
-  for (const machine of machines) {
-    if (machine.slots < 1 || !accommodates(machine.left, resources)) continue;
-    const avoided = machine.worker !== null && avoid.includes(machine.worker);
-    const rank = (machine.ready ? 2 : 0) + (avoided ? 0 : 1);
-    const fuller = rank === best?.rank && machine.left.vcpus < best.machine.left.vcpus;
-    if (best === undefined || rank > best.rank || fuller) best = { machine, rank };
+/** The times in the rows of workers that a plan depends on. */
+function timesOf(workers: readonly WorkerRow[]): Instant[] {
+  const times: Instant[] = [];
+  for (const { stopUntil, pausedUntil, tellAt = 0 } of workers) {
+    for (const at of [stopUntil, pausedUntil, tellAt]) if (at > 0) times.push(at);
   }
-  return best?.machine;
+  return times;
 }
 
-function occupy(machine: Machine, need: Resources): void {
-  subtract(machine.left, need);
-  machine.slots -= 1;
+const NOTHING: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
+
+/** Asks for machines until `minInstances` are there to be kept, of the cheapest types that may be had. */
+function keepMinimum(pass: Pass, now: Instant, result: Plan): void {
+  const { config } = pass;
+  if (config.minInstances === 0) return;
+  let kept = keptInstances(pass, now) + result.creates.length;
+  for (const { name } of eligibleTypes(config, NOTHING, pass.offers)) {
+    for (; kept < config.minInstances && pass.gate.why(name) === null; kept += 1) {
+      pass.gate.take(name);
+      pass.asked = true;
+      result.creates.push(name);
+    }
+  }
 }
 
-interface Budget {
-  instances: number;
-  creates: number;
-  held: boolean;
-}
-
-/**
- * How many machines may be asked for now. Counts are queries over rows (invariant 6). `maxInstances` bounds
- * what a provider is asked for and paid for, so machines of one's own do not count.
- */
-function creationBudget(state: Configured, now: Instant): Budget {
-  const { config, hold } = state.record;
-  let instances = config.maxInstances;
-  let creates = config.maxConcurrentCreates;
+/** The provider's machines that count for `minInstances`: not those that are to go, or take no runs. */
+export function keptInstances(state: Pick<Configured, "workers">, now: Instant): number {
+  let kept = 0;
   for (const row of providedWorkers(state)) {
-    instances -= 1;
-    if (row.instance === null && (row.phase === "asked" || row.phase === "booting")) creates -= 1;
+    if (row.phase !== "shutdown" && row.idleBehavior === "run" && now >= row.stopUntil) kept += 1;
   }
-  return { instances, creates, held: hold !== null && now < hold.until };
-}
-
-function askForMachine(
-  state: Configured,
-  run: RunRow,
-  machines: Machine[],
-  budget: Budget,
-  result: Plan,
-): void {
-  const type = cheapestFitting(state, run.resources);
-  if (type === undefined) {
-    result.waits.set(run.run, { code: fitsOwnMachine(state, run.resources) ? "own_machine" : "no_type" });
-    return;
-  }
-  const blocked = whyNoCreate(state, budget);
-  if (blocked !== null) {
-    result.waits.set(run.run, { code: blocked });
-    return;
-  }
-  const machine = machineOf(resourcesOfType(type.type), state.record.config.maxRunsPerInstance, []);
-  occupy(machine, run.resources);
-  machines.push(machine);
-  budget.instances -= 1;
-  budget.creates -= 1;
-  result.creates.push(type.name);
-  result.waits.set(run.run, { code: "machine_asked" });
-}
-
-function whyNoCreate(state: Configured, budget: Budget): WaitCode | null {
-  if (budget.held) return "hold_off";
-  if (state.record.config.maxInstances === 0) return "no_workers";
-  if (budget.instances < 1) return "max_instances";
-  return budget.creates < 1 ? "machine_asked" : null;
-}
-
-function addMinimum(state: Configured, budget: Budget, result: Plan): void {
-  const { config } = state.record;
-  const smallest = cheapestFitting(state, { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 });
-  while (smallest !== undefined && whyNoCreate(state, budget) === null) {
-    if (config.maxInstances - budget.instances >= config.minInstances) return;
-    budget.instances -= 1;
-    budget.creates -= 1;
-    result.creates.push(smallest.name);
-  }
-}
-
-/** The cheapest instance type that an empty machine of which holds `need`; by name where prices are equal. */
-export function cheapestFitting(
-  state: Configured,
-  need: Resources,
-): { name: string; type: InstanceType } | undefined {
-  let best: { name: string; type: InstanceType } | undefined;
-  for (const [name, type] of Object.entries(state.record.config.instanceTypes).sort()) {
-    if (!accommodates(remaining(resourcesOfType(type), []), need)) continue;
-    if (best === undefined || type.price < best.type.price) best = { name, type };
-  }
-  return best;
+  return kept;
 }
 
 /** Whether a machine of one's own could hold it, were it empty: no instance type need be able to then. */
-export function fitsOwnMachine({ workers }: Configured, need: Resources): boolean {
-  for (const row of workers.live()) {
-    if (row.own !== undefined && accommodates(remaining(capacityOfRow(row), []), need)) return true;
-  }
-  return false;
+export function fitsOwnMachine({ workers }: Pick<Configured, "workers">, need: Resources): boolean {
+  return workers.derive(roomOfOwn).some((room) => accommodates(room, need));
+}
+
+function roomOfOwn(workers: readonly WorkerRow[]): ReturnType<typeof remaining>[] {
+  return workers.filter((row) => row.own !== undefined).map((row) => remaining(capacityOfRow(row), []));
 }

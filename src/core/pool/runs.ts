@@ -1,20 +1,28 @@
 import type { Instant } from "../machine.ts";
 import type { PlaceAnswer, PoolAnswer, RunUpsert } from "../messages.ts";
 import { isTerminal } from "../run-state.ts";
-import { cheapestFitting, fitsOwnMachine, queueOf } from "./plan.ts";
-import { type Configured, isOpen, type PoolState, type RunRow, runKey } from "./state.ts";
-
-/** How soon a client should try again when the queue is full. */
-const BUSY_RETRY_MS = 10_000;
+import { eligibleTypes } from "./eligible.ts";
+import { keepLogsMs } from "./forget.ts";
+import { rateOf } from "./money.ts";
+import { fitsOwnMachine } from "./plan.ts";
+import { type Configured, isOpen, isRemoved, type PoolState, type RunRow, runKey } from "./state.ts";
 
 /** Why a run that the pool does not have is not taken: said at once, and only then (`architecture.md` §4). */
-function refusal(state: PoolState, upsert: RunUpsert): Extract<PoolAnswer, { kind: "refused" }> | null {
-  if (state.record === null) {
+function refusal(
+  state: PoolState,
+  upsert: RunUpsert,
+  now: Instant,
+): Extract<PoolAnswer, { kind: "refused" }> | null {
+  if (state.record === null || isRemoved(state)) {
     return {
       kind: "refused",
       code: "unknown_pool",
       text: `there is no pool of this name; see \`GET /v1/pools\``,
     };
+  }
+  if (state.record.leaving === true) {
+    const text = "the pool is being deleted, and takes no more runs; use another, or put it again";
+    return { kind: "refused", code: "pool_draining", text };
   }
   const configured: Configured = { ...state, record: state.record };
   const { config } = state.record;
@@ -29,15 +37,17 @@ function refusal(state: PoolState, upsert: RunUpsert): Extract<PoolAnswer, { kin
       "`allowFakeDriver` of a pool for tests";
     return { kind: "refused", code: "fake_driver_not_allowed", text };
   }
-  const fits = cheapestFitting(configured, upsert.resources) !== undefined;
+  const fits = eligibleTypes(config, upsert.resources).length > 0;
   if (!fits && !fitsOwnMachine(configured, upsert.resources)) {
     const types = typesText(configured);
     const text = `no instance type of the pool can hold what \`resources\` asks for; it has ${types}`;
     return { kind: "refused", code: "unsatisfiable", text };
   }
-  if (queueOf(configured).length < config.maxQueue) return null;
+  const { index } = configured.memo;
+  if (index.queue.length < config.maxQueue) return null;
   const text = `the pool's queue is full (${config.maxQueue} runs); try again when some have been placed`;
-  return { kind: "refused", code: "busy", text, retryAfterMs: BUSY_RETRY_MS };
+  const retryAfterMs = index.drain.retryAfterMs(config.maxQueue, now);
+  return { kind: "refused", code: "busy", text, retryAfterMs };
 }
 
 function typesText(state: Configured): string {
@@ -52,7 +62,7 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
   const key = runKey(upsert.submittedAt, upsert.run);
   const row = state.runs.get(key);
   if (row === undefined) {
-    if (upsert.wants === "place" && refusal(state, upsert) !== null) return state;
+    if (upsert.wants === "place" && refusal(state, upsert, now) !== null) return state;
     state.runs.set(key, { ...upsert, opened: upsert.ended, worker: null, heardAt: now }, now);
     return state;
   }
@@ -62,7 +72,7 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
     // An epoch that we do not know to have opened, and that has ended, is continued above (rule R1).
     const opened = Math.max(row.opened, ended);
     state.runs.set(key, { ...row, ...upsert, ended, opened, heardAt: now }, now);
-    if (ended >= row.opened) state.memo.told.delete(row.run);
+    if (ended >= row.opened) state.memo.index.untell(row);
     if (isOpen(row) && ended >= row.opened && upsert.wants === "place") pauseWorker(state, row.worker, now);
   }
   return state;
@@ -82,13 +92,24 @@ function pauseWorker(state: PoolState, worker: string | null, now: Instant): voi
 }
 
 /** The pool's present view of a run (rule R6); a refusal, if it has no row of it. */
-export function answerRun(state: PoolState, upsert: RunUpsert): PoolAnswer {
+export function answerRun(state: PoolState, upsert: RunUpsert, now: Instant): PoolAnswer {
   const row = state.runs.get(runKey(upsert.submittedAt, upsert.run));
   if (row === undefined) {
-    return refusal(state, upsert) ?? { kind: "none", version: 0 };
+    return refusal(state, upsert, now) ?? { kind: "none", version: 0 };
   }
-  if (isOpen(row) && row.worker !== null) return { kind: "placed", worker: row.worker, epoch: row.opened };
-  return row.wants === "place" ? { kind: "queued" } : { kind: "none", version: row.version };
+  if (isOpen(row) && row.worker !== null) {
+    return { kind: "placed", worker: row.worker, epoch: row.opened, ...rateOn(state, row, row.worker) };
+  }
+  if (row.wants === "place") return { kind: "queued" };
+  const keep = state.record === null ? undefined : keepLogsMs(state.record.config);
+  return { kind: "none", version: row.version, ...(keep === undefined ? {} : { keepLogsMs: keep }) };
+}
+
+/** What an hour costs the run on the worker of its open epoch. */
+export function rateOn({ workers }: PoolState, { resources }: RunRow, worker: string): { rate?: number } {
+  const row = workers.get(worker);
+  const rate = row === undefined ? null : rateOf(resources, row);
+  return rate === null ? {} : { rate };
 }
 
 /**
@@ -97,16 +118,12 @@ export function answerRun(state: PoolState, upsert: RunUpsert): PoolAnswer {
  */
 export function openEpoch(state: Configured, row: RunRow, worker: string, now: Instant): void {
   state.runs.set(runKey(row.submittedAt, row.run), { ...row, opened: row.opened + 1, worker }, now);
+  state.memo.index.drain.note(now);
 }
 
 /** The allocation knows its placement: nothing is owed to it. */
 export function tell(state: PoolState, row: RunRow): void {
-  if (isOpen(row)) state.memo.told.set(row.run, row.opened);
-}
-
-/** Whether the allocation knows the epoch that is open. */
-export function isTold(state: PoolState, row: RunRow): boolean {
-  return state.memo.told.get(row.run) === row.opened;
+  if (isOpen(row)) state.memo.index.tell(row);
 }
 
 /** Folds in the answer to `place`, or to a poke: the run as its owner sees it. */

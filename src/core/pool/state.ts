@@ -2,10 +2,16 @@ import type { Resources } from "../../schema/common.ts";
 import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
 import { durationMs } from "../duration.ts";
 import type { Instant } from "../machine.ts";
-import type { RunUpsert, Sighting, WorkerSettings, WorkerUpsert } from "../messages.ts";
+import type { RunUpsert, Sighting, WorkerFailure, WorkerSettings, WorkerUpsert } from "../messages.ts";
 import type { Rows } from "../rows.ts";
 import { isTerminal } from "../run-state.ts";
 import { resourcesOfType } from "../spec.ts";
+import type { Changes } from "./changes.ts";
+import type { Heard } from "./heard.ts";
+import type { Learned } from "./learned.ts";
+import type { Plan } from "./plan.ts";
+import type { RunIndex } from "./run-index.ts";
+import type { Counting, Tally } from "./tally.ts";
 
 /** A run as its pool knows it: what the allocation last said, and where the pool has placed it. */
 export interface RunRow extends RunUpsert {
@@ -16,6 +22,10 @@ export interface RunRow extends RunUpsert {
   heardAt: Instant;
   /** Somebody wants it deleted: it is kept at hand until its allocation has forgotten it. */
   forget?: true;
+  /** That of its latest change (`changes.ts`). Absent: it has not changed since there are numbers. */
+  number?: number;
+  /** It was the so-manieth run of the pool to end (`tally.ts`). Absent: it has not, or nobody has counted. */
+  endNumber?: number;
 }
 
 /** A worker in the pool's ledger. `asked`: the permit is given, the worker itself does not know yet. */
@@ -30,6 +40,10 @@ export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   /** It is a machine of one's own: it has joined by a code, and no provider knows it. Absent: it is not. */
   own?: true;
   askedAt: Instant;
+  /** Not before this is it told to call the provider (`maxCloudOpsPerSecond`). Absent: at once. */
+  tellAt?: Instant;
+  /** A listing has shown its machine, and nobody knew of it. Absent: it was asked for. */
+  adopt?: { id: string; address: string | null };
   notAfter: Instant;
   /** Until when the pool has agreed that it stops: nothing is placed on it. */
   stopUntil: Instant;
@@ -41,6 +55,10 @@ export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   /** As they were when it was asked for: the worker decides by these. */
   settings: WorkerSettings;
   heardAt: Instant;
+  /** It was taken for gone then, and what it cost until then is counted. Absent: it never was. */
+  spentUntil?: Instant;
+  /** That of its latest change (`changes.ts`). Absent: it has not changed since there are numbers. */
+  number?: number;
 }
 
 export interface PoolRecord {
@@ -50,28 +68,65 @@ export interface PoolRecord {
   seed: string;
   /** The number of the next worker's name. A name is never used twice, so this is no count. */
   nextWorker: number;
-  /** No machine is created before `until`: the latest ones failed. */
-  hold: { failures: number; until: Instant; reason: string } | null;
+  /** What keeps machines from being asked for, by cause and scope: one of each. */
+  holds: Hold[];
+  /** Where an earlier version keeps the one hold-off that it knows. It would stumble over its absence. */
+  hold: null;
+  /**
+   * It is being deleted: it takes no more runs, and is gone as soon as nothing lives here. Absent: it is not.
+   */
+  leaving?: true;
+  /** What machines have taught of their types. Absent: nothing. */
+  learned?: Learned;
+  /**
+   * When the provider last said what exists while nothing should, or the pool was made: an idle pool is
+   * forgotten long before an hour is over. Absent: nobody has asked.
+   */
+  emptySweptAt?: Instant;
+  /** What has been counted. Absent: nothing, or by no version that counts. */
+  tally?: Tally;
+}
+
+/** What keeps machines of some types from being asked for, since asking for one, or booting one, failed. */
+export interface Hold {
+  cause: WorkerFailure["class"];
+  /** `all`, `group:NAME`, `group:NAME:spot`, `type:NAME`; of listings `list`. */
+  scope: string;
+  /** Failures in a row. */
+  tries: number;
+  /**
+   * Until then none is asked for, then one at a time until one succeeds; null: until it is configured anew.
+   */
+  until: Instant | null;
+  reason: string;
 }
 
 /** What a restart may forget. */
 export interface PoolMemo {
-  /** By run: the epoch that its allocation knows. Kept in place, like the rows: there may be very many. */
-  told: Map<string, number>;
+  /** The rows of runs by what is asked of them. Follows them in place. */
+  index: RunIndex;
+  /** When workers were last heard of, or asked how they are. Follows their rows in place. */
+  heardWorkers: Heard;
+  /** What has happened, and which rows have changed. Both follow the rows in place. */
+  counting: Counting;
+  changes: Changes;
   sweptAt: Instant | null;
   sweepError: string | null;
+  /** Machines with our pool's tag in the latest listing that are not this pool's: nobody touches them. */
+  strangers: string[];
   /** What listings say that workers must still hear. */
   sightings: Record<string, Sighting>;
-  /** When the owner of a row was last asked how it is, by the row's key. Kept in place. */
-  pokedAt: Map<string, Instant>;
   /** Ended runs whose time is over, by key, and when to look for others; absent: at once. Kept in place. */
   expired: Map<string, RunRow>;
   lookAt?: Instant | undefined;
   /** Why the latest configuration was refused. */
   refusedRevision: number;
-  /** When we last decided, and from what: what was to happen by then has. */
+  /** When we last decided: what was to happen by then has. */
   decidedAt: Instant;
+  /** From what besides runs that was (`basisOf`). */
   decidedFrom: string;
+  /** Its pass along the queue. Kept in place, so that no pass holds on to the one before it. */
+  latest: { pass: Plan["pass"] | null };
 }
 
 export interface PoolState {
@@ -83,26 +138,6 @@ export interface PoolState {
 
 /** A pool that has a configuration. */
 export type Configured = PoolState & { record: PoolRecord };
-
-/** The state of a pool as it is loaded. */
-export function loadedPool(
-  record: PoolRecord | null,
-  runs: Rows<RunRow>,
-  workers: Rows<WorkerRow>,
-): PoolState {
-  const memo: PoolMemo = {
-    told: new Map(),
-    sweptAt: null,
-    sweepError: null,
-    sightings: {},
-    pokedAt: new Map(),
-    expired: new Map(),
-    refusedRevision: 0,
-    decidedAt: 0,
-    decidedFrom: "",
-  };
-  return { record, runs, workers, memo };
-}
 
 /** The key of a run's row: rows lie in the order of submission, which is that of the lists. */
 export function runKey(submittedAt: Instant, run: string): string {
@@ -124,13 +159,34 @@ export function isLiveWorker(row: WorkerRow): boolean {
   return row.phase !== "gone";
 }
 
+/** Whether it was adopted, and its worker has not said yet that it knows. */
+export function isUnheard({ adopt, version }: WorkerRow): boolean {
+  return adopt !== undefined && version === 0;
+}
+
+/** Whether a run has not ended, or still uses capacity. */
+export function hasLiveRuns({ runs }: Pick<PoolState, "runs">): boolean {
+  for (const row of runs.live()) if (!isTerminal(row.state) || isOpen(row)) return true;
+  return false;
+}
+
+/** Whether nothing needs the pool: no run that has not ended, and no worker that may have a machine. */
+export function isEmpty(state: PoolState): boolean {
+  return !hasLiveRuns(state) && state.workers.live().next().done === true;
+}
+
+/** Whether the pool has been deleted. Its ended runs are still kept for their time. */
+export function isRemoved(state: PoolState): boolean {
+  return state.record?.leaving === true && isEmpty(state);
+}
+
 /** What the machine of a worker has: what its type says, or what a host of one's own has measured. */
 export function capacityOfRow({ resources, type }: WorkerRow): Resources {
   return resources ?? resourcesOfType(type);
 }
 
 /** The live workers whose machines a provider makes: the only ones that permits and listings are about. */
-export function* providedWorkers({ workers }: PoolState): Generator<WorkerRow> {
+export function* providedWorkers({ workers }: Pick<PoolState, "workers">): Generator<WorkerRow> {
   for (const row of workers.live()) if (row.own === undefined) yield row;
 }
 
@@ -146,5 +202,7 @@ export function settingsOf(config: PoolConfig): WorkerSettings {
     shutdownMs: durationMs(timeouts.shutdown),
     leaseMs: durationMs(timeouts.lease),
     maxRuns: config.maxRunsPerInstance,
+    ...(timeouts.staleRun === undefined ? {} : { staleRunMs: durationMs(timeouts.staleRun) }),
+    ...(timeouts.unlisted === undefined ? {} : { unlistedMs: durationMs(timeouts.unlisted) }),
   };
 }

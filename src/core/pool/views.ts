@@ -1,10 +1,17 @@
+import type { Resources } from "../../schema/common.ts";
 import type { PoolView, WorkerSummary } from "../../schema/pool.ts";
 import type { RunSummary, Why } from "../../schema/run.ts";
 import type { Instant } from "../machine.ts";
+import { accommodates } from "../resources.ts";
 import { isTerminal } from "../run-state.ts";
+import { formatSize, sizeBytes } from "../size.ts";
 import { shownState } from "../worker/status.ts";
-import { plan, queueOf, type WaitCode } from "./plan.ts";
-import { type Configured, capacityOfRow, isOpen, type RunRow, type WorkerRow } from "./state.ts";
+import { disappointing } from "./eligible.ts";
+import { isInForce } from "./hold-offs.ts";
+import { learnedOf } from "./learned.ts";
+import { priceOfRow, spendOf } from "./money.ts";
+import { type Plan, plan, type Wait, type WaitCode } from "./plan.ts";
+import { type Configured, capacityOfRow, type PoolRecord, type RunRow, type WorkerRow } from "./state.ts";
 
 /** A run as lists show it. */
 export function runSummary(row: RunRow, pool: string): RunSummary {
@@ -35,7 +42,7 @@ export function workerSummary(row: WorkerRow, runs: string[], pool: string): Wor
     own: row.own !== undefined,
     instance: row.instance,
     address: row.address,
-    price: row.type.price,
+    price: priceOfRow(row),
     resources: capacityOfRow(row),
     runs,
     askedAt: iso(row.askedAt),
@@ -45,18 +52,16 @@ export function workerSummary(row: WorkerRow, runs: string[], pool: string): Wor
 }
 
 /** The runs with an open epoch, by worker (invariant 6: counts are queries over rows). */
-export function runsByWorker(state: Configured): Map<string, string[]> {
-  const runs = new Map<string, string[]>();
-  for (const row of state.runs.live()) {
-    if (isOpen(row) && row.worker !== null) runs.set(row.worker, [...(runs.get(row.worker) ?? []), row.run]);
-  }
-  return runs;
+export function runsByWorker({ memo }: Configured): Map<string, string[]> {
+  return new Map(
+    [...memo.index.placed].map(([worker, on]) => [worker, [...on.values()].map((row) => row.run)]),
+  );
 }
 
 /** A pool as it is read. The provider's secret is never shown again. */
 export function poolView(state: Configured, now: Instant): PoolView {
-  const { name, config, hold } = state.record;
-  const queue = queueOf(state);
+  const { name, config, holds } = state.record;
+  const { queue } = state.memo.index;
   const oldest = queue.reduce<Instant | null>(
     (at, row) => Math.min(at ?? row.submittedAt, row.submittedAt),
     null,
@@ -72,33 +77,39 @@ export function poolView(state: Configured, now: Instant): PoolView {
     workers[shown] = (workers[shown] ?? 0) + 1;
   }
   const { secret: _secret, ...provider } = config.provider;
-  const held = hold !== null && now < hold.until;
   return {
     name,
     config: { ...config, provider },
     queue: { depth: queue.length, oldestAgeMs: oldest === null ? null : now - oldest },
     runs: counts,
     workers,
-    holdOffs: held ? [{ scope: "all", until: iso(hold.until), reason: hold.reason }] : [],
+    holdOffs: holds.filter(isInForce).map(({ cause, scope, until, tries, reason }) => {
+      return { scope, cause, until: orNull(until), trying: until !== null && until <= now, tries, reason };
+    }),
+    ...(state.record.leaving === true ? { leaving: true } : {}),
+    spend: spendOf(state),
+    strangers: state.memo.strangers,
     cloudError: state.memo.sweepError,
   };
 }
 
 /** Why a run waits for a place, and what the pool does next (invariant 5); null if it does not wait. */
 export function explainRun(state: Configured, run: string, now: Instant): Why | null {
-  const queue = queueOf(state);
-  const position = queue.findIndex((row) => row.run === run) + 1;
-  if (position === 0) return null;
-  const wait = plan(state, now).waits.get(run);
-  const code = wait?.code ?? "machine_booting";
-  const reason = { code, text: waitText(state, code), position, queued: queue.length };
-  const { hold } = state.record;
-  const at = code === "hold_off" && hold !== null ? iso(hold.until) : null;
+  const { queue } = state.memo.index;
+  const row = queue.find((one) => one.run === run);
+  if (row === undefined) return null;
+  const position = queue.indexOf(row) + 1;
+  const { waits, reserved } = plan(state, now);
+  const wait = waits.get(run) ?? { code: "machine_booting" };
+  const { code, until = null } = wait;
+  const counts = code === "machine_booting" || code === "machine_asked";
+  const text = `${waitText(state, wait, row)}${counts ? "" : keptText(run, reserved)}`;
+  const reason = { code, text, position, queued: queue.length };
   return {
     state: "pending",
     reason,
-    next: { action: NEXT[code], at },
-    chain: workersInChain(state, wait?.worker),
+    next: { action: NEXT[code], at: orNull(until) },
+    chain: workersInChain(state, wait.worker),
   };
 }
 
@@ -109,12 +120,17 @@ const NEXT: Record<WaitCode, string> = {
   max_instances: "place it as soon as a machine has room, or is gone",
   hold_off: "ask for a machine again",
   own_machine: "place it as soon as such a machine has room",
+  agent_too_old: "place it as soon as a machine with a newer agent has room",
+  less_memory: "place it as soon as a machine or an instance type has so much memory",
   no_type: "place it as soon as the pool has an instance type that fits",
 };
 
-function waitText(state: Configured, code: WaitCode): string {
-  const { config, hold } = state.record;
-  switch (code) {
+/** Why a run waits for a place, for programs: the closed list (`docs/operating.md` says what to do). */
+export const WAIT_CODES: readonly string[] = Object.keys(NEXT);
+
+function waitText(state: Configured, wait: Wait, { needs = [], resources }: RunRow): string {
+  const { config } = state.record;
+  switch (wait.code) {
     case "machine_booting":
       return "a machine for it is booting";
     case "machine_asked":
@@ -124,12 +140,34 @@ function waitText(state: Configured, code: WaitCode): string {
     case "max_instances":
       return `${phasesText(state)}, and there may be no more (\`maxInstances\` is ${config.maxInstances})`;
     case "hold_off":
-      return `no machine is created for now, since the latest failed: ${hold?.reason ?? ""}`;
+      return `no machine is created for now (${wait.scope}), since the latest failed: ${wait.reason}`;
     case "own_machine":
       return "only machines of one's own can hold it, and none of them has room";
+    case "agent_too_old":
+      return `the agent of each machine that has room is too old for \`${needs.join("`, `")}\``;
+    case "less_memory":
+      return lessMemoryText(state.record, resources);
     case "no_type":
       return "no instance type of the pool can hold it any more";
   }
+}
+
+/** What the run asks for, and what machines of the types that should hold it have turned out to have. */
+function lessMemoryText(record: PoolRecord, need: Resources): string {
+  const short = disappointing(record).filter(({ room }) => accommodates(room, need));
+  const found = short.map(({ name, type }) => {
+    const measured = formatSize(learnedOf(record.learned, name) ?? 0);
+    return `${name} ${measured} of ${formatSize(sizeBytes(type.memory))}`;
+  });
+  const asked = `it asks for ${formatSize(need.memoryBytes)} of memory`;
+  return `${asked}, and machines were measured to have less than their type says: ${found.join(", ")}`;
+}
+
+/** That a machine with room may be kept from this run, or for it (`decisions.md`, D20). */
+function keptText(run: string, reserved: Plan["reserved"]): string {
+  if (reserved === null || reserved.worker === null) return "";
+  const whom = reserved.run === run ? "it" : `run ${reserved.run}, which comes first`;
+  return `; worker ${reserved.worker} takes no others, since it is kept for ${whom}`;
 }
 
 /**
@@ -150,7 +188,8 @@ function phasesText(state: Configured): string {
 function workersInChain(state: Configured, worker: string | undefined): Why["chain"] {
   const row = worker === undefined ? undefined : state.workers.get(worker);
   if (row === undefined) return [];
-  return [{ what: `worker ${row.worker}`, state: shownState(row.phase, 0), text: row.reason }];
+  const runs = state.memo.index.placed.get(row.worker)?.size ?? 0;
+  return [{ what: `worker ${row.worker}`, state: shownState(row.phase, runs), text: row.reason }];
 }
 
 function iso(at: Instant): string {

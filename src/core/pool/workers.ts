@@ -1,34 +1,28 @@
+import type { Instance } from "../../schema/provider.ts";
 import { CONSENT_MS, CREATE_NOT_AFTER_MS } from "../limits.ts";
-import type { Instant, Millis } from "../machine.ts";
-import type {
-  Intent,
-  ListAnswer,
-  Sighting,
-  WorkerAnswer,
-  WorkerUpsert,
-  WorkerUpsertAnswer,
-} from "../messages.ts";
+import type { Instant } from "../machine.ts";
+import type { Intent, WorkerAnswer, WorkerUpsert, WorkerUpsertAnswer } from "../messages.ts";
+import { holdAfterFailure, holdsAfterBoot, holdsAfterCreate, holdsAfterLeaving } from "./hold-offs.ts";
+import { learn } from "./learned.ts";
+import { plan } from "./plan.ts";
 import {
   type Configured,
-  isOpen,
+  isUnheard,
   type PoolRecord,
   type PoolState,
   providedWorkers,
   settingsOf,
   type WorkerRow,
 } from "./state.ts";
+import { nextCreateAt } from "./throttle.ts";
 
 /** The tag by which an instance names its worker. */
 export const WORKER_TAG = "drover-worker";
 /** The tag by which an instance names its pool. */
 export const POOL_TAG = "drover-pool";
 
-/**
- * The hold-off after a machine that could not be had: first, and longest. It doubles with each failure in a
- * row.
- */
-const HOLD_FIRST_MS: Millis = 5_000;
-const HOLD_LONGEST_MS: Millis = 10 * 60_000;
+/** Why a worker is there that nobody has asked for. */
+export const ADOPTED = "a listing shows its machine, and nobody knew of it";
 
 /** Gives a permit: the row is written before the worker's own, and that before the call (invariant 3). */
 export function askForWorker(state: Configured, instanceType: string, now: Instant): Configured {
@@ -36,8 +30,10 @@ export function askForWorker(state: Configured, instanceType: string, now: Insta
   const type = record.config.instanceTypes[instanceType];
   if (type === undefined) return state;
   const worker = nextWorkerName(record);
-  const row = newWorkerRow(record, { worker, instanceType, type, notAfter: now + CREATE_NOT_AFTER_MS }, now);
-  state.workers.set(worker, row, now);
+  const tellAt = nextCreateAt(state, now);
+  const notAfter = tellAt + CREATE_NOT_AFTER_MS;
+  const row = newWorkerRow(record, { worker, instanceType, type, notAfter }, now);
+  state.workers.set(worker, tellAt > now ? { ...row, tellAt } : row, now);
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
 
@@ -86,7 +82,8 @@ export function intentOf(state: Configured, row: WorkerRow): Intent {
   const { worker, instanceType, type, notAfter, settings } = row;
   const any = { worker, pool: name, notAfter, settings };
   if (row.own !== undefined) return { ...any, provider: null };
-  return { ...any, instanceType, type, provider: config.provider, image: config.image };
+  const { provider, image, tags } = config;
+  return { ...any, instanceType, type, provider, image, tags, adopt: row.adopt };
 }
 
 /** Folds in what a worker says of itself. An older version than the pool has says nothing. */
@@ -98,16 +95,23 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   const { wantsStop, ...view } = upsert;
   const stopUntil = wantsStop && mayStop(state, row, now) ? now + CONSENT_MS : 0;
   // Whatever it says, it has been heard: it is trusted with runs again.
-  const next = { ...row, ...view, stopUntil, refusals: 0, pausedUntil: 0 };
+  const heard = { ...row, ...view, stopUntil, refusals: 0, pausedUntil: 0 };
+  const isKnown = upsert.failure === undefined || upsert.failure.at === row.failure?.at;
+  const next: WorkerRow = isKnown ? { ...heard, failure: row.failure } : heard;
   const keys = Object.keys(next) as (keyof WorkerRow)[]; // all of them are: it has just been made
-  const changed = keys.some((key) => next[key] !== row[key]);
+  const changed = keys.some((key) => JSON.stringify(next[key]) !== JSON.stringify(row[key]));
   if (changed) state.workers.set(row.worker, { ...next, heardAt: now }, now);
-  return { ...state, record: holdAfter(state.record, row, upsert, now) };
+  return { ...state, record: learn(withHolds(state.record, row, next, now), row, next) };
 }
 
-/** The pool consents to a stop if nothing is placed there, and enough others remain. */
+/**
+ * The pool consents to a stop if nothing is placed there, nothing is promised room there, and enough others
+ * remain. All have been idle for the same time when they first propose it: the longest idle is the first.
+ */
 function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
-  for (const run of state.runs.live()) if (isOpen(run) && run.worker === row.worker) return false;
+  const { placed, queue } = state.memo.index;
+  if (placed.has(row.worker)) return false;
+  if (queue.length > 0 && plan(state, now).pass.awaited.has(row.worker)) return false;
   let others = 0;
   for (const other of providedWorkers(state)) {
     const up = other.phase === "ready" || other.phase === "booting";
@@ -117,19 +121,17 @@ function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   return others >= state.record.config.minInstances;
 }
 
-/**
- * Machines that end without ever having been ready hold the next ones off, so that a broken image costs
- * little. One that becomes ready ends that; one that has been ready for long proves nothing.
- */
-function holdAfter(record: PoolRecord, row: WorkerRow, upsert: WorkerUpsert, now: Instant): PoolRecord {
-  if (row.own !== undefined) return record;
-  if (upsert.booted) return row.booted || record.hold === null ? record : { ...record, hold: null };
-  const ending = upsert.phase === "gone" || upsert.phase === "shutdown";
-  const already = row.phase === "gone" || row.phase === "shutdown";
-  if (!ending || already) return record;
-  const failures = (record.hold?.failures ?? 0) + 1;
-  const until = now + Math.min(HOLD_LONGEST_MS, HOLD_FIRST_MS * 2 ** (failures - 1));
-  return { ...record, hold: { failures, until, reason: upsert.reason } };
+/** What the news of a worker's machine says of the next ones: of a machine of one's own nothing. */
+function withHolds(record: PoolRecord, before: WorkerRow, after: WorkerRow, now: Instant): PoolRecord {
+  if (before.own !== undefined) return record;
+  let next = record;
+  const { failure } = after;
+  if (failure !== undefined && failure !== before.failure)
+    next = holdAfterFailure(next, before, failure, now);
+  if (before.instance === null && after.instance !== null) next = holdsAfterCreate(next, before, now);
+  if (!before.booted && after.booted) next = holdsAfterBoot(next, before);
+  const left = before.phase !== "gone" && after.phase === "gone" && after.instance !== null;
+  return left ? holdsAfterLeaving(next, before, now) : next;
 }
 
 /** What a worker's upsert is answered: whether the pool consents to its stopping. */
@@ -153,40 +155,35 @@ export function foldWorkerAnswer(
   const { [worker]: _heard, ...sightings } = state.memo.sightings;
   const next = { ...state, memo: { ...state.memo, sightings } };
   if (answer.kind === "worker") return foldWorker(next, answer.worker, now);
-  if (row === undefined || row.phase === "asked" || row.phase === "gone") return next;
+  if (row === undefined || row.phase === "asked") return next;
+  if (row.phase === "gone") {
+    const seen = state.memo.sightings[worker]?.instance;
+    if (seen !== undefined && seen.state !== "terminated")
+      state.workers.set(worker, orphaned(row, seen, now), now);
+    return next;
+  }
+  if (isUnheard(row)) return next;
   state.workers.set(worker, { ...row, phase: "gone", reason: "nothing is known of it", heardAt: now }, now);
   return next;
 }
 
-/** Folds in a listing: each worker must hear what it says of its instance, if that is any news to it. */
-export function foldListing(state: Configured, answer: ListAnswer, now: Instant): Configured {
-  const memo = { ...state.memo, sweptAt: now };
-  if (answer.kind === "failed") return { ...state, memo: { ...memo, sweepError: answer.failure.text } };
-  const byWorker = new Map(
-    answer.items.map((instance) => [instance.tags[WORKER_TAG] ?? instance.name, instance]),
-  );
-  const sightings: Record<string, Sighting> = {};
-  const { provider } = state.record.config;
-  const see = (worker: string, seen: Partial<Sighting>) => {
-    sightings[worker] = { worker, beganAt: answer.beganAt, provider, ...seen };
+/**
+ * One that was taken for gone, whose machine a listing shows, and of which not even its worker knows: its
+ * machine is an orphan, and is adopted as any (invariant 3).
+ */
+function orphaned(row: WorkerRow, { id, address }: Instance, now: Instant): WorkerRow {
+  return {
+    ...row,
+    version: 0,
+    phase: "unknown",
+    idleBehavior: "run",
+    instance: id,
+    address,
+    adopt: { id, address },
+    notAfter: now,
+    stopUntil: 0,
+    missingSince: null,
+    reason: ADOPTED,
+    heardAt: now,
   };
-  for (const row of providedWorkers(state)) {
-    if (row.phase === "asked") continue;
-    const { worker } = row;
-    const instance = byWorker.get(worker);
-    byWorker.delete(worker);
-    const missingSince = instance === undefined ? (row.missingSince ?? answer.beganAt) : null;
-    if (missingSince !== row.missingSince) state.workers.set(worker, { ...row, missingSince }, now);
-    if (instance === undefined) see(worker, { missingSince: missingSince ?? answer.beganAt });
-    else if (instance.id !== row.instance || instance.state === "terminated" || row.phase === "shutdown") {
-      see(worker, { instance });
-    }
-  }
-  for (const [worker, instance] of byWorker) {
-    // It was taken for gone, and lives: its worker takes it into the ledger again.
-    const known = state.workers.get(worker);
-    if (known?.phase === "gone" && known.own === undefined && instance.state !== "terminated")
-      see(worker, { instance });
-  }
-  return { ...state, memo: { ...memo, sweepError: null, sightings } };
 }

@@ -1,6 +1,6 @@
 import type { PoolConfig } from "../../schema/pool.ts";
 import type { ErrorCode } from "../errors.ts";
-import type { Envelope, Machine } from "../machine.ts";
+import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
 import type { Configure, ConfigureAnswer } from "../messages.ts";
 
 /** A pool as the registry knows it: what is wanted, and what the pool has last accepted. */
@@ -9,6 +9,10 @@ export interface PoolEntry {
   seed: string;
   wanted: PoolConfig;
   accepted: { revision: number; config: PoolConfig } | null;
+  /** It is to be deleted. Absent: it is to be. */
+  remove?: "empty" | "drained";
+  /** It has been deleted. What is left tells the next pool of the name its revision and its seed. */
+  gone?: true;
 }
 
 export interface RegistryRecord {
@@ -19,18 +23,24 @@ export interface RegistryState {
   record: RegistryRecord | null;
   /** By pool: why its latest configuration was refused, for whoever waits to hear. */
   refusals: Record<string, { revision: number; code: ErrorCode; text: string }>;
+  /** By pool that is being drained: when to ask it again. Absent: now. */
+  askAt?: Record<string, Instant>;
 }
 
 export type RegistryEvent =
   | { type: "tick" }
   | { type: "put"; pool: string; config: PoolConfig; seed: string }
+  | { type: "remove"; pool: string; how: "empty" | "drained" }
   | { type: "configured"; pool: string; answer: ConfigureAnswer };
 
 export type RegistryMessage = Envelope & { kind: "configure"; body: Configure };
 
+/** How often a pool that is being drained is asked whether it is empty. */
+const ASK_DRAINED_MS = 10_000;
+
 /** What the registry decides: it owns the pools' configurations, and repeats each until its pool has it. */
 export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMessage> = {
-  apply(state, event) {
+  apply(state, event, now) {
     const pools = state.record?.pools ?? {};
     switch (event.type) {
       case "tick":
@@ -46,40 +56,75 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
         };
         return { ...state, record: { pools: { ...pools, [event.pool]: entry } } };
       }
+      case "remove":
+        return foldRemove(state, event.pool, event.how);
       case "configured":
-        return foldAnswer(state, event.pool, event.answer);
+        return foldAnswer(state, event.pool, event.answer, now);
     }
   },
 
-  due(state) {
+  due(state, now) {
     const owed: RegistryMessage[] = [];
     for (const [pool, entry] of Object.entries(state.record?.pools ?? {})) {
-      if (entry.accepted?.revision === entry.revision) continue;
-      const body = { pool, revision: entry.revision, config: entry.wanted, seed: entry.seed };
+      if (entry.gone === true) continue;
+      const { revision, wanted: config, seed, remove } = entry;
+      const isKnown = entry.accepted?.revision === revision;
+      if (isKnown && (remove === undefined || now < (state.askAt?.[pool] ?? 0))) continue;
+      const body = { pool, revision, config, seed, ...(remove === undefined ? {} : { remove }) };
       owed.push({ to: pool, kind: "configure", repeatedBy: "self", body });
     }
     return owed;
   },
 
-  wakeAt() {
-    return undefined;
+  wakeAt({ record, askAt = {} }) {
+    const drained = Object.entries(record?.pools ?? {}).filter(([, { remove, gone }]) => remove && !gone);
+    return earliest(...drained.map(([pool]) => askAt[pool]));
   },
 };
 
+/** The pools that there are, by name. */
+export function poolsOf({ record }: RegistryState): [string, PoolEntry][] {
+  return Object.entries(record?.pools ?? {}).filter(([, { gone }]) => gone !== true);
+}
+
+/**
+ * A pool is to be deleted: that is its next configuration, in which nothing is kept warm. One that is being
+ * drained already goes on.
+ */
+function foldRemove(state: RegistryState, pool: string, how: "empty" | "drained"): RegistryState {
+  const pools = state.record?.pools ?? {};
+  const entry = pools[pool];
+  if (entry === undefined || entry.gone === true || entry.remove === "drained") return state;
+  const wanted = { ...entry.wanted, minInstances: 0 };
+  const next = { ...entry, revision: entry.revision + 1, wanted, remove: how };
+  return { ...state, record: { pools: { ...pools, [pool]: next } } };
+}
+
 /** A refused configuration is taken back: what the pool has is wanted again, or the pool was never one. */
-function foldAnswer(state: RegistryState, pool: string, answer: ConfigureAnswer): RegistryState {
+function foldAnswer(
+  state: RegistryState,
+  pool: string,
+  answer: ConfigureAnswer,
+  now: Instant,
+): RegistryState {
   const pools = state.record?.pools ?? {};
   const entry = pools[pool];
   if (entry === undefined || answer.revision !== entry.revision) return state;
   if (answer.kind === "configured") {
+    const isKnown = entry.accepted?.revision === entry.revision;
+    const askAt = { ...state.askAt, [pool]: now + ASK_DRAINED_MS };
+    const isGone = entry.remove !== undefined && answer.removed === true;
+    if (isKnown && !isGone) return { ...state, askAt };
     const accepted = { revision: entry.revision, config: entry.wanted };
-    return { ...state, record: { pools: { ...pools, [pool]: { ...entry, accepted } } } };
+    const next = { ...entry, accepted, ...(isGone ? { gone: true as const } : {}) };
+    return { ...state, askAt, record: { pools: { ...pools, [pool]: next } } };
   }
   const refusals = { ...state.refusals, [pool]: answer };
   const { [pool]: _refused, ...others } = pools;
   if (entry.accepted === null) return { record: { pools: others }, refusals };
+  const { remove: _remove, ...stays } = entry;
   const restored = {
-    ...entry,
+    ...stays,
     wanted: entry.accepted.config,
     accepted: { ...entry.accepted, revision: entry.revision },
   };

@@ -1,7 +1,9 @@
 import type { Instant } from "../machine.ts";
 import type { IdleBehavior } from "../messages.ts";
+import { behaviorOf } from "./notice.ts";
 import { isUnkillable } from "./placements.ts";
 import {
+  isOwnMachine,
   type Living,
   livePlacements,
   note,
@@ -26,14 +28,24 @@ export function foldBehavior(state: Living, behavior: IdleBehavior, by: string, 
   };
 }
 
+/** That its pool has no use for such machines any more. */
+export const RETIREMENT = {
+  type: "behavior",
+  behavior: "drain",
+  by: "its pool, which wants no such machine any more",
+} as const;
+
 /**
  * Whether a draining worker has nothing left to wait for: it boots, or is idle, or its host has given up
  * killing all that is still on it (`arvados.md` §1.4, T13 to T15). Of the last only the machine's end is an
  * end.
  */
 export function isDrained(state: Living): boolean {
-  const { phase, idleBehavior } = state.record;
-  if (idleBehavior !== "drain" || (phase !== "booting" && phase !== "ready")) return false;
+  const { record } = state;
+  if (behaviorOf(record) !== "drain" || (record.phase !== "booting" && record.phase !== "ready"))
+    return false;
+  // A notice may be taken back, and a machine of one's own costs nothing until then.
+  if (isOwnMachine(record) && record.idleBehavior !== "drain") return false;
   return livePlacements(state).every((row) => isGivenUp(state, row));
 }
 

@@ -1,4 +1,4 @@
-import { CREATE_STRAGGLER_MS } from "../limits.ts";
+import { CREATE_STRAGGLER_MS, MAX_TEXT_CHARS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { CreateAnswer, DestroyAnswer, Intent } from "../messages.ts";
 import { shutDown } from "./ending.ts";
@@ -15,7 +15,8 @@ export function foldBirth(state: WorkerState, intent: Intent, now: Instant): Wor
     // The intent is stored with this step, so no process before this one can have called for it.
     memo: { ...state.memo, mayHaveCalled: false },
   };
-  if (now >= intent.notAfter) {
+  const makes = intent.provider === null || intent.adopt === undefined;
+  if (makes && now >= intent.notAfter) {
     const reason = "the order to create it came too late";
     const late = { ...newRecord(intent, reason, now), phase: "gone" as const, goneAt: now };
     return { ...born, record: note(late, "Asked", reason, now) };
@@ -26,9 +27,30 @@ export function foldBirth(state: WorkerState, intent: Intent, now: Instant): Wor
     const text = "a machine of one's own may join";
     return { ...born, record: note(newRecord(intent, reason, now), "Invited", text, now) };
   }
+  if (intent.adopt !== undefined) return adopted(born, intent, intent.adopt, now);
   const text = `a machine of type ${intent.instanceType} is wanted`;
   return { ...born, record: note(newRecord(intent, "being created", now), "Asked", text, now) };
 }
+
+/**
+ * A listing has shown a machine with our name of which nobody knows. Its host may hold a lease that somebody
+ * has granted, so it is not destroyed before that would be over (`decisions.md`, adoption).
+ */
+function adopted(state: WorkerState, intent: Intent, instance: Machine, now: Instant): WorkerState {
+  const reason =
+    "a listing shows its machine, and nobody knew of it: it is destroyed when no lease can be left";
+  const record: WorkerRecord = {
+    ...newRecord(intent, reason, now),
+    phase: "unknown",
+    instance,
+    createdAt: now,
+    calledAt: now,
+    leaseUntil: now + intent.settings.leaseMs,
+  };
+  return { ...state, record: note(record, "Adopted", reason, now) };
+}
+
+type Machine = NonNullable<WorkerRecord["instance"]>;
 
 function newRecord(intent: Intent, reason: string, now: Instant): WorkerRecord {
   return {
@@ -67,7 +89,8 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   const { record } = state;
   if (answer.kind === "created") {
     const { id, address } = answer.instance;
-    const made = { ...record, instance: { id, address }, createdAt: now, calledAt: now };
+    const { failure: _over, ...asked } = record;
+    const made = { ...asked, instance: { id, address }, createdAt: now, calledAt: now };
     // It may come when everything was over already: then what came to be is to be destroyed.
     const late = record.phase === "gone" ? { phase: "shutdown" as const, goneAt: null } : {};
     const created = { ...made, ...late };
@@ -77,26 +100,25 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
       record: note({ ...created, reason }, "Created", `the provider made instance ${id}`, now),
     };
   }
-  const { failure } = answer;
+  const failure = { ...answer.failure, text: answer.failure.text.slice(0, MAX_TEXT_CHARS), at: now };
   const text = `the provider did not make the machine (${failure.class}): ${failure.text}`;
-  if (failure.class === "temporary" || failure.class === "rate_limit") {
+  const isThere = record.instance !== null || record.secret !== null;
+  if (isThere || failure.class === "temporary" || failure.class === "rate_limit") {
     // It may have been made all the same, or be made yet. The same token is tried again, until `notAfter`,
-    // and not before the provider wants to be asked.
+    // and not before the provider wants to be asked. Of a machine that an earlier call has made, and that may
+    // have runs by now, the answer to a later one says nothing (invariant 4).
     const calledAt = failure.class === "temporary" ? now + CREATE_STRAGGLER_MS : now;
     const createNotBefore = failure.retryAfterMs === undefined ? null : now + failure.retryAfterMs;
-    return {
-      ...state,
-      record: {
-        ...record,
-        calledAt: Math.max(record.calledAt ?? 0, calledAt),
-        createNotBefore,
-        reason: text,
-      },
-    };
+    const tried = { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), createNotBefore };
+    return { ...state, record: isThere ? tried : { ...tried, failure, reason: text } };
   }
   // Even a plain refusal may follow a call that had no answer: only listings prove that nothing was made.
   const calledAt = Math.max(record.calledAt ?? 0, now);
-  const ended = shutDown({ ...state, record: note(record, "Create Failed", text, now) }, text, now);
+  const ended = shutDown(
+    { ...state, record: note({ ...record, failure }, "Create Failed", text, now) },
+    text,
+    now,
+  );
   // If all our calls have had their answers, and there is only one at a time, none is under way (rule R7).
   if (ended.record === null || state.memo.mayHaveCalled) return ended;
   return { ...ended, record: { ...ended.record, calledAt } };
@@ -107,7 +129,9 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
  * asked again.
  */
 export function foldDestroyAnswer(state: Living, answer: DestroyAnswer, now: Instant): WorkerState {
-  const record = { ...state.record, calledAt: now, destroyAskedAt: now };
+  // A provider that wants a pause has been asked as if at its end: nobody asks again before.
+  const pauseMs = answer.kind === "failed" ? (answer.failure.retryAfterMs ?? 0) : 0;
+  const record = { ...state.record, calledAt: now, destroyAskedAt: now + pauseMs };
   if (answer.kind === "asked") return { ...state, record };
   const text = `the provider did not take the destroy (${answer.failure.class}): ${answer.failure.text}`;
   return { ...state, record: note(record, "Destroy Failed", text, now) };

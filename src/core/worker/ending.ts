@@ -1,12 +1,23 @@
 import type { Report } from "../../schema/host.ts";
 import { CREATE_STRAGGLER_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
+import type { BootOutcome } from "../messages.ts";
+import { withBootOutcome } from "./boot-outcome.ts";
 import { loseAll } from "./placements.ts";
 import { isOwnMachine, type Living, note, ordersRevision, type WorkerState } from "./state.ts";
 
-/** Begins the end: from this step on orders are refused and the machine is to be destroyed, or let go. */
-export function shutDown(state: Living, reason: string, now: Instant): WorkerState {
-  if (state.record.phase === "shutdown" || state.record.phase === "gone") return state;
+/**
+ * Begins the end: from this step on orders are refused and the machine is to be destroyed, or let go.
+ * `outcome`: what that makes of its boot, if nothing else has come of it before.
+ */
+export function shutDown(
+  before: Living,
+  reason: string,
+  now: Instant,
+  outcome: BootOutcome = "aborted",
+): WorkerState {
+  if (before.record.phase === "shutdown" || before.record.phase === "gone") return before;
+  const state = { ...before, record: withBootOutcome(before.record, outcome) };
   if (isOwnMachine(state.record)) return letGo(state, reason, now);
   // A call that is under way, or never had an answer, may still make it: until then no listing proves
   // anything.
@@ -51,8 +62,8 @@ export function foldFarewell(state: Living, report: Report, now: Instant): Worke
 export function goneNow(state: Living, reason: string, now: Instant): WorkerState {
   if (state.record.phase === "gone") return state;
   loseAll(state, "all", now);
-  return {
-    ...state,
-    record: note({ ...state.record, phase: "gone", reason, goneAt: now }, "Gone", reason, now),
-  };
+  // Where the end was decided before the machine was seen, that has aborted its boot.
+  const unasked = state.record.phase === "shutdown" ? "aborted" : "disappeared";
+  const record = withBootOutcome(state.record, unasked);
+  return { ...state, record: note({ ...record, phase: "gone", reason, goneAt: now }, "Gone", reason, now) };
 }

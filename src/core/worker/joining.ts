@@ -8,7 +8,7 @@ import { isOwnMachine, type Living, note, type WorkerRecord, type WorkerState } 
 export interface Enrollment {
   secret: string;
   bootId: string;
-  /** As measured. Counts for a machine of one's own alone: others have what their type says. */
+  /** As measured: all that a machine of one's own has; of others the memory counts (`measuredMemory`). */
   resources?: Resources;
 }
 
@@ -20,6 +20,7 @@ export function foldEnroll(state: Living, enrollment: Enrollment, now: Instant):
   const { record } = state;
   const { secret, bootId } = enrollment;
   if (record.phase === "gone" || (record.secret !== null && record.secret !== secret)) return state;
+  if (isLateEnrollment(state, enrollment)) return state;
   if (record.secret !== null) return bootId === record.bootId ? state : restarted(state, bootId, now);
   const joined = {
     ...record,
@@ -32,11 +33,25 @@ export function foldEnroll(state: Living, enrollment: Enrollment, now: Instant):
   return { ...state, record: note(joined, "Enrolled", "the host has joined", now) };
 }
 
-/** What a machine of one's own has is known only now, in whole numbers, as runs ask for it. */
+/**
+ * Whether this is the word of an earlier boot that was on its way for long: a host that has joined or
+ * reported knows who it is, and enrolls no more. Taken for a restart it would end what runs in the boot of
+ * now.
+ */
+export function isLateEnrollment(
+  { record, memo }: Living,
+  { secret, bootId }: Pick<Enrollment, "secret" | "bootId">,
+): boolean {
+  const hasBegun = memo.lastSeq > 0 || record.joins.length > 0;
+  return hasBegun && record.secret === secret && record.bootId !== bootId;
+}
+
+/** What its host has measured, in whole numbers: of a machine of one's own nothing was known before. */
 function measured(record: WorkerRecord, { resources }: Enrollment): Partial<WorkerRecord> {
-  if (!isOwnMachine(record) || resources === undefined) return {};
-  const reason = "its host has enrolled, and is about to report";
-  return { measured: { ...resources, vcpus: Math.floor(resources.vcpus) }, reason };
+  if (resources === undefined) return {};
+  const whole = { ...resources, vcpus: Math.floor(resources.vcpus) };
+  if (!isOwnMachine(record)) return { measured: whole };
+  return { measured: whole, reason: "its host has enrolled, and is about to report" };
 }
 
 /**

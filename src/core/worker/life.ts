@@ -3,9 +3,11 @@ import type { Instance } from "../../schema/provider.ts";
 import { LEASE_MARGIN_MS, UNLISTED_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import type { Sighting } from "../messages.ts";
-import { isDrained } from "./behavior.ts";
+import { foldBehavior, isDrained } from "./behavior.ts";
 import { goneNow, isLetGo, shutDown } from "./ending.ts";
+import { behaviorOf } from "./notice.ts";
 import { forgetOld, loseAll } from "./placements.ts";
+import { withPrice } from "./prices.ts";
 import { isOwnMachine, type Living, lastHeardAt, livePlacements, note, type WorkerState } from "./state.ts";
 
 /** When the host's lease ends, if that would lose something, or is all that can still be waited for. */
@@ -57,7 +59,7 @@ export function idleSince(state: Living): Instant | undefined {
  */
 export function proposalAt(state: Living): Instant | undefined {
   const since = idleSince(state);
-  if (since === undefined || state.record.idleBehavior !== "run" || isOwnMachine(state.record))
+  if (since === undefined || behaviorOf(state.record) !== "run" || isOwnMachine(state.record))
     return undefined;
   return Math.max(since + state.record.intent.settings.idleMs, state.memo.proposeAt);
 }
@@ -78,7 +80,25 @@ export function lifeWakesAt(state: Living): Instant | undefined {
   const { record } = state;
   const overdue = record.overdueSince === null ? earliest(leaseEnd(state), silentAt(state)) : undefined;
   const create = createWakesAt(state);
-  return earliest(bootDeadline(state), proposalAt(state), overdue, lostAt(state), givenUpAt(state), create);
+  const orphan = orphanEndsAt(state);
+  return earliest(
+    bootDeadline(state),
+    proposalAt(state),
+    overdue,
+    lostAt(state),
+    givenUpAt(state),
+    create,
+    orphan,
+  );
+}
+
+/**
+ * When a machine that was adopted is destroyed: not before one lease and its margin after it was first listed
+ * (`decisions.md`, adoption). It has no secret here, so its host cannot join.
+ */
+function orphanEndsAt({ record }: Living): Instant | undefined {
+  const waits = record.phase === "unknown" && record.idleBehavior !== "hold";
+  return waits ? record.leaseUntil + LEASE_MARGIN_MS : undefined;
 }
 
 /** When the provider may be asked again to make the machine, and after that: when it may no longer be. */
@@ -110,7 +130,11 @@ export function foldTime(before: Living, now: Instant): WorkerState {
   }
   if (passed(bootDeadline(state), now)) {
     const own = isOwnMachine(record);
-    return shutDown(state, own ? "its code was not used in time" : "it did not become ready in time", now);
+    const text = own ? "its code was not used in time" : "it did not become ready in time";
+    return shutDown(state, text, now, "failure");
+  }
+  if (passed(orphanEndsAt(state), now)) {
+    return shutDown(state, "nobody knows of it, and no lease of its host can be left", now);
   }
   if (passed(givenUpAt(state), now)) {
     return shutDown(state, "its host has not been heard of for too long", now);
@@ -151,10 +175,11 @@ export function foldSighting(
   const { record } = state;
   const { instance, beganAt, missingSince = beganAt } = sighting;
   if (instance?.state === "terminated") return goneNow(state, "the provider says that it is terminated", now);
-  if (instance !== undefined) return foldListed(state, instance, beganAt, now);
+  if (instance !== undefined) return foldListed(withPrice(state, instance, beganAt), instance, beganAt, now);
   if (record.phase === "gone") return state;
   const leased = record.leaseUntil > 0 && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
-  const unlisted = record.leaseUntil === 0 && beganAt < (record.createdAt ?? 0) + UNLISTED_MS;
+  const { unlistedMs = UNLISTED_MS } = record.intent.settings;
+  const unlisted = record.leaseUntil === 0 && beganAt < (record.createdAt ?? 0) + unlistedMs;
   const tooSoon = record.calledAt === null || beganAt < record.calledAt + consistencyMs;
   if (leased || tooSoon || unlisted || isUnmade(state)) return state;
   // A listing in between had it, or the pool cannot say that none did: this is the first one again.
@@ -184,13 +209,34 @@ function foldListed(state: Living, instance: Instance, beganAt: Instant, now: In
   const asked = record.destroyAskedAt;
   const ignored = asked !== null && beganAt >= asked + record.intent.settings.shutdownMs;
   const same = record.instance?.id === id && record.instance.address === address;
-  if (same && !ignored && record.phase !== "gone") return state;
+  if (same && !ignored && record.phase !== "gone") return foldLifecycle(state, instance, now);
   const destroyAskedAt = ignored ? null : asked;
-  const next = { ...record, instance: { id, address }, destroyAskedAt, createdAt: record.createdAt ?? now };
-  if (record.phase !== "gone") return { ...state, record: next };
+  const { failure: tried, ...known } = record;
+  // Its create had no answer, and has made it.
+  const reason = tried !== undefined && record.phase === "booting" ? "booting" : record.reason;
+  const createdAt = record.createdAt ?? now;
+  const next = { ...known, reason, instance: { id, address }, destroyAskedAt, createdAt };
+  if (record.phase !== "gone") return foldLifecycle({ ...state, record: next }, instance, now);
   const back = { ...next, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null };
   return {
     ...state,
     record: note(back, "Back", "a listing shows its machine, which was taken for gone", now),
   };
 }
+
+/**
+ * The provider's word on a machine that it has not ended (D28). One that stops, has stopped or is broken
+ * takes no more runs, and is destroyed when no lease says that any is on it (invariant 4): while it boots, at
+ * once. A held one is left alone.
+ */
+function foldLifecycle(state: Living, { state: said }: Instance, now: Instant): WorkerState {
+  const ends = said === "stopping" || said === "stopped" || said === "error";
+  const { phase, idleBehavior } = state.record;
+  if (!ends || phase === "shutdown" || idleBehavior !== "run") return state;
+  const text = `the provider, which says that it is ${WORDS[said]}`;
+  // That nobody wants it any more would be no failure of its boot: this is one.
+  if (phase === "booting") return shutDown(state, `ended by ${text}`, now, "failure");
+  return foldBehavior(state, "drain", text, now);
+}
+
+const WORDS = { stopping: "about to stop", stopped: "stopped", error: "broken" };

@@ -1,5 +1,6 @@
 import type { Orders } from "../../schema/host.ts";
 import type { Instant } from "../machine.ts";
+import { unneeded } from "./kept.ts";
 import { observationsDue, ordersFor } from "./report.ts";
 import { type Living, ordersRevision, type WorkerState } from "./state.ts";
 
@@ -38,36 +39,44 @@ export function newLine(state: Living, now: Instant): LineNote {
 export function resumeLine(state: WorkerState, note: LineNote, heardAt: Instant | null): WorkerState {
   if (note.incarnation !== state.record?.incarnation) return state;
   const lastSeq = Math.max(state.memo.lastSeq, note.seq);
-  const lastReportAt = Math.max(note.at, heardAt ?? 0);
+  const lastReportAt = Math.max(note.at, Math.min(heardAt ?? 0, state.record.leaseUntil));
   return { ...state, memo: { ...state.memo, lastSeq, lastReportAt, whole: note.settled } };
 }
 
-/** The host's socket has shown that it lives. It proves no attempt and grants no lease (rule R4). */
-export function foldHeard(state: Living, at: Instant): WorkerState {
+/**
+ * The host's socket has shown that it lives. It proves no attempt and grants no lease (rule R4). Reports
+ * renew the lease long before its end: a host that lives and reports no more is silent from then on
+ * (`peers.md` §8 case 8).
+ */
+export function foldHeard(state: Living, beatAt: Instant): WorkerState {
+  const at = Math.min(beatAt, state.record.leaseUntil);
   if (at <= (state.memo.lastReportAt ?? 0)) return state;
   return { ...state, memo: { ...state.memo, lastReportAt: at } };
 }
 
-/** The bytes that are stored, as the host is told them: an acknowledgment is news. */
-export function storedLogs(state: Living): string {
-  return JSON.stringify(state.memo.logs);
+/** What else is news to a host than a revision: bytes that are stored, and data that nobody needs. */
+export function sideNews(state: Living): string {
+  return JSON.stringify([state.memo.logs, unneeded(state)]);
 }
 
+/** The same, when there is none. */
+export const NO_SIDE_NEWS = JSON.stringify([{}, []]);
+
 /**
- * What the host is owed on its socket: an answer to each report, and orders that have changed. `logs`: what
- * it was told last of stored bytes, by this process.
+ * What the host is owed on its socket: an answer to each report, and orders that have changed. `side`: the
+ * side news that it was told last, by this process.
  *
  * A worker that was loaded anew does not know what its host reports beyond its orders, and orders that omit
  * it would end it (rule R5): unless all of it had been settled, it asks for a full report first.
  *
  * Orders that answer no report grant no lease (rule R4).
  */
-export function frameDue(state: Living, note: LineNote, logs: string, now: Instant): Frame | undefined {
+export function frameDue(state: Living, note: LineNote, side: string, now: Instant): Frame | undefined {
   // The host begins with a full report.
   if (note.seq === 0) return undefined;
   const answers = note.seq > note.answered;
   const over = isOver(state);
-  const news = ordersRevision(state) > note.revision || over !== note.over || storedLogs(state) !== logs;
+  const news = ordersRevision(state) > note.revision || over !== note.over || sideNews(state) !== side;
   if (!answers && !news) return undefined;
   if (!state.memo.whole) return { kind: "ask" };
   const orders = ordersFor(state, note.seq, now);

@@ -22,10 +22,18 @@ import { shutDown } from "./ending.ts";
 import { type Enrollment, foldEnroll, foldJoin } from "./joining.ts";
 import { foldSighting, foldTime, lifeWakesAt, proposalAt } from "./life.ts";
 import { foldHeard } from "./line.ts";
-import { foldOrder } from "./placements.ts";
+import { behaviorOf } from "./notice.ts";
+import { endOf, foldOrder } from "./placements.ts";
 import { noteRefusal, type RefusalKind } from "./refusals.ts";
 import { foldObserved, foldReport, observationsDue } from "./report.ts";
-import { type Living, livePlacements, placementKey, type WorkerRecord, type WorkerState } from "./state.ts";
+import {
+  isOwnMachine,
+  type Living,
+  livePlacements,
+  placementKey,
+  type WorkerRecord,
+  type WorkerState,
+} from "./state.ts";
 import { poolKnows, upsertOf } from "./summary.ts";
 
 export type WorkerEventIn =
@@ -110,7 +118,7 @@ function talkDue(state: Living, now: Instant): WorkerMessage[] {
   for (const row of state.placements.live()) {
     if (row.end === null || !row.end.owed) continue;
     const { run, epoch, end } = row;
-    const body = { run, epoch, worker, how: end.how, held: end.held };
+    const body = { run, epoch, worker, ...endOf(record, end) };
     owed.push({ to: placementKey(run, epoch), kind: "ended", repeatedBy: "self", body });
   }
   return owed;
@@ -201,8 +209,11 @@ function numbered(before: WorkerState, after: WorkerState): WorkerState {
   const { record } = after;
   if (record === null || before.record === null || record === before.record) return after;
   const visible = (one: WorkerRecord) => {
-    const { phase, idleBehavior, reason, readyAt, measured } = one;
-    return [phase, idleBehavior, reason, readyAt, measured, one.instance?.id, one.instance?.address];
+    const { phase, reason, readyAt, acts, failure, prices, instance } = one;
+    const machine = [instance?.id, instance?.address];
+    // What a provider's machine has is told when it is ready, not when its host enrolls.
+    const measured = isOwnMachine(one) ? one.measured : undefined;
+    return [phase, behaviorOf(one), reason, readyAt, measured, acts, failure, prices, ...machine];
   };
   const old = visible(before.record);
   if (visible(record).every((value, i) => value === old[i])) return after;

@@ -2,15 +2,19 @@ import type { Resources } from "../../schema/common.ts";
 import type { AttemptReport } from "../../schema/host.ts";
 import { REMEMBER_ENDED_MS } from "../limits.ts";
 import type { Instant, Millis } from "../machine.ts";
-import type { EndedHow, Order, OrderAnswer } from "../messages.ts";
+import { lackedOf } from "../means.ts";
+import type { Ended, EndedHow, Order, OrderAnswer } from "../messages.ts";
 import { fitsInto } from "../resources.ts";
+import { behaviorOf, lossCause } from "./notice.ts";
 import {
   capacityOf,
   type Living,
   livePlacements,
+  measuredMemory,
   ordersRevision,
   type PlacementRow,
   placementKey,
+  type WorkerRecord,
   type WorkerState,
 } from "./state.ts";
 
@@ -67,22 +71,35 @@ export function foldOrder(state: Living, order: Order, now: Instant): WorkerStat
 function refusal(state: Living, order: Order, now: Instant): string | null {
   const { record } = state;
   if (record.phase !== "ready") return `the worker is ${record.phase}`;
-  if (record.idleBehavior !== "run") return `the worker is set to ${record.idleBehavior}`;
+  const behavior = behaviorOf(record);
+  if (behavior !== "run") return `the worker is set to ${behavior}`;
   if (!order.attempts.some((attempt) => attempt.want === "run")) return "nothing of it shall run";
   if (now >= record.leaseUntil || isSilent(state, now)) return "its host is silent";
+  if (lackedOf(order.needs, record.acts).length > 0) return "its agent is too old for it";
   const live = livePlacements(state);
   const { maxRuns } = record.intent.settings;
   if (maxRuns > 0 && live.length >= maxRuns) return "the worker is full";
   const used = live.map((row) => row.order?.resources).filter((one): one is Resources => one !== undefined);
-  return fitsInto(capacityOf(record), used, order.resources) ? null : "the worker is full";
+  return fitsInto(capacityOf(record), used, order.resources, measuredMemory(record))
+    ? null
+    : "the worker is full";
 }
 
 /** What an order is answered: the worker's present view of that placement (rule R6). */
 export function answerOrder(state: WorkerState, order: Order): OrderAnswer {
   const row = state.placements.get(placementKey(order.run, order.epoch));
   if (state.record === null || row === undefined) return { kind: "no_such" };
-  if (row.end !== null) return { kind: "ended", how: row.end.how, held: row.end.held };
+  if (row.end !== null) return { kind: "ended", ...endOf(state.record, row.end) };
   return { kind: "accepted", revision: row.order?.revision ?? 0 };
+}
+
+/** How a placement ended, as its allocation is told. */
+export function endOf(
+  record: WorkerRecord,
+  { how, held }: Pick<Ended, "how" | "held">,
+): Pick<Ended, "how" | "held" | "cause"> {
+  const cause = how === "lost" ? lossCause(record) : undefined;
+  return { how, held, ...(cause === undefined ? {} : { cause }) };
 }
 
 /** Ends a live placement. `owed`: the allocation does not know it yet. */

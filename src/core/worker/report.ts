@@ -2,14 +2,17 @@ import type { AttemptOrder, AttemptReport, Orders, Report } from "../../schema/h
 import { parseAttemptId } from "../attempt-id.ts";
 import { LAST_BYTE_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
-import type { Observed, ObservedAnswer } from "../messages.ts";
+import { waitsToStart } from "../means.ts";
+import type { Observed, ObservedAnswer, WantedAttempt } from "../messages.ts";
+import { foldBoot } from "./boot.ts";
 import { foldFarewell, isLetGo } from "./ending.ts";
-import { endPlacement, isUnkillable } from "./placements.ts";
+import { keptNow, questionsDue, unneeded, withAnswer } from "./kept.ts";
+import { foldNotice } from "./notice.ts";
+import { endPlacement } from "./placements.ts";
+import { foldStale } from "./stale.ts";
 import {
-  isOwnMachine,
   type Living,
   livePlacements,
-  note,
   ordersRevision,
   type PlacementRow,
   placementKey,
@@ -18,6 +21,7 @@ import {
   type WorkerState,
   whatIsSaid,
 } from "./state.ts";
+import { foldTrouble } from "./trouble.ts";
 import { usageReported } from "./usage.ts";
 
 /** The share of a lease that must be used up before it is extended: each extension is a row (rule R4). */
@@ -35,11 +39,15 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
   if (judgeReport(state, report) !== "fresh") return state;
   const whole = state.memo.whole || report.full;
   const usage = usageReported(state, report, now);
-  const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now, whole, usage };
+  const kept = keptNow(state.memo.kept, report);
+  const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now, whole, usage, kept };
   let record = extendLease(state.record, now);
+  // Trouble first: a boot that says at its end that it is broken has failed (`arvados.md` §1.6, 4a).
+  record = foldTrouble(foldStale(record, report, now), report, now);
   record = foldBoot(record, report, now);
+  record = foldNotice(record, report, now);
+  record = foldActs(record, report);
   if (report.ordersSeen > ordersRevision(state)) record = { ...record, revision: report.ordersSeen };
-  record = foldTrouble(record, report, now);
   if (record.overdueSince !== null && !isLetGo(state)) record = { ...record, overdueSince: null };
   if (record !== state.record) record = { ...record, lastSeq: report.seq, lastReportAt: now };
   const next: Living = { ...state, record, memo };
@@ -63,50 +71,17 @@ function extendLease(record: WorkerRecord, now: Instant): WorkerRecord {
   return { ...record, leaseUntil: now + leaseMs };
 }
 
-/**
- * A host that says that it is broken, or that it could not kill what it should, gets no further run: what
- * lives there still holds memory, locks and files (`arvados.md` §1.11, `nomad.md` §4.6). An operator who says
- * `run` again is contradicted for as long as it is so.
- */
-function foldTrouble(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
-  if (record.idleBehavior !== "run") return record;
-  if (typeof report.broken === "string") {
-    const reason = `broken: ${report.broken}`;
-    return note({ ...record, idleBehavior: "drain", reason }, "Broken", report.broken, now);
-  }
-  const stuck = report.attempts.find(isUnkillable);
-  if (stuck === undefined) return record;
-  const reason = `unkillable: ${stuck.id}: ${stuck.kill?.error}`;
-  return note({ ...record, idleBehavior: "drain", reason }, "Unkillable", reason, now);
-}
-
-/**
- * The boot probe counts until it has succeeded once (`arvados.md` §1.4, T1). A machine of one's own is up
- * when its host says anything.
- */
-function foldBoot(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
-  if (record.phase === "booting" && isOwnMachine(record)) {
-    const ready = { ...record, phase: "ready" as const, reason: "ready", readyAt: now };
-    return note(ready, "Ready", "its host reports", now);
-  }
-  if (record.phase !== "booting" || report.boot === undefined || report.boot === null) return record;
-  if (report.boot.ok) {
-    const ready = {
-      ...record,
-      phase: "ready" as const,
-      reason: "ready",
-      readyAt: now,
-      bootProbe: report.boot,
-    };
-    return note(ready, "Ready", "the boot probe succeeded", now);
-  }
-  if (record.bootProbe?.output === report.boot.output) return record;
-  return note({ ...record, bootProbe: report.boot }, "Boot Probe Failed", report.boot.output, now);
+/** What its agent acts on changes with another agent only, so that is how often it is stored. */
+function foldActs(record: WorkerRecord, { means }: Report): WorkerRecord {
+  const acts = means?.acts ?? [];
+  const same = [...acts].sort().join() === [...(record.acts ?? [])].sort().join();
+  return same ? record : { ...record, acts };
 }
 
 /**
  * What the host says of each placement. A full report also says what it does not hold; a delta is absolute
- * for the attempts that it names, and of all others what was said before holds.
+ * for the attempts that it names, and of all others what was said before holds. An attempt that waits for its
+ * time as it was ordered is there, and no news.
  */
 function reportedBy(state: Living, report: Report): Record<string, Reported> {
   const byPlacement = new Map<string, AttemptReport[]>();
@@ -116,7 +91,10 @@ function reportedBy(state: Living, report: Report): Record<string, Reported> {
   };
   for (const attempt of report.attempts) {
     const parts = parseAttemptId(attempt.id);
-    if (parts !== undefined) add(parts.run, parts.epoch, attempt);
+    if (parts === undefined) continue;
+    const { run, epoch } = parts;
+    const isNews = attempt.waits !== true || state.placements.get(placementKey(run, epoch)) === undefined;
+    if (isNews) add(run, epoch, attempt);
   }
   const listed = new Set(report.attempts.map((attempt) => attempt.id));
   for (const row of report.full ? livePlacements(state) : []) {
@@ -147,15 +125,17 @@ export function observationsDue(state: Living, now: Instant): Observed[] {
   const owed: Observed[] = [];
   // Whoever kills a machine loses what runs on it: how that ended then is no outcome of the command.
   if (state.record.killedBy !== null) return owed;
+  const waits = waitsToStart(state.record.acts) ? { waits: true as const } : {};
   for (const [key, { run, epoch, attempts, said }] of Object.entries(state.memo.reported)) {
     const row = state.placements.get(key);
     const heard = state.memo.heard[key];
     const over = attempts.every(({ state: how }) => how === "exited" || how === "gone");
     const again = heard !== undefined && (over || heard.again) && now >= heard.at + LAST_BYTE_MS;
     if (row?.state === "ended" || (heard?.said === said && !again)) continue;
-    owed.push({ run, epoch, worker: state.record.intent.worker, held: row !== undefined, attempts });
+    const { worker } = state.record.intent;
+    owed.push({ run, epoch, worker, held: row !== undefined, attempts, ...waits });
   }
-  return owed;
+  return [...owed, ...questionsDue(state, now)];
 }
 
 /** Folds in an allocation's answer: its order as it is now. An empty one ends the placement (rule R3). */
@@ -166,6 +146,7 @@ export function foldObserved(
   now: Instant,
 ): WorkerState {
   const key = placementKey(sent.run, sent.epoch);
+  if (sent.kept) return { ...state, memo: withAnswer(state.memo, key, answer, now) };
   const row = state.placements.get(key);
   const again = answer.kind === "order" && answer.askAgain === true;
   const memo = {
@@ -223,12 +204,13 @@ const NOTHING = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
 export function ordersFor(state: Living, answers: number, now: Instant): Orders {
   const { record, memo } = state;
   const rows = livePlacements(state);
-  const attempts: AttemptOrder[] = rows.flatMap((row) => row.order?.attempts ?? []);
+  const attempts = rows.flatMap((row) => (row.order?.attempts ?? []).map((one) => orderNow(one, now)));
   for (const [key, { attempts: held }] of Object.entries(memo.reported)) {
     if (state.placements.get(key) === undefined)
       attempts.push(...held.map(({ id }) => ({ id, want: "run" as const })));
   }
   const signals = rows.flatMap((row) => row.order?.signals ?? []);
+  const drop = unneeded(state);
   const over = record.phase === "shutdown" || record.phase === "gone";
   const known = attempts.flatMap(({ id }) => (memo.logs[id] === undefined ? [] : [[id, memo.logs[id]]]));
   return {
@@ -239,7 +221,13 @@ export function ordersFor(state: Living, answers: number, now: Instant): Orders 
     reportWithinMs: record.intent.settings.probeIntervalMs,
     attempts,
     ...(signals.length === 0 ? {} : { signals }),
+    ...(drop.length === 0 ? {} : { drop }),
     logs: Object.fromEntries(known),
     powerOff: over,
   };
+}
+
+/** What the host is told of an attempt now: how long it is to wait yet, not until when. */
+function orderNow({ startAt = 0, ...order }: WantedAttempt, now: Instant): AttemptOrder {
+  return order.want === "run" && startAt > now ? { ...order, startInMs: startAt - now } : order;
 }

@@ -1,18 +1,23 @@
 import type { Resources } from "../../schema/common.ts";
-import type {
-  AttemptOrder,
-  AttemptReport,
-  Report,
-  Sample,
-  SignalOrder,
-  StreamName,
-} from "../../schema/host.ts";
+import type { AttemptReport, Report, Sample, SignalOrder, StreamName } from "../../schema/host.ts";
 import type { WorkerEvent } from "../../schema/pool.ts";
 import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
-import type { EndedHow, IdleBehavior, Intent, OwnMachine, WorkerPhase } from "../messages.ts";
+import type {
+  BootOutcome,
+  EndedHow,
+  IdleBehavior,
+  Intent,
+  OwnMachine,
+  ToldPrice,
+  WantedAttempt,
+  WorkerFailure,
+  WorkerPhase,
+} from "../messages.ts";
 import type { Rows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
+import type { Notice } from "./notice.ts";
+import type { StaleRuns } from "./stale.ts";
 
 /** A period in which a run is bound to this worker. Ended ones are remembered for 24 h (rule R2). */
 export interface PlacementRow {
@@ -24,7 +29,12 @@ export interface PlacementRow {
   /** When it was accepted, or ended. */
   at: Instant;
   /** While live: the allocation's order, and what it needs. */
-  order: { revision: number; attempts: AttemptOrder[]; resources: Resources; signals?: SignalOrder[] } | null;
+  order: {
+    revision: number;
+    attempts: WantedAttempt[];
+    resources: Resources;
+    signals?: SignalOrder[];
+  } | null;
   /** Once ended: how, whether the host may have held it, and whether the allocation must still be told. */
   end: { how: EndedHow; held: boolean; owed: boolean } | null;
 }
@@ -41,14 +51,24 @@ export interface WorkerRecord {
   createdAt: Instant | null;
   bootProbe: { ok: boolean; output: string } | null;
   readyAt: Instant | null;
+  /** What came of its boot. Absent: nothing yet, or it is of an earlier version (`boot-outcome.ts`). */
+  bootOutcome?: BootOutcome;
+  /** What its host says of its machine's near end. Absent: nothing. */
+  notice?: Notice;
+  /** Runs of which something is left there that nobody supervises any more. Absent: none. */
+  stale?: StaleRuns;
   secret: string | null;
   bootId: string | null;
   /** The boots before this one, latest last. Absent in what an earlier version has stored: none. */
   boots?: string[];
   /** When two clones were seen to start as this host by turns. Absent: they were not. */
   clonedAt?: Instant;
-  /** What the host has measured when it enrolled, of a machine of one's own. */
+  /** What the host has measured when it enrolled. Absent: nothing, or an earlier version did not keep it. */
   measured?: Resources;
+  /** What its agent acts on (`core/means.ts`). Absent: it has not said, or is older than that word. */
+  acts?: string[];
+  /** What the provider has said that an hour of its machine costs, each change of it, latest last. */
+  prices?: ToldPrice[];
   incarnation: number;
   /** The ids of the latest join calls. */
   joins: string[];
@@ -71,6 +91,8 @@ export interface WorkerRecord {
   destroyAskedAt: Instant | null;
   /** Until then the provider does not want to be asked again to make the machine; null: it may be asked. */
   createNotBefore: Instant | null;
+  /** How the latest create call failed, while there is no machine. Absent: it did not. */
+  failure?: WorkerFailure;
   /** By whom it was asked to be destroyed by name: only then with runs on it (invariant 4). */
   killedBy: string | null;
   goneAt: Instant | null;
@@ -87,6 +109,13 @@ export interface Reported {
   said: string;
 }
 
+/** A placement whose data the host keeps: when its allocation last said whether they may be needed. */
+export interface Kept {
+  run: string;
+  epoch: number;
+  answered?: { at: Instant; needed: boolean };
+}
+
 /** What a restart may forget. */
 export interface WorkerMemo {
   lastSeq: number;
@@ -96,6 +125,8 @@ export interface WorkerMemo {
   /** By placement: what of `reported` its allocation has answered, and when. */
   heard: Record<string, { said: string; at: Instant; again: boolean }>;
   logs: Record<string, Partial<Record<StreamName, number>>>;
+  /** Placements that are over and whose data the host keeps (`kept.ts`). */
+  kept: Record<string, Kept>;
   /** What runs here uses, as the host has said last, and when that was measured. */
   usage: { at: Instant; attempts: Record<string, Sample> } | null;
   /** Placements accepted since we were loaded, and not told to the host in any answer yet. */
@@ -129,6 +160,7 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
     reported: {},
     heard: {},
     logs: {},
+    kept: {},
     usage: null,
     untold: new Set(),
     whole: false,
@@ -153,6 +185,14 @@ const NOTHING: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
 /** What its machine has: what its type says, or what a host of one's own has measured. */
 export function capacityOf({ intent, measured = NOTHING }: WorkerRecord): Resources {
   return intent.provider === null ? measured : resourcesOfType(intent.type);
+}
+
+/**
+ * The bytes of memory that its host has measured; undefined: nothing is known. Of a machine of one's own that
+ * is what it has (`capacityOf`).
+ */
+export function measuredMemory(record: WorkerRecord): number | undefined {
+  return isOwnMachine(record) ? undefined : record.measured?.memoryBytes || undefined;
 }
 
 /** The key of a placement. */

@@ -3,6 +3,7 @@ import type { Why } from "../../schema/run.ts";
 import type { Instant } from "../machine.ts";
 import type { IdleBehavior } from "../messages.ts";
 import { lifeWakesAt, proposalAt } from "./life.ts";
+import { reasonOf } from "./reasons.ts";
 import {
   capacityOf,
   isOwnMachine,
@@ -19,19 +20,20 @@ export const OWN_MACHINE = "own machine";
 /** A worker, whole, as a reader sees it. */
 export function statusOf(state: Living, now: Instant): WorkerStatus {
   const { record } = state;
-  const { intent } = record;
+  const { intent, notice, stale = {} } = record;
   const live = livePlacements(state);
   const view = upsertOf(state, now);
   return {
     id: intent.worker,
     pool: intent.pool,
     state: shownState(view.phase, live.length),
-    idleBehavior: record.idleBehavior,
+    idleBehavior: view.idleBehavior,
     instanceType: intent.provider === null ? OWN_MACHINE : intent.instanceType,
     own: intent.provider === null,
     instance: view.instance,
     address: view.address,
-    price: intent.provider === null ? 0 : intent.type.price,
+    price: intent.provider === null ? 0 : (view.toldPrice?.price ?? intent.type.price ?? null),
+    prices: (record.prices ?? []).map(({ price, since }) => ({ price, since: iso(since) })),
     resources: capacityOf(record),
     runs: live.map((row) => row.run),
     askedAt: iso(record.askedAt),
@@ -39,6 +41,9 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
     reason: view.reason,
     version: record.version,
     bootProbe: record.bootProbe,
+    bootOutcome: view.bootOutcome ?? null,
+    notice: notice === undefined ? null : { text: notice.text, goneAt: orNull(notice.goneAt) },
+    stale: Object.entries(stale).map(([run, { since, holder }]) => ({ run, holder, since: iso(since) })),
     createdAt: orNull(record.createdAt),
     joinedAt: orNull(record.joinedAt),
     lastReportAt: orNull(lastHeardAt(state)),
@@ -67,7 +72,7 @@ export function whyOf(state: Living, now: Instant): Why {
   const shown = statusOf(state, now);
   const wakes = lifeWakesAt(state);
   const at = wakes === undefined ? null : iso(wakes);
-  const reason = { code: shown.state, text: shown.reason };
+  const reason = reasonOf(state, shown);
   return { state: shown.state, reason, next: { action: nextAction(state, shown), at }, chain: [] };
 }
 

@@ -1,8 +1,11 @@
 import type { Instant } from "../machine.ts";
 import type { WorkerUpsert } from "../messages.ts";
+import { bootOutcomeOf } from "./boot-outcome.ts";
 import { proposalAt } from "./life.ts";
+import { behaviorOf } from "./notice.ts";
 import { isSilent } from "./placements.ts";
-import { isOwnMachine, type Living } from "./state.ts";
+import { toldPrice } from "./prices.ts";
+import { isOwnMachine, type Living, measuredMemory, type WorkerRecord } from "./state.ts";
 
 /**
  * The worker as its pool is to know it. A silent one is shown `unknown`, so that nothing more is placed on
@@ -12,19 +15,48 @@ export function upsertOf(state: Living, now: Instant): WorkerUpsert {
   const { record } = state;
   const silent = record.phase === "ready" && isSilent(state, now);
   const proposal = proposalAt(state);
+  const bootOutcome = bootOutcomeOf(record);
+  const price = toldPrice(record);
   return {
     worker: record.intent.worker,
     version: record.version,
     phase: silent ? "unknown" : record.phase,
-    idleBehavior: record.idleBehavior,
+    idleBehavior: behaviorOf(record),
     instance: record.instance?.id ?? null,
     address: record.instance?.address ?? null,
     readyAt: record.readyAt,
-    booted: record.readyAt !== null,
+    booted: bootOutcome === "success",
+    ...(bootOutcome === undefined ? {} : { bootOutcome }),
     reason: silent ? "its host has not been heard of lately" : record.reason,
-    ...(isOwnMachine(record) ? { resources: record.measured ?? null } : {}),
+    ...(record.acts === undefined ? {} : { acts: record.acts }),
+    ...(price === undefined ? {} : { toldPrice: price }),
+    ...failureOf(state),
+    ...measuredOf(record),
     wantsStop: proposal !== undefined && now >= proposal,
   };
+}
+
+/**
+ * What its host has measured: all of it for a machine of one's own; of others the memory, as soon as it is
+ * ready, so that it goes into the row that is written then.
+ */
+function measuredOf(record: WorkerRecord): Pick<WorkerUpsert, "resources" | "measuredMemory"> {
+  if (isOwnMachine(record)) return { resources: record.measured ?? null };
+  const bytes = measuredMemory(record);
+  return bytes === undefined || record.readyAt === null ? {} : { measuredMemory: bytes };
+}
+
+/**
+ * That its machine was not made, or that its boot came to nothing. What somebody has asked for, by a kill or
+ * a drain, is no failure.
+ */
+function failureOf({ record }: Living): Pick<WorkerUpsert, "failure"> {
+  const { failure, createdAt, askedAt, reason, intent } = record;
+  if (failure !== undefined) return { failure };
+  if (intent.provider === null || intent.adopt !== undefined) return {};
+  const outcome = bootOutcomeOf(record);
+  if (outcome !== "failure" && outcome !== "disappeared") return {};
+  return { failure: { class: "boot", text: reason, at: createdAt ?? askedAt } };
 }
 
 /** What tells apart what the pool has been told. */

@@ -67,6 +67,43 @@ describe("what is owed to an attempt", () => {
   const unlaunched = () => idleHost().order([run(ID, { timeoutMs: 60_000 })]);
 });
 
+describe("what an update changes of what runs (decisions.md, update)", () => {
+  const MINUTE = 60_000;
+  const limited = () => busyHost({ timeoutMs: 10 * MINUTE });
+  const longer = () => limited().order([run(ID, { timeoutMs: 15 * MINUTE })]);
+  const kept = () => limited().order([{ id: ID, want: "run" }]);
+
+  test.each<[string, () => Driven, string[]]>([
+    ["a longer time limit counts", () => longer().pass(15 * MINUTE - 1), []],
+    ["from when it was said", () => longer().pass(15 * MINUTE), ["signal"]],
+    [
+      "no limit is none",
+      () =>
+        limited()
+          .order([run()])
+          .pass(15 * MINUTE),
+      [],
+    ],
+    ["what only is to be kept keeps its limit", () => kept().pass(10 * MINUTE), ["signal"]],
+  ])("%s", (_, host, owed) => {
+    expect(host().owed()).toEqual(owed);
+  });
+
+  test("the host's own stop has the new signal and kill timeout", () => {
+    const task = { killSignal: "SIGINT" as const, killTimeoutMs: 2 * MINUTE };
+    const host = limited().order([run(ID, { task, timeoutMs: 15 * MINUTE })]);
+    host.pass(15 * MINUTE);
+    expect(host.message("signal")).toMatchObject({ signal: "SIGINT" });
+    expect(
+      host
+        .tell({ type: "signaled", id: ID })
+        .pass(2 * MINUTE - 1)
+        .owed(),
+    ).toEqual([]);
+    expect(host.pass(1).owed()).toEqual(["kill_tree"]);
+  });
+});
+
 describe("signals (host-protocol.md, Orders)", () => {
   const hup = (n: number) => ({ id: ID, signal: "SIGHUP" as const, n });
   const passedOn = (n: number) => ({ type: "passing_on", id: ID, n }) as const;
@@ -109,6 +146,7 @@ describe("signals (host-protocol.md, Orders)", () => {
 });
 
 describe("a kill (nomad.md §4.6)", () => {
+  // nomad.md §4.6 step 6
   test("is tried five times with growing waits, then its error is told; the tries go on", () => {
     const host = busyHost().tell(exited);
     const waits: (number | undefined)[] = [];

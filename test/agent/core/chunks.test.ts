@@ -8,7 +8,8 @@ import {
   OUTPUT_REPORT_DELAY_MS,
   PUNCH_STEP_BYTES,
 } from "../../../agent/core/bounds.ts";
-import type { HostEvent, HostMessage } from "../../../agent/core/types.ts";
+import type { HostEvent } from "../../../agent/core/events.ts";
+import type { HostMessage } from "../../../agent/core/messages.ts";
 import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../../src/core/limits.ts";
 import { Driven, EXIT, ID, run, SETUP } from "./drive.ts";
 

@@ -1,6 +1,8 @@
+import type { HostEvent } from "../../../agent/core/events.ts";
 import { hostMachine, initialHost } from "../../../agent/core/host.ts";
 import type { FoundHost } from "../../../agent/core/journal.ts";
-import type { HostEvent, HostMessage, HostState } from "../../../agent/core/types.ts";
+import type { HostMessage } from "../../../agent/core/messages.ts";
+import type { HostState } from "../../../agent/core/types.ts";
 import type { AttemptOrder, HostSetup, Orders, Report } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run.ts";
 
@@ -58,7 +60,7 @@ export class Driven {
   owed(): Kind[] {
     return this.due()
       .map(({ kind }) => kind)
-      .filter((kind) => kind !== "report" && kind !== "probe" && kind !== "sample");
+      .filter((kind) => kind !== "report" && kind !== "probe" && kind !== "look" && kind !== "sample");
   }
 
   message<K extends Kind>(kind: K): MessageOf<K> | undefined {
@@ -129,7 +131,10 @@ export function task(more: Partial<TaskSpec> = {}): TaskSpec {
   };
 }
 
-export function run(id = ID, more: { task?: Partial<TaskSpec>; timeoutMs?: number } = {}): AttemptOrder {
+export function run(
+  id = ID,
+  more: { task?: Partial<TaskSpec>; timeoutMs?: number } = {},
+): Extract<AttemptOrder, { want: "run" }> {
   const { timeoutMs } = more;
   return { id, want: "run", task: task(more.task), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { type FakeAttempt, fakeEndsAt, fakeExit, fakeSignaled, foundFake } from "../../../agent/core/fake.ts";
+import {
+  type FakeAttempt,
+  fakeEndsAt,
+  fakeExit,
+  fakeOrphaned,
+  fakeSignaled,
+  foundFake,
+} from "../../../agent/core/fake.ts";
 import type { SignalName } from "../../../src/schema/run.ts";
 import type { FakeScript } from "../../../src/schema/task.ts";
 
@@ -49,6 +56,15 @@ describe("how and when it ends", () => {
   });
 });
 
+test.each<[string, SignalName[], boolean]>([
+  ["its own end is one for want of memory", [], true],
+  ["an end by somebody else's signal is none", ["SIGTERM"], false],
+])("out of memory: %s", (_what, signals, oomKilled) => {
+  const hog = begun({ signal: "SIGKILL", oomKilled: true });
+  const fake = signals.reduce((one, signal) => fakeSignaled(one, signal, 700), hog);
+  expect(fakeExit(fake)).toEqual({ ...exit(null, signals[0] ?? "SIGKILL"), oomKilled });
+});
+
 describe("what a later start of the agent finds (nomad.md §4.8)", () => {
   test.each<[string, Partial<FakeScript>, number, object]>([
     ["its time is not over: it goes on", {}, 1_499, { kind: "running" }],
@@ -56,5 +72,16 @@ describe("what a later start of the agent finds (nomad.md §4.8)", () => {
     ["it died with the agent", { dieWithAgent: true }, 1_499, { kind: "lost" }],
   ])("%s", (_what, script, now, main) => {
     expect(foundFake(begun(script), now)).toEqual(main);
+  });
+
+  test("what has died with an agent stays dead, also when its time would be over", () => {
+    const orphan = fakeOrphaned(begun({ dieWithAgent: true }), 1_499);
+    expect(foundFake(orphan, 9_000)).toEqual({ kind: "lost" });
+  });
+
+  test("what was over before its agent ended did not die with it", () => {
+    const over = begun({ dieWithAgent: true });
+    expect(fakeOrphaned(over, 1_500)).toBe(over);
+    expect(foundFake(over, 9_000)).toEqual({ kind: "ended", at: 1_500, exit: exit(3) });
   });
 });

@@ -3,12 +3,13 @@ import { placementOf } from "../../../agent/core/placements.ts";
 import { Driven, EXIT, ID, idleHost, run, SETUP, stop } from "./drive.ts";
 
 const artifacts = [{ url: "http://a.test/b", sha256: "0".repeat(64), to: "." }];
+const snapshot = `sha256:${"0".repeat(64)}`;
 const startError = { code: "artifact_failed", text: "no", recoverable: true } as const;
 const preparing = (more: Parameters<typeof run>[1] = {}) =>
   idleHost().order([run(ID, { ...more, task: { artifacts, ...more.task } })]);
 const prepared = () => preparing().tell({ type: "prepared", id: ID });
 
-describe("a task with artifacts is prepared before it starts (host-protocol.md, stages of hooks)", () => {
+describe("what a task needs is there before it starts (host-protocol.md, stages of hooks)", () => {
   test.each([
     ["ordered", () => preparing(), ["prepare"]],
     ["prepared", () => prepared(), ["start"]],
@@ -26,6 +27,7 @@ describe("a task with artifacts is prepared before it starts (host-protocol.md, 
       () => preparing().order([stop()]).tell({ type: "prepared", id: ID }),
       ["kill_tree"],
     ],
+    ["with a snapshot alone", () => idleHost().order([run(ID, { task: { snapshot } })]), ["prepare"]],
     ["without artifacts", () => idleHost().order([run(ID, { task: { artifacts: [] } })]), ["start"]],
   ])("%s", (_, make, due) => {
     expect(make().owed()).toEqual(due);

@@ -13,7 +13,7 @@ const around = { id: "build-17/main/2.3", base, dirs, node, instance: "here" };
 
 const ready = (more: Partial<TaskSpec>) => readyTask(task(more), around);
 
-describe("references (nomad.md §4.10, interpolation)", () => {
+describe("references (nomad.md §4.10 point 4)", () => {
   const lookUp = lookUpIn({ A: "1", EMPTY: "", "x.y-z_0": "odd", NEST: "${A}" }, { A: "2", B: "b" });
   test.each([
     ["one", "${A}", "1"],
@@ -35,6 +35,7 @@ describe("references (nomad.md §4.10, interpolation)", () => {
 });
 
 describe("the environment (nomad.md §4.10)", () => {
+  // nomad.md §4.10 row 1, row 2, row 3, row 4, row 5, §4.2 step 1
   test("says where the task is and what it may use", () => {
     const resources = { vcpus: 2, memoryBytes: 268_435_456, diskBytes: 0, gpus: 0 };
     expect(ready({ name: "test", resources }).env).toEqual({
@@ -56,12 +57,12 @@ describe("the environment (nomad.md §4.10)", () => {
   test.each<[string, Partial<TaskSpec>, Record<string, string>]>([
     ["meta stands above what Drover tells", { meta: { X: "m" } }, { DROVER_META_X: "m" }],
     [
-      "each key as written and upper-cased",
+      "each key as written and upper-cased, sanitized (nomad.md §4.10 row 11, point 2)",
       { meta: { "build.id": "7" } },
       { DROVER_META_build_id: "7", DROVER_META_BUILD_ID: "7" },
     ],
     [
-      "env above meta",
+      "env above meta, meta above what is told (nomad.md §4.10 point 1)",
       { meta: { X: "m" }, env: { DROVER_META_X: "e", PATH: "/opt:${PATH}", TMPDIR: "/t" } },
       { DROVER_META_X: "e", PATH: "/opt:/usr/bin:/bin", TMPDIR: "/t" },
     ],
@@ -88,7 +89,7 @@ describe("the environment (nomad.md §4.10)", () => {
   });
 });
 
-test("three references to node, task and group (nomad.md §4.10, example)", () => {
+test("three references to node, task and group (nomad.md §4.10 point 4)", () => {
   // The control plane has put the task's meta above its group's (src/core/spec.ts).
   const meta = { foo: "bar", common_user: "somebody" };
   const argv = [

@@ -180,7 +180,7 @@ export function run(
   argv: string[],
   more: Partial<TaskSpec> = {},
   timeoutMs?: number,
-): AttemptOrder {
+): Extract<AttemptOrder, { want: "run" }> {
   return { id, want: "run", task: task(argv, more), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
 }
 

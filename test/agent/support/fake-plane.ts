@@ -14,16 +14,24 @@ import {
   Report,
   type StreamName,
 } from "../../../src/schema/host.ts";
+import { SnapshotStore } from "./snapshot-store.ts";
 
 /** An answer to give in place of the ordinary one. */
 export interface Override {
   status: number;
   headers?: Record<string, string>;
   body?: unknown;
+  /** Bytes in the place of a body. */
+  raw?: Buffer;
+  /** So many of them are sent, then the connection is cut. 0: nothing is, and it hangs. */
+  cutAfter?: number;
+  /** The cut waits for this: bytes that nobody has written down yet go with their connection. */
+  cutOnce?: () => Promise<unknown>;
 }
 
 /** One call as it came. */
 export interface Call {
+  method: string;
   path: string;
   wait: string | null;
   headers: IncomingMessage["headers"];
@@ -50,6 +58,7 @@ export class FakePlane {
   readonly enrolled: EnrollRequest[] = [];
   /** What the host did that no host may do. Tests end by looking at it. */
   readonly faults: string[] = [];
+  readonly snapshots = new SnapshotStore();
   secret = "";
   incarnation = 0;
   revision = 0;
@@ -151,11 +160,25 @@ export class FakePlane {
     const { headers } = request;
     const raw = Buffer.concat(parts);
     const [wait, offset] = [url.searchParams.get("wait"), Number(url.searchParams.get("offset"))];
-    const call = { path: url.pathname, wait, headers, body: raw.toString("utf8"), raw, offset };
+    const { method = "" } = request;
+    const call = { method, path: url.pathname, wait, headers, body: raw.toString("utf8"), raw, offset };
     this.calls.push(call);
     const answer = this.override(call) ?? (await this.#answer(call));
+    if (answer.raw !== undefined) return this.#sendBytes(answer.raw, answer, response);
     response.writeHead(answer.status, { "content-type": "application/json", ...answer.headers });
     response.end(JSON.stringify(answer.body ?? { detail: `a refusal with status ${answer.status}` }));
+    this.#changed();
+  }
+
+  #sendBytes(raw: Buffer, { status, headers, cutAfter, cutOnce }: Override, response: ServerResponse): void {
+    const cut = async () => {
+      await cutOnce?.();
+      response.socket?.end();
+    };
+    response.writeHead(status, { "content-length": raw.length, ...headers });
+    if (cutAfter === undefined) response.end(raw);
+    else if (cutAfter === 0) response.flushHeaders();
+    else response.write(raw.subarray(0, cutAfter), () => void cut());
     this.#changed();
   }
 
@@ -174,6 +197,8 @@ export class FakePlane {
       this.incarnation += 1;
       return { status: 200, body: this.#setup() };
     }
+    const snapshot = this.snapshots.answer(call);
+    if (snapshot !== undefined) return snapshot;
     const chunk = CHUNK_PATH.exec(call.path);
     return chunk === null ? this.#report(call, "webhook") : this.#chunk(chunk, call);
   }
@@ -190,7 +215,8 @@ export class FakePlane {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { headers } = request;
-    const call = { path: request.url ?? "", wait: null, headers, body: "", raw: Buffer.alloc(0), offset: 0 };
+    const nothing = { method: "GET", wait: null, body: "", raw: Buffer.alloc(0), offset: 0 };
+    const call = { ...nothing, path: request.url ?? "", headers };
     this.calls.push(call);
     const refused = this.givesSockets ? this.override(call)?.status : 404;
     if (refused !== undefined || !this.#verify(call)) {
@@ -265,6 +291,7 @@ export class FakePlane {
       worker: "w-1",
       incarnation: this.incarnation,
       reportUrl: `${this.url}/v1/hosts/w-1/reports`,
+      snapshotsUrl: `${this.url}/v1/hosts/w-1/snapshots`,
       ...(this.givesSockets ? { socketUrl: `${this.url}/v1/hosts/w-1/socket` } : {}),
       probe: { intervalMs: 10_000, boot: "true" },
       leaseMs: this.leaseMs,
@@ -273,11 +300,13 @@ export class FakePlane {
     };
   }
 
-  #verify({ headers, raw }: Call): boolean {
+  /** The body is signed, but for that of a snapshot, which the signed id names by its digest. */
+  #verify({ headers, raw, path }: Call): boolean {
+    const signed = path.includes("/snapshots/") ? "" : raw;
     const [id, timestamp] = [headers["webhook-id"], headers["webhook-timestamp"]];
     if (Math.abs(Number(timestamp) * 1_000 - Date.now()) > 5 * 60_000) return false;
     const key = Buffer.from(this.secret.slice("whsec_".length), "base64");
-    const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(raw).digest("base64");
+    const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(signed).digest("base64");
     return headers["webhook-signature"] === `v1,${expected}`;
   }
 

@@ -1,6 +1,9 @@
+import { createHash } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { RunStatus, type RunSummary } from "../../../src/schema/run.ts";
+import { buffer } from "node:stream/consumers";
+import type { RunStatus, RunSummary } from "../../../src/schema/run.ts";
+import { changed, type RunPatch, statusOf as sampleOf } from "../../edge/support/samples.ts";
 
 /** A request as the control plane of the test has seen it. */
 export interface Seen {
@@ -13,37 +16,12 @@ export interface Seen {
 
 export type Handler = (seen: Seen, res: ServerResponse) => unknown;
 
-type Patch = Partial<RunStatus>;
-
 export const TOKEN = "drv_test";
 const SUBMITTED_AT = "2026-11-21T08:00:00.000Z";
 
 /** A status that the schema agrees with: a test that invents another wire proves nothing. */
-export function statusOf(id: string, patch: Patch = {}): RunStatus {
-  return RunStatus.parse({
-    id,
-    state: "pending",
-    allocStatus: "pending",
-    specIndex: 1,
-    version: 1,
-    spec: { argv: ["true"] },
-    pool: "default",
-    labels: {},
-    exitCode: null,
-    signal: null,
-    failure: null,
-    abort: null,
-    description: "",
-    stdoutRef: null,
-    stderrRef: null,
-    submittedAt: SUBMITTED_AT,
-    placedAt: null,
-    startedAt: null,
-    finishedAt: null,
-    placements: [],
-    tasks: [],
-    ...patch,
-  });
+export function statusOf(id: string, patch: RunPatch = {}): RunStatus {
+  return changed(sampleOf(id), { submittedAt: SUBMITTED_AT, ...patch });
 }
 
 export function summaryOf(id: string, patch: Partial<RunSummary> = {}): RunSummary {
@@ -110,8 +88,10 @@ export class ControlPlane {
   /** The bytes of each stream, and whether more will come. */
   readonly logs = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   logsEnded = true;
+  /** The archives that it has, by their digests. */
+  readonly snapshots = new Map<string, Buffer>();
   /** What a run becomes as soon as it is submitted; undefined: it waits for `end`. */
-  ends: Patch | undefined = { state: "complete", exitCode: 0 };
+  ends: RunPatch | undefined = { state: "complete", exitCode: 0 };
   why = { state: "pending", reason: { code: "no_workers", text: "no machine is ready" } };
   url = "";
   readonly #changes = new EventEmitter().setMaxListeners(0);
@@ -142,9 +122,9 @@ export class ControlPlane {
   }
 
   /** Changes a run and wakes who waits for it. Without an id: every run. */
-  end(patch: Patch, id?: string): void {
+  end(patch: RunPatch, id?: string): void {
     for (const [name, run] of this.runs) {
-      if (id === undefined || id === name) this.runs.set(name, statusOf(name, { ...run, ...patch }));
+      if (id === undefined || id === name) this.runs.set(name, changed(run, patch));
     }
     this.#changes.emit("change");
   }
@@ -172,14 +152,14 @@ export class ControlPlane {
 
   async #answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const url = new URL(req.url ?? "/", this.url);
-    let text = "";
-    for await (const piece of req.setEncoding("utf8")) text += piece;
+    const body = await buffer(req);
+    const isJson = req.headers["content-type"] === "application/json";
     const seen: Seen = {
       method: req.method ?? "",
       path: url.pathname,
       query: url.searchParams,
       headers: req.headers,
-      body: text === "" ? undefined : JSON.parse(text),
+      body: body.length === 0 ? undefined : isJson ? JSON.parse(body.toString()) : body,
     };
     this.seen.push(seen);
     this.#changes.emit("request");
@@ -194,6 +174,7 @@ export class ControlPlane {
 
   async #ordinary(seen: Seen, res: ServerResponse): Promise<void> {
     if (seen.method === "POST" && seen.path === "/v1/runs") return this.#submit(seen, res);
+    if (seen.path.startsWith("/v1/snapshots/")) return void this.#snapshot(seen, res);
     const [, , , id = "", what, , stream] = seen.path.split("/");
     const run = this.runs.get(id);
     if (!seen.path.startsWith("/v1/runs/") || run === undefined) return problem(res, 404, "unknown_run");
@@ -209,6 +190,20 @@ export class ControlPlane {
     if (what === "logs" && (stream === "stdout" || stream === "stderr"))
       return await this.#log(stream, seen, res);
     problem(res, 404, "not_found");
+  }
+
+  #snapshot({ method, path, body }: Seen, res: ServerResponse): unknown {
+    const digest = path.slice(path.lastIndexOf(":") + 1);
+    const stored = this.snapshots.get(digest);
+    if (method !== "PUT") {
+      if (stored === undefined) return problem(res, 404, "unknown_snapshot");
+      return res.writeHead(200, { "content-length": stored.length }).end(stored);
+    }
+    const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+    const found = createHash("sha256").update(bytes).digest("hex");
+    if (found !== digest) return problem(res, 422, "digest_mismatch");
+    this.snapshots.set(digest, bytes);
+    return json(res, stored === undefined ? 201 : 200, { id: `sha256:${digest}`, bytes: bytes.length });
   }
 
   #submit({ body }: Seen, res: ServerResponse): void {

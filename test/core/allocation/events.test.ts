@@ -63,7 +63,7 @@ describe("a run's story in events", () => {
       ["Received", "Placed", "Driver Failure"],
     ],
     [
-      "its artifacts are fetched, and one cannot be had (nomad.md §4.4, artifacts)",
+      "nomad.md §1.2 row 2, §1.4 Downloading Artifacts, Failed Artifact Download, §4.3 point 2: artifacts",
       ordered(withArtifact),
       [
         observed([{ id: FIRST, state: "preparing" }]),
@@ -96,7 +96,8 @@ describe("a run's story in events", () => {
     expect(types(runAt(before, LATER, ...events))).toEqual(expected);
   });
 
-  test("an exit says its code, its signal and whether memory was short (nomad.md §1.4, Terminated)", () => {
+  // nomad.md §1.3 point 6, §1.4 Terminated
+  test("an exit says its code, its signal and whether memory was short", () => {
     const exit = { code: null, signal: "SIGKILL", oomKilled: true, message: "out of memory" };
     const { record } = runAt(started(), LATER, observed([{ ...exited(), exit }]));
     expect(record.events.at(-1)).toMatchObject({
@@ -140,6 +141,7 @@ describe("a run keeps its latest MAX_RUN_EVENTS events, and counts the others (d
   });
 });
 
+// nomad.md §2.5 row 5
 test("each visible change is one version, without gaps, an event without a change none (R1)", () => {
   const steps: AllocationEvent[] = [
     place(),

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
+import { logsGoneSince, logsUntil } from "../../../src/core/allocation/forget.ts";
 import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { type AllocationState, loadedAllocation } from "../../../src/core/allocation/state.ts";
-import { TOMBSTONE_MS } from "../../../src/core/limits.ts";
+import {
+  type AllocationState,
+  allocationFrom,
+  loadedAllocation,
+} from "../../../src/core/allocation/state.ts";
+import { statusOf } from "../../../src/core/allocation/status.ts";
+import { RETRY_LONGEST_MS, TOMBSTONE_MS } from "../../../src/core/limits.ts";
 import {
   abort,
   at,
@@ -9,7 +15,9 @@ import {
   exited,
   observed,
   ordered,
+  owed,
   place,
+  pool,
   queued,
   RUN,
   runAt,
@@ -52,6 +60,78 @@ describe("a run is forgotten by word of its pool (architecture.md §4)", () => {
       logs: {},
     });
     expect(JSON.stringify(tombstone)).not.toMatch(/secret|make/);
+  });
+});
+
+describe("logs that go before their run (`retention.logs`)", () => {
+  const KEEP = 600_000;
+  const LOG = { stdout: { from: 0, size: 2, data: btoa("hi") } };
+  const none = (keepLogsMs?: number): AllocationEvent =>
+    pool(99, { kind: "none", version: 99, ...(keepLogsMs === undefined ? {} : { keepLogsMs }) });
+  const logged = (log = true) =>
+    runAt(started(), END, observed([{ ...exited(), ...(log ? { log: LOG } : {}) }]));
+  const cleared: AllocationEvent = { type: "logs_cleared" };
+
+  test.each<[string, AllocationState, number | undefined]>([
+    ["which its pool has not named", at(logged(), END, none()), undefined],
+    ["of a run that has none", at(logged(false), END, none(KEEP)), undefined],
+    ["of a run that is not over", at(started(), END, none(KEEP)), undefined],
+    ["named by its pool", at(logged(), END, none(KEEP)), END + KEEP],
+    ["once they are gone", at(logged(), END + KEEP, none(KEEP), cleared), undefined],
+  ])("an alarm is owed for the time %s (rule R8)", (_, state, wakes) => {
+    if (state.record?.ended === true) expect(allocationMachine.wakeAt(state)).toBe(wakes);
+    else expect(logsUntil(state)).toBe(wakes);
+  });
+
+  test("at that moment, and not before, they are to be cleared, and cannot be read any more", () => {
+    const state = at(logged(), END, none(KEEP));
+    expect(owed(state, END + KEEP - 1).clear_logs).toBeUndefined();
+    expect(logsGoneSince(state, END + KEEP - 1)).toBeUndefined();
+    expect(owed(state, END + KEEP).clear_logs).toBe(true);
+    expect(logsGoneSince(state, END + KEEP)).toBe(END + KEEP);
+    expect(at(state, END + KEEP - 1, cleared).record?.logs).toEqual(state.record?.logs);
+  });
+
+  test("what is cleared leaves the run as it was, and nothing more is owed", () => {
+    const before = at(logged(), END, none(KEEP));
+    const after = runAt(before, END + KEEP + 5, cleared);
+    expect(after.record).toMatchObject({
+      logs: {},
+      logsGone: END + KEEP + 5,
+      outcome: before.record?.outcome,
+    });
+    expect(logsGoneSince(after, END + KEEP + 6)).toBe(END + KEEP + 5);
+    expect(statusOf(after)).toMatchObject({ state: "complete", exitCode: 0, stdoutRef: null });
+    expect(allocationMachine.due(after, END + KEEP + 6)).toEqual([]);
+    expect(at(after, GONE, forget()).record).toBeNull();
+  });
+
+  test("who has forgotten it asks the pool again, when the alarm fires and not before (invariant 5)", () => {
+    const stored = logged().record;
+    const early = allocationFrom(stored, END + KEEP, END + 60_000);
+    expect(allocationMachine.due(early, END + 60_000)).toEqual([]);
+    const woken = allocationFrom(stored, END + KEEP, END + KEEP);
+    expect(Object.keys(owed(woken, END + KEEP))).toEqual(["upsert"]);
+    expect(owed(at(woken, END + KEEP, none(KEEP)), END + KEEP)).toEqual({ clear_logs: true });
+  });
+
+  test("and so does who was loaded long before, and has been kept at hand by readers", () => {
+    const early = allocationFrom(logged().record, END + KEEP, END + 60_000);
+    expect(allocationMachine.wakeAt(early)).toBe(END + KEEP);
+    const read = at(early, END + KEEP - 1, { type: "tick" });
+    expect(owed(read, END + KEEP - 1)).toEqual({});
+    const woken = at(read, END + KEEP, { type: "tick" });
+    expect(Object.keys(owed(woken, END + KEEP))).toEqual(["upsert"]);
+    const told = at(woken, END + KEEP, none());
+    expect([owed(told, END + KEEP), allocationMachine.wakeAt(told)]).toEqual([{}, undefined]);
+  });
+
+  test.each([
+    [RETRY_LONGEST_MS, true],
+    [RETRY_LONGEST_MS + 1, false],
+  ])("an alarm %d ms away may be for what is still owed: %s (rule R7)", (ms, owes) => {
+    const state = allocationFrom(logged().record, END + ms, END);
+    expect(owed(state, END).upsert !== undefined).toBe(owes);
   });
 });
 

@@ -12,6 +12,7 @@ const stopped = (why: HostStop, exit: Parameters<typeof exited>[0] = TERM) =>
 describe("a command that its host has stopped is no end of its own (rule R4, api.md States)", () => {
   test.each<[string, HostStop, Parameters<typeof exited>[0], object]>([
     ["at the end of the lease it is lost, as its worker would say", "lease", TERM, LOST],
+    ["a machine that is taken away is lost to it (peers.md §8 case 9)", "interruption", TERM, LOST],
     ["the end of the agent fails it", "agent", TERM, FAILED],
     ["whatever number it made of the signal", "agent", { code: 143 }, FAILED],
     ["zero too: nobody knows whether it was done", "lease", { code: 0 }, LOST],
@@ -61,7 +62,7 @@ describe("a command that its host has stopped is no end of its own (rule R4, api
 describe("it is placed anew if its policy allows (nomad.md §7.3)", () => {
   const reschedule = { attempts: 1, interval: "1h", delay: "5s" };
 
-  test.each<HostStop>(["lease", "agent"])("stopped by the %s", (why) => {
+  test.each<HostStop>(["lease", "agent", "interruption"])("stopped by the %s", (why) => {
     const { record } = runAt(started({ reschedule }), T0, stopped(why));
     expect(record).toMatchObject({ ended: false, outcome: null, placeAt: T0 + 5_000, endedEpoch: 1 });
     expect(record.reschedules).toMatchObject([{ worker: "w1" }]);

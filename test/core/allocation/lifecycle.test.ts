@@ -39,94 +39,93 @@ function views(text: string): TaskView[] {
   });
 }
 
-// nomad.md §7.1, the coordinator's table
-test.each<[Stage, string, Stage]>([
-  ["prestart", "main:P", "main"],
-  ["prestart", "pre:P main:P", "prestart"],
-  ["prestart", "pre:R main:P", "prestart"],
-  ["prestart", "pre:F main:P", "prestart"],
-  ["prestart", "pre:D main:P", "main"],
-  ["prestart", "pre:D side:P main:P", "prestart"],
-  ["prestart", "pre:D side:R main:P", "main"],
-  ["main", "side:P main:P", "main"],
-  ["main", "main1:R main2:P", "main"],
-  ["main", "main1:R main2:D post:P", "poststart"],
-  ["poststart", "main:R post:R", "poststart"],
-  ["poststart", "main:R post:F", "running"],
-  ["prestart", "pre:D main:R", "running"],
-  ["running", "main:P", "running"],
-  ["restarting", "main:R pre:P", "restarting"],
-  ["restarting", "main:P pre:P stop:D", "prestart"],
-])("from %s with %s the group reaches %s", (stage, tasks, reached) => {
+test.each<[string, Stage, string, Stage]>([
+  ["nomad.md §7.1 row 2", "prestart", "main:P", "main"],
+  ["nomad.md §7.1 row 2", "prestart", "pre:P main:P", "prestart"],
+  ["nomad.md §7.1 row 2", "prestart", "pre:R main:P", "prestart"],
+  ["nomad.md §7.1 row 2", "prestart", "pre:F main:P", "prestart"],
+  ["nomad.md §7.1 row 2", "prestart", "pre:D main:P", "main"],
+  ["nomad.md §7.1 row 2", "prestart", "pre:D side:P main:P", "prestart"],
+  ["nomad.md §7.1 row 2", "prestart", "pre:D side:R main:P", "main"],
+  ["nomad.md §7.1 point 3", "main", "side:P main:P", "main"],
+  ["nomad.md §7.1 row 3", "main", "main1:R main2:P", "main"],
+  ["nomad.md §7.1 row 3", "main", "main1:R main2:D post:P", "poststart"],
+  ["nomad.md §7.1 row 4", "poststart", "main:R post:R", "poststart"],
+  ["nomad.md §7.1 row 4", "poststart", "main:R post:F", "running"],
+  ["nomad.md §7.1 point 2", "prestart", "pre:D main:R", "running"],
+  ["nomad.md §7.1 row 5", "running", "main:P", "running"],
+  ["nomad.md §7.1 row 1", "restarting", "main:R pre:P", "restarting"],
+  ["nomad.md §7.1 row 1", "restarting", "main:P pre:P stop:D", "prestart"],
+])("%s: from %s with %s the group reaches %s", (_, stage, tasks, reached) => {
   expect(reachedStage(stage, views(tasks))).toBe(reached);
 });
 
-describe("open gates (nomad.md §7.1)", () => {
+describe("open gates", () => {
   const tasks = views("pre:P side:P main:P post:P aside:P stop:P");
   const open = (stage: Stage, all = tasks) =>
     all.filter(({ task }) => gateIsOpen(task, stage, all)).map(({ task }) => task.name);
 
-  test.each<[Stage, string[]]>([
-    ["restarting", []],
-    ["prestart", ["pre", "side"]],
-    ["main", ["side", "main"]],
-    ["poststart", ["side", "main", "post", "aside"]],
-    ["running", ["side", "main", "aside"]],
-  ])("%s: %j", (stage, names) => {
+  test.each<[string, Stage, string[]]>([
+    ["nomad.md §7.1 row 1", "restarting", []],
+    ["nomad.md §7.1 row 2", "prestart", ["pre", "side"]],
+    ["nomad.md §7.1 row 3, point 5", "main", ["side", "main"]],
+    ["nomad.md §7.1 row 4", "poststart", ["side", "main", "post", "aside"]],
+    ["nomad.md §7.1 row 5, point 5", "running", ["side", "main", "aside"]],
+  ])("%s: %s: %j", (_, stage, names) => {
     expect(open(stage)).toEqual(names);
   });
 
-  test.each<Stage>(["prestart", "running"])("poststop: when all others are dead, from %s too", (stage) => {
-    const dead = views("pre:F side:D main:D post:D aside:D stop:P");
-    expect(open(stage, dead)).toContain("stop");
-    expect(open(stage, views("main:R stop:P"))).not.toContain("stop");
-  });
+  test.each<Stage>(["prestart", "running"])(
+    "poststop: when all others are dead, from %s too (nomad.md §7.1 row 6, point 1)",
+    (stage) => {
+      const dead = views("pre:F side:D main:D post:D aside:D stop:P");
+      expect(open(stage, dead)).toContain("stop");
+      expect(open(stage, views("main:R stop:P"))).not.toContain("stop");
+    },
+  );
 });
 
-// nomad.md §1.7
-test.each<[string, string, string | null]>([
-  ["main:R", "", null],
-  ["main1:D main2:R", "", null],
-  ["main1:F main2:R", "Sibling Task Failed", "main1"],
-  ["lead:D main:R", "Leader Task Dead", "lead"],
-  ["lead:F main:R", "Sibling Task Failed", "lead"],
-  ["lead:D main1:F main2:R", "Leader Task Dead", "lead"],
-  ["main2:F5 main1:F4 main3:R", "Sibling Task Failed", "main1"],
-  ["main2:F4 main1:F4 main3:R", "Sibling Task Failed", "main1"],
-  ["main:D side:R", "Main Tasks Dead", null],
-  ["main:D side:P", "Main Tasks Dead", null],
-  ["main:D side:R post:R", "", null],
-  ["main:D side:D aside:R", "Main Tasks Dead", null],
-  ["main1:F main2:D", "", null],
-  ["main:R stop:F", "", null],
-  ["main:D stop:R", "", null],
-])("of %s follows: %s (%s)", (tasks, type, name) => {
+test.each<[string, string, string, string | null]>([
+  ["nomad.md §1.7 step 2", "main:R", "", null],
+  ["nomad.md §1.7 point 3", "main1:D main2:R", "", null],
+  ["nomad.md §1.7 step 3", "main1:F main2:R", "Sibling Task Failed", "main1"],
+  ["nomad.md §1.7 step 3", "lead:D main:R", "Leader Task Dead", "lead"],
+  ["nomad.md §1.7 step 3", "lead:F main:R", "Sibling Task Failed", "lead"],
+  ["nomad.md §1.7 step 3", "lead:D main1:F main2:R", "Leader Task Dead", "lead"],
+  ["nomad.md §1.7 step 3", "main2:F5 main1:F4 main3:R", "Sibling Task Failed", "main1"],
+  ["nomad.md §1.7 step 3", "main2:F4 main1:F4 main3:R", "Sibling Task Failed", "main1"],
+  ["nomad.md §1.7 step 4", "main:D side:R", "Main Tasks Dead", null],
+  ["nomad.md §1.7 step 4", "main:D side:P", "Main Tasks Dead", null],
+  ["nomad.md §1.7 step 4", "main:D side:R post:R", "", null],
+  ["nomad.md §1.7 step 4", "main:D side:D aside:R", "Main Tasks Dead", null],
+  ["nomad.md §1.7 step 4", "main1:F main2:D", "", null],
+  ["nomad.md §1.7 step 1", "main:R stop:F", "", null],
+  ["nomad.md §1.7 step 1", "main:D stop:R", "", null],
+])("%s: of %s follows: %s (%s)", (_, tasks, type, name) => {
   expect(reactionOf(views(tasks))).toEqual(type === "" ? null : { type, task: name });
 });
 
-// nomad.md §1.8
-test.each<[string, string[]]>([
-  ["lead:R main:R side:R stop:P", ["lead"]],
-  ["lead:D main:R pre:R side:R", ["main", "pre"]],
-  ["lead:D main:D side:R aside:R", ["side", "aside"]],
-  ["main:R side:R", ["main"]],
-])("of %s it is the turn of %j", (tasks, names) => {
+test.each<[string, string, string[]]>([
+  ["nomad.md §1.8 step 3", "lead:R main:R side:R stop:P", ["lead"]],
+  ["nomad.md §1.8 step 4", "lead:D main:R pre:R side:R", ["main", "pre"]],
+  ["nomad.md §1.8 step 5", "lead:D main:D side:R aside:R", ["side", "aside"]],
+  ["nomad.md §1.8 step 4", "main:R side:R", ["main"]],
+])("%s: of %s it is the turn of %j", (_, tasks, names) => {
   const all = views(tasks);
   const live = all.filter(({ task, state }) => task.hook !== "poststop" && state !== "dead");
   expect(live.filter(({ task }) => hasTurn(task, all)).map(({ task }) => task.name)).toEqual(names);
 });
 
-// nomad.md §2.1, truth table
-test.each<[string, string]>([
-  ["main:P", "pending"],
-  ["main1:P main2:P", "pending"],
-  ["main1:R main2:P", "running"],
-  ["pre:D main:P", "pending"],
-  ["pre:D main:R", "running"],
-  ["main1:D main2:D", "complete"],
-  ["main1:F main2:R", "failed"],
-  ["main1:F main2:P", "failed"],
-  ["main1:F main2:D", "failed"],
-])("the client status of %s is %s", (tasks, status) => {
+test.each<[string, string, string]>([
+  ["nomad.md §2.1 case 1, row 5", "main:P", "pending"],
+  ["nomad.md §2.1 case 2", "main1:P main2:P", "pending"],
+  ["nomad.md §2.1 case 3, row 4", "main1:R main2:P", "running"],
+  ["nomad.md §2.1 case 4", "pre:D main:P", "pending"],
+  ["nomad.md §2.1 case 5", "pre:D main:R", "running"],
+  ["nomad.md §2.1 case 6, row 6", "main1:D main2:D", "complete"],
+  ["nomad.md §2.1 case 7, row 3", "main1:F main2:R", "failed"],
+  ["nomad.md §2.1 case 8", "main1:F main2:P", "failed"],
+  ["nomad.md §2.1 case 9", "main1:F main2:D", "failed"],
+])("%s: the client status of %s is %s", (_, tasks, status) => {
   expect(clientStatus(views(tasks))).toBe(status);
 });

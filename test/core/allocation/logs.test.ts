@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { decodeBase64, logsComplete, storedOffsets, takeLogs } from "../../../src/core/allocation/logs.ts";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
+import { isLogOver } from "../../../src/core/allocation/marks.ts";
 import type { AllocationRecord, LogSegment } from "../../../src/core/allocation/state.ts";
 import { LAST_BYTE_MS, MAX_INLINE_LOG_BYTES, MAX_LOG_BYTES } from "../../../src/core/limits.ts";
 import type { AttemptReport, LogPiece } from "../../../src/schema/host.ts";
@@ -127,6 +128,7 @@ describe("of a stream MAX_LOG_BYTES are kept", () => {
   });
 });
 
+// peers.md §8 case 13
 describe("a run ends when the last byte of its logs is stored, or LAST_BYTE_MS after its exit", () => {
   const waiting = runAt(started(), T0, observed([exitedButUnlogged]));
   const rest = says(piece(0, "0123456789"), exited({ code: 3 }));
@@ -197,4 +199,23 @@ test("whatever pieces arrive, doubled, gapped, overlapping or late, a prefix is 
       expect(kept).toBe(whole.slice(0, stored));
     }),
   );
+});
+
+describe("a log is over, and who follows it goes", () => {
+  const restarting = { restart: { attempts: 1, delay: "1s" } };
+  const over = ({ record }: Submitted, now = T0) => {
+    const first = record.tasks[0]?.attempts[0];
+    return first !== undefined && isLogOver(record, first, now);
+  };
+  const unlogged = runAt(started(restarting), T0, observed([exitedButUnlogged]));
+
+  test.each<[string, Submitted, number, boolean]>([
+    ["not while it runs", started(), T0, false],
+    ["when all of it is stored", runAt(started(restarting), T0, observed([exited({ code: 3 })])), T0, true],
+    ["not while bytes are missing", unlogged, T0 + LAST_BYTE_MS - 1, false],
+    ["when they are given up, though its task goes on", unlogged, T0 + LAST_BYTE_MS, true],
+    ["when its placement has ended", runAt(unlogged, T0, ended("lost")), T0, true],
+  ])("%s", (_what, state, now, expected) => {
+    expect(over(state, now)).toBe(expected);
+  });
 });

@@ -106,7 +106,7 @@ test("an end that was seen empties the order, and tells the pool that the place 
   });
 });
 
-describe("times are durations on the host's own clock: its idea of the date is never asked", () => {
+describe("times are durations on the host's own clock: its date is never asked (peers.md §8 case 16)", () => {
   test("the start and the end of an attempt are that long ago", () => {
     const state = runAt(
       ordered(),
@@ -131,6 +131,7 @@ describe("times are durations on the host's own clock: its idea of the date is n
   );
 });
 
+// peers.md §8 case 10
 describe("a report that is not of the open placement is not applied (invariant 2)", () => {
   const second = runAt(ordered(), T0, ended("refused", { held: false }), place("w2", 2, 2));
   const end = [exited()];
@@ -174,7 +175,74 @@ describe("a report that contradicts a stored end is recorded, once, and never ap
       type: "Late Report",
       details: { attempt: FIRST, state: "running" },
     });
-    expect(at(state, T0 + 2, observed([exited()])).record).toBe(state.record);
+    expect(at(state, T0 + 2, observed([running])).record).toBe(state.record);
+  });
+
+  // [what is stored, what is said late, whether it contradicts that]
+  const three = exited({ code: 3 });
+  const byTerm = exited({ code: null, signal: "SIGTERM" });
+  const lost = runAt(started(), T0, ended("lost"));
+  const unseen = runAt(ordered(), T0, ended("lost"));
+  const complete = runAt(started(), T0, observed([three]));
+  const cases: [string, Submitted, AttemptReport, boolean][] = [
+    ["nobody saw its end, and it had one", over, three, true],
+    ["nobody saw its end, and it is stopping", over, stopping, true],
+    ["its machine was lost, and it had ended there", lost, three, true],
+    ["its machine was lost, and it still runs: that is why it was lost", lost, running, false],
+    ["its machine was lost before it was heard of, and it had run", unseen, three, true],
+    ["its machine was lost before it was heard of, and it could not be started", unseen, notFound, true],
+    ["another exit code than it had", complete, exited({ code: 4 }), true],
+    ["an exit code where it had no other", complete, exited({ code: 0 }), true],
+    ["a signal where it had an exit code", complete, byTerm, true],
+    ["an exit code where it had a signal", runAt(started(), T0, observed([byTerm])), exited(), true],
+    ["an end where it could not be started", runAt(ordered(), T0, observed([notFound])), exited(), true],
+    ["that it could not be started, where it has ended", complete, notFound, true],
+    ["the same end", complete, three, false],
+    ["the same end, and other times", complete, { ...three, startedAgoMs: 9e6, endedAgoMs: 5e6 }, false],
+    ["an earlier state: reports may cross", complete, running, false],
+    ["that nothing is left, which is so", complete, gone, false],
+    ["of an attempt that was never ordered", lost, { ...three, id: `${RUN}/main/1.2` }, false],
+    ["of a task that is not the run's", lost, { ...three, id: `${RUN}/db/1.1` }, false],
+  ];
+
+  test.each(cases)("%s", (_what, before, report, contradicts) => {
+    const after = runAt(before, T0 + 1, observed([report]));
+    const late = after.record.events.filter(({ type }) => type === "Late Report");
+    expect(late).toHaveLength(contradicts ? 1 : 0);
+    const { events: _events, version: _version, poolVersion: _told, ...rest } = after.record;
+    expect(before.record).toMatchObject(rest);
+    expect(at(after, T0 + 2, observed([report])).record).toBe(after.record);
+  });
+
+  test("that it lives and how it ended are two events, and no more of it are", () => {
+    const late = [running, stopping, three, exited({ code: 4 })];
+    const after = late.reduce((run, report) => runAt(run, T0 + 1, observed([report])), over);
+    const said = after.record.events.filter(({ type }) => type === "Late Report");
+    expect(said.map(({ details }) => details)).toEqual([
+      { attempt: FIRST, state: "running" },
+      { attempt: FIRST, state: "exited", exit_code: "3", signal: "" },
+    ]);
+    expect(said[1]?.message).toContain("exit code 3");
+  });
+
+  test("from another worker than it was placed on it is nobody's business", () => {
+    expect(at(over, T0 + 1, observed([three], { worker: "w2" })).record).toBe(over.record);
+  });
+
+  test("the same while the run goes on: its other tasks, or the last of its logs", () => {
+    const log = { stdout: { from: 0, size: 10 } };
+    const ending = runAt(started(), T0, observed([{ ...three, log }]));
+    const after = runAt(ending, T0 + 1, observed([{ ...exited({ code: 4 }), log }]));
+    expect(after.record.tasks).toEqual(ending.record.tasks);
+    expect(after.record.events.at(-1)).toMatchObject({ type: "Late Report", details: { exit_code: "4" } });
+  });
+
+  test("the epoch before, when the run is placed anew: its end there stays lost", () => {
+    const reschedule = { attempts: 1, interval: "1h", delay: "5s", unlimited: false } as const;
+    const anew = runAt(started({ reschedule }), T0, ended("lost"));
+    const after = runAt(anew, T0 + 1, observed([three]));
+    expect(after.record.events.at(-1)).toMatchObject({ type: "Late Report", details: { exit_code: "3" } });
+    expect(after.record).toMatchObject({ ended: false, outcome: null });
   });
 
   test("one that says nothing else than before is none", () => {

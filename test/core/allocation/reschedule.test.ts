@@ -6,6 +6,7 @@ import type { RunSpecInput } from "../../../src/schema/run.ts";
 import {
   abort,
   ended,
+  exited,
   observed,
   owed,
   place,
@@ -32,34 +33,56 @@ const POLICY: ReschedulePolicy = {
 const after = (...delays: number[]) =>
   delays.map((delayMs, i) => ({ at: T0 - (delays.length - 1 - i) * MINUTE, delayMs, worker: `w${i}` }));
 
-// nomad.md §7.3, next delay
 test.each<[string, Partial<ReschedulePolicy>, number[], number, number]>([
-  ["no previous events", {}, [], 0, 10],
-  ["constant", {}, [10, 10], 0, 10],
-  ["exponential", { function: "exponential" }, [10], 0, 20],
-  ["exponential, again", { function: "exponential" }, [10, 20, 40], 0, 80],
-  ["exponential, bounded", { function: "exponential", maxDelayMs: 50 }, [10, 20, 40], 50, 50],
-  ["exponential, after a long run", { function: "exponential", maxDelayMs: 50 }, [10, 20, 40], 51, 10],
-  ["fibonacci, one event", { function: "fibonacci" }, [10], 0, 10],
-  ["fibonacci, two", { function: "fibonacci" }, [10, 10], 0, 20],
-  ["fibonacci, three", { function: "fibonacci" }, [10, 10, 20], 0, 30],
-  ["fibonacci, bounded", { function: "fibonacci", maxDelayMs: 25 }, [10, 10, 20], 0, 25],
-  ["fibonacci, after a reset", { function: "fibonacci", maxDelayMs: 25 }, [20, 25, 10], 0, 10],
-])("the next delay: %s", (_what, policy, delays, failedAfterMs, expected) => {
+  ["nomad.md §7.3 formula 1: no previous events", {}, [], 0, 10],
+  ["nomad.md §7.3 formula 2: constant", {}, [10, 10], 0, 10],
+  ["nomad.md §7.3 formula 3: exponential", { function: "exponential" }, [10], 0, 20],
+  ["nomad.md §7.3 formula 3: exponential, again", { function: "exponential" }, [10, 20, 40], 0, 80],
+  [
+    "nomad.md §7.3 formula 6: exponential, bounded",
+    { function: "exponential", maxDelayMs: 50 },
+    [10, 20, 40],
+    50,
+    50,
+  ],
+  [
+    "nomad.md §7.3 formula 7: exponential, after a long run",
+    { function: "exponential", maxDelayMs: 50 },
+    [10, 20, 40],
+    51,
+    10,
+  ],
+  ["nomad.md §7.3 formula 5: fibonacci, one event", { function: "fibonacci" }, [10], 0, 10],
+  ["nomad.md §7.3 formula 4: fibonacci, two", { function: "fibonacci" }, [10, 10], 0, 20],
+  ["nomad.md §7.3 formula 4: fibonacci, three", { function: "fibonacci" }, [10, 10, 20], 0, 30],
+  [
+    "nomad.md §7.3 formula 6: fibonacci, bounded",
+    { function: "fibonacci", maxDelayMs: 25 },
+    [10, 10, 20],
+    0,
+    25,
+  ],
+  [
+    "nomad.md §7.3 formula 4: fibonacci, after a reset",
+    { function: "fibonacci", maxDelayMs: 25 },
+    [20, 25, 10],
+    0,
+    10,
+  ],
+])("%s", (_what, policy, delays, failedAfterMs, expected) => {
   expect(nextDelay({ ...POLICY, ...policy }, after(...delays), T0 + failedAfterMs)).toBe(expected);
 });
 
-// nomad.md §7.3, eligible
 test.each<[string, Partial<ReschedulePolicy>, number, number, boolean]>([
-  ["none yet", {}, 0, 0, true],
-  ["one of two", {}, 1, 0, true],
-  ["two of two", {}, 2, 0, false],
-  ["the interval is over for the first", {}, 2, 60 * MINUTE - MINUTE, true],
-  ["not quite", {}, 2, 60 * MINUTE - MINUTE - 1, false],
-  ["no attempts", { attempts: 0 }, 0, 0, false],
-  ["unlimited", { attempts: 0, unlimited: true }, 40, 0, true],
-  ["a delay as long as the interval", { delayMs: 60 * MINUTE }, 0, 0, false],
-])("may it be placed anew: %s", (_what, policy, count, failedAfterMs, expected) => {
+  ["nomad.md §7.3 eligible: none yet", {}, 0, 0, true],
+  ["nomad.md §7.3 eligible: one of two", {}, 1, 0, true],
+  ["nomad.md §7.3 not eligible: two of two", {}, 2, 0, false],
+  ["nomad.md §7.3 eligible: the interval is over for the first", {}, 2, 60 * MINUTE - MINUTE, true],
+  ["nomad.md §7.3 not eligible: not quite", {}, 2, 60 * MINUTE - MINUTE - 1, false],
+  ["nomad.md §7.3 not eligible: no attempts", { attempts: 0 }, 0, 0, false],
+  ["nomad.md §7.3 eligible: unlimited", { attempts: 0, unlimited: true }, 40, 0, true],
+  ["nomad.md §7.3 not eligible: a delay as long as the interval", { delayMs: 60 * MINUTE }, 0, 0, false],
+])("%s", (_what, policy, count, failedAfterMs, expected) => {
   const events = after(...Array.from({ length: count }, () => 10));
   expect(mayReschedule({ ...POLICY, ...policy }, events, T0 + failedAfterMs)).toBe(expected);
 });
@@ -80,7 +103,7 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md, Su
     });
   });
 
-  test("then it wants another place, not where it was", () => {
+  test("then it wants another place, not where it was (nomad.md §7.3 penalty)", () => {
     expect(runAt(lost, T0 + 30_999, { type: "tick" }).record.placeAt).toBeDefined();
     const again = runAt(lost, T0 + 31_000, { type: "tick" });
     expect(owed(again, T0 + 31_000).upsert).toMatchObject({ wants: "place", avoid: ["w1"] });
@@ -117,12 +140,41 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md, Su
     });
   });
 
-  test("an abort while it waits ends it by the pool's word", () => {
+  const noPlace = (version: number) => pool(version, { kind: "none", version });
+
+  test.each([
+    ["an abort", abort(), 2_000, "aborted"],
+    ["its time limit", { type: "tick" } as const, 20_000, "timedout"],
+  ])("%s while it waits ends it by the pool's word, for which it asks anew", (_what, event, ms, state) => {
+    const limited = runAt(started({ ...TWICE, timeout: "20s" }), T0 + 1_000, ended("lost"));
+    const waiting = runAt(limited, T0 + 1_000, noPlace(limited.record.version));
+    expect(owed(waiting, T0 + 1_000)).toEqual({});
+    const wished = runAt(waiting, T0 + ms, event);
+    const { version = 0 } = owed(wished, T0 + ms).upsert ?? {};
+    expect(runAt(wished, T0 + ms, noPlace(version)).record).toMatchObject({
+      ended: true,
+      outcome: { state },
+    });
+  });
+
+  // nomad.md §7.3 fail time
+  test("it failed when its machine was lost, not when an earlier attempt ended", () => {
+    const growing = { function: "exponential" as const, delay: "30s", maxDelay: "50s", unlimited: true };
+    let run = started({ reschedule: growing, restart: { attempts: 1, delay: "0s" } });
+    run = runAt(run, T0 + 1_000, ended("lost"));
+    run = runAt(run, T0 + 31_000, { type: "tick" }, place("w2", 2));
+    const [first, second] = [1, 2].map((n) => `${RUN}/main/2.${n}`) as [string, string]; // two of two
+    const on = { epoch: 2, worker: "w2" };
+    run = runAt(run, T0 + 32_000, observed([{ ...exited({ code: 1 }), id: first }], on));
+    run = runAt(run, T0 + 33_000, observed([{ id: second, state: "running", startedAgoMs: 0 }], on));
+    // It ran for longer than the longest wait: the waits begin anew.
+    expect(runAt(run, T0 + 900_000, ended("lost", on)).record.placeAt).toBe(T0 + 930_000);
+    expect(runAt(run, T0 + 40_000, ended("lost", on)).record.placeAt).toBe(T0 + 90_000);
+  });
+
+  test("nor does the end of the wait change anything of a run that was aborted in it", () => {
     const wished = runAt(lost, T0 + 2_000, abort());
-    const { version } = wished.record;
-    expect(runAt(wished, T0 + 2_000, pool(version, { kind: "none", version })).record.outcome?.state).toBe(
-      "aborted",
-    );
+    expect(runAt(wished, T0 + 31_000, { type: "tick" }).record).toBe(wished.record);
   });
 
   test("an epoch whose order the host never held is no reschedule (R2)", () => {
@@ -137,10 +189,27 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md, Su
   });
 });
 
+test.each<[string, Partial<RunSpecInput>["reschedule"], number]>([
+  ["endlessly", { unlimited: true, function: "constant", delay: "5s" }, 5],
+  ["so often within an interval", { attempts: 7, delay: "5s", interval: "1h" }, 7],
+])(
+  "of what was placed anew %s, so much is remembered as counts (nomad.md §7.3 kept)",
+  (_what, policy, kept) => {
+    let run = started({ reschedule: policy });
+    for (let epoch = 1; epoch <= 7; epoch += 1) {
+      const now = T0 + epoch * 100_000;
+      const on = { epoch, worker: `w${epoch}` };
+      run = runAt(run, now, { type: "tick" }, place(on.worker, epoch), ended("lost", on));
+    }
+    expect(run.record.reschedules).toHaveLength(kept);
+    expect(run.record.reschedules?.at(-1)).toMatchObject({ at: T0 + 700_000, worker: "w7" });
+  },
+);
+
 describe("a group that has failed is placed anew", () => {
   const failed = () => new GroupStory({ tasks: [task("m"), task("n")] }).ends("m", { code: 1 });
 
-  test("once within a day, by default, after 5 s (nomad.md §7.3)", () => {
+  test("once within a day, by default, after 5 s (nomad.md §7.3 defaults)", () => {
     const story = failed();
     expect(story.run.record).toMatchObject({ ended: false, endedEpoch: 1, outcome: null });
     expect(story.status.placements).toMatchObject([{ epoch: 1, outcome: "gone" }]);
@@ -157,6 +226,12 @@ describe("a group that has failed is placed anew", () => {
       state: "failed",
       failure: { text: 'task "n" failed with exit code 2' },
     });
+  });
+
+  test("but one that has done its work is not, nor one that is not wanted (nomad.md §7.3 batch)", () => {
+    const done = () => new GroupStory({ tasks: [task("m"), task("n")] });
+    expect(done().ends("m").ends("n").run.record).toMatchObject({ ended: true, endedEpoch: 1 });
+    expect(done().abort().run.record).toMatchObject({ ended: true, outcome: { state: "aborted" } });
   });
 
   test("with the restarts of a fresh placement", () => {

@@ -3,10 +3,11 @@ import { describe, expect, test } from "vitest";
 import {
   type Cause,
   decideRestart,
-  jittered,
   type RestartInput,
+  reasonText,
   restartsOnSuccess,
 } from "../../../src/core/allocation/restart.ts";
+import { jittered } from "../../../src/core/jitter.ts";
 import type { RestartPolicy } from "../../../src/core/policy.ts";
 import type { GroupTask, Hook } from "../../../src/core/spec.ts";
 import { T0 } from "../support/allocation.ts";
@@ -39,28 +40,48 @@ interface Row {
 
 // Evaluated top to bottom: nomad.md §3.3.
 const TABLE: Row[] = [
-  { row: "1", cause: killed, decision: "killed", reason: null, counted: 0 },
+  { row: "nomad.md §3.3 row 1, §3.1 row 5", cause: killed, decision: "killed", reason: null, counted: 0 },
   {
-    row: "1, attempts 0",
+    row: "nomad.md §3.3 row 1, attempts 0",
     cause: killed,
     policy: { attempts: 0 },
     decision: "killed",
     reason: null,
     counted: 0,
   },
-  { row: "2", cause: triggered, decision: "restarting", reason: null, counted: 0 },
   {
-    row: "2, even when attempts = 0",
+    row: "nomad.md §3.3 row 2, §3.1 row 3",
+    cause: triggered,
+    decision: "restarting",
+    reason: null,
+    counted: 0,
+  },
+  {
+    row: "nomad.md §3.3 row 2, even when attempts = 0",
     cause: triggered,
     policy: { attempts: 0 },
     decision: "restarting",
     reason: null,
     counted: 0,
   },
-  { row: "2, used up", cause: triggered, count: 2, decision: "restarting", reason: null, counted: 2 },
-  { row: "3", cause: ok, policy: { attempts: 0 }, decision: "terminated", reason: "not_allowed", counted: 0 },
   {
-    row: "4, failure",
+    row: "nomad.md §3.3 row 2, used up",
+    cause: triggered,
+    count: 2,
+    decision: "restarting",
+    reason: null,
+    counted: 2,
+  },
+  {
+    row: "nomad.md §3.3 row 3",
+    cause: ok,
+    policy: { attempts: 0 },
+    decision: "terminated",
+    reason: "not_allowed",
+    counted: 0,
+  },
+  {
+    row: "nomad.md §3.3 row 4, failure",
     cause: bad,
     policy: { attempts: 0 },
     decision: "not_restarting",
@@ -68,7 +89,7 @@ const TABLE: Row[] = [
     counted: 0,
   },
   {
-    row: "4, a service that exits 0",
+    row: "nomad.md §3.3 row 4, point 5: a service that exits 0",
     cause: ok,
     policy: { attempts: 0 },
     onSuccess: true,
@@ -77,7 +98,7 @@ const TABLE: Row[] = [
     counted: 0,
   },
   {
-    row: "4, no result",
+    row: "nomad.md §3.3 row 4, no result",
     cause: lost,
     policy: { attempts: 0 },
     decision: "not_restarting",
@@ -85,27 +106,53 @@ const TABLE: Row[] = [
     counted: 0,
   },
   {
-    row: "4, start error",
+    row: "nomad.md §3.3 row 4, start error",
     cause: hopeful,
     policy: { attempts: 0 },
     decision: "not_restarting",
     reason: "not_allowed",
     counted: 0,
   },
-  { row: "7", cause: hopeless, decision: "not_restarting", reason: "unrecoverable", counted: 1 },
   {
-    row: "7, in mode delay",
+    row: "nomad.md §3.3 row 7, §3.1 row 1",
+    cause: hopeless,
+    decision: "not_restarting",
+    reason: "unrecoverable",
+    counted: 1,
+  },
+  {
+    row: "nomad.md §3.3 row 7, in mode delay",
     cause: hopeless,
     policy: { mode: "delay" },
     decision: "not_restarting",
     reason: "unrecoverable",
     counted: 1,
   },
-  { row: "8", cause: ok, decision: "terminated", reason: "unnecessary", counted: 1 },
-  { row: "8, used up", cause: ok, count: 2, decision: "terminated", reason: "unnecessary", counted: 3 },
-  { row: "9", cause: bad, count: 2, decision: "not_restarting", reason: "exceeded", counted: 3 },
   {
-    row: "9, a service that exits 0",
+    row: "nomad.md §3.3 row 8, §3.1 row 2",
+    cause: ok,
+    decision: "terminated",
+    reason: "unnecessary",
+    counted: 1,
+  },
+  {
+    row: "nomad.md §3.3 row 8, used up",
+    cause: ok,
+    count: 2,
+    decision: "terminated",
+    reason: "unnecessary",
+    counted: 3,
+  },
+  {
+    row: "nomad.md §3.3 row 9",
+    cause: bad,
+    count: 2,
+    decision: "not_restarting",
+    reason: "exceeded",
+    counted: 3,
+  },
+  {
+    row: "nomad.md §3.3 row 9, a service that exits 0",
     cause: ok,
     onSuccess: true,
     count: 2,
@@ -113,9 +160,16 @@ const TABLE: Row[] = [
     reason: "exceeded",
     counted: 3,
   },
-  { row: "9, no result", cause: lost, count: 2, decision: "not_restarting", reason: "exceeded", counted: 3 },
   {
-    row: "10",
+    row: "nomad.md §3.3 row 9, point 8: no result",
+    cause: lost,
+    count: 2,
+    decision: "not_restarting",
+    reason: "exceeded",
+    counted: 3,
+  },
+  {
+    row: "nomad.md §3.3 row 10, window delay, point 9: endlessly many",
     cause: bad,
     policy: { mode: "delay" },
     count: 2,
@@ -125,9 +179,16 @@ const TABLE: Row[] = [
     delay: 20 * MINUTE,
     counted: 3,
   },
-  { row: "11", cause: bad, decision: "restarting", reason: "within_policy", delay: "jittered", counted: 1 },
   {
-    row: "11, the last one",
+    row: "nomad.md §3.3 row 11",
+    cause: bad,
+    decision: "restarting",
+    reason: "within_policy",
+    delay: "jittered",
+    counted: 1,
+  },
+  {
+    row: "nomad.md §3.3 row 11, the last one",
     cause: bad,
     count: 1,
     decision: "restarting",
@@ -136,7 +197,7 @@ const TABLE: Row[] = [
     counted: 2,
   },
   {
-    row: "11, recoverable start error",
+    row: "nomad.md §3.3 row 11, recoverable start error",
     cause: hopeful,
     decision: "restarting",
     reason: "within_policy",
@@ -144,7 +205,7 @@ const TABLE: Row[] = [
     counted: 1,
   },
   {
-    row: "11, a service that exits 0",
+    row: "nomad.md §3.3 row 11, point 4: a service that exits 0",
     cause: ok,
     onSuccess: true,
     decision: "restarting",
@@ -153,7 +214,7 @@ const TABLE: Row[] = [
     counted: 1,
   },
   {
-    row: "5, at the end of the window exactly",
+    row: "nomad.md §3.3 row 5, window step, point 2: at the end of the window exactly",
     cause: bad,
     count: 2,
     afterMs: 30 * MINUTE,
@@ -162,7 +223,7 @@ const TABLE: Row[] = [
     counted: 3,
   },
   {
-    row: "5, a millisecond later",
+    row: "nomad.md §3.3 row 5, a millisecond later",
     cause: bad,
     count: 2,
     afterMs: 30 * MINUTE + 1,
@@ -173,25 +234,22 @@ const TABLE: Row[] = [
   },
 ];
 
-describe("the restart decision (nomad.md §3.3)", () => {
-  test.each(TABLE)(
-    "row $row",
-    ({ cause, policy, onSuccess = false, count = 0, afterMs = 0, ...expected }) => {
-      const input = {
-        policy: { ...POLICY, ...policy },
-        onSuccess,
-        window: { start: T0, count },
-        cause,
-        attempt: ID,
-      };
-      const made = decideRestart(input, T0 + afterMs);
-      const delayMs = expected.delay === "jittered" ? jittered(POLICY.delayMs, ID) : (expected.delay ?? 0);
-      expect(made).toMatchObject({ decision: expected.decision, reason: expected.reason, delayMs });
-      expect(made.window.count).toBe(expected.counted);
-    },
-  );
+describe("the restart decision", () => {
+  test.each(TABLE)("$row", ({ cause, policy, onSuccess = false, count = 0, afterMs = 0, ...expected }) => {
+    const input = {
+      policy: { ...POLICY, ...policy },
+      onSuccess,
+      window: { start: T0, count },
+      cause,
+      attempt: ID,
+    };
+    const made = decideRestart(input, T0 + afterMs);
+    const delayMs = expected.delay === "jittered" ? jittered(POLICY.delayMs, ID) : (expected.delay ?? 0);
+    expect(made).toMatchObject({ decision: expected.decision, reason: expected.reason, delayMs });
+    expect(made.window.count).toBe(expected.counted);
+  });
 
-  test("a new window begins with the decision that found the old one over", () => {
+  test("a new window begins with the decision that found the old one over (nomad.md §3.3 point 1)", () => {
     const window = { start: T0, count: 9 };
     const later = T0 + POLICY.intervalMs + 5;
     const made = decideRestart({ policy: POLICY, onSuccess: false, window, cause: bad, attempt: ID }, later);
@@ -199,21 +257,34 @@ describe("the restart decision (nomad.md §3.3)", () => {
   });
 });
 
-// nomad.md §3.2, restart-on-success
-test.each<[string, Hook, boolean, boolean]>([
-  ["service", "main", false, true],
-  ["batch", "main", false, false],
-  ["batch", "prestart", true, true],
-  ["batch", "poststart", true, true],
-  ["service", "prestart", false, false],
-  ["service", "poststart", false, false],
-  ["service", "poststop", false, false],
-])("a %s's %s task, sidecar: %s, is started again after a success: %s", (type, hook, sidecar, again) => {
-  const task = { hook, sidecar } as GroupTask; // the rule looks at nothing else
-  expect(restartsOnSuccess(task, type as "batch" | "service")).toBe(again);
+test.each<[string, string, Hook, boolean, boolean]>([
+  ["nomad.md §3.2 case 1", "service", "main", false, true],
+  ["nomad.md §3.2 case 2", "batch", "main", false, false],
+  ["nomad.md §3.2 case 3", "batch", "prestart", true, true],
+  ["nomad.md §3.2 case 3", "batch", "poststart", true, true],
+  ["nomad.md §3.2 case 4", "service", "prestart", false, false],
+  ["nomad.md §3.2 case 4", "service", "poststart", false, false],
+  ["nomad.md §3.2 case 5, §1.9 point 3", "service", "poststop", false, false],
+])(
+  "%s: a %s's %s task, sidecar: %s, is started again after a success: %s",
+  (_, type, hook, sidecar, again) => {
+    const task = { hook, sidecar } as GroupTask; // the rule looks at nothing else
+    expect(restartsOnSuccess(task, type as "batch" | "service")).toBe(again);
+  },
+);
+
+test("each reason is a sentence of its own (nomad.md §3.2 row 2)", () => {
+  const reasons = [
+    ...(["not_allowed", "unrecoverable", "within_policy"] as const),
+    ...(["delaying", "exceeded", "unnecessary"] as const),
+  ];
+  const texts = reasons.map((reason) => reasonText(reason, POLICY));
+  expect(new Set(texts).size).toBe(reasons.length);
+  for (const text of [texts[3], texts[4]]) expect(text).toContain("more than 2 restarts in 30m");
 });
 
-describe("the jitter is a hash of the attempt's id, in [d, 1.25 d) (nomad.md §3.3, formulas)", () => {
+// nomad.md §3.3 jittered, §3.2 row 1
+describe("the jitter is a hash of the attempt's id, in [d, 1.25 d)", () => {
   test("whatever the id and the delay", () => {
     fc.assert(
       fc.property(fc.string(), fc.integer({ min: 0, max: 86_400_000 }), (id, delayMs) => {
@@ -252,8 +323,9 @@ function secondOpinion({ policy, onSuccess, window, cause, attempt }: RestartInp
     [count > attempts, "restarting", "delaying", start + intervalMs - now, true],
     [true, "restarting", "within_policy", jittered(delayMs, attempt), true],
   ];
-  const [, decision, reason, delay, counts] = rows.find(([applies]) => applies) ?? rows[0] ?? [];
-  return { decision, reason, delayMs: delay, window: counts ? { start, count } : window };
+  const row = rows.findIndex(([applies]) => applies);
+  const [, decision, reason, delay, counts] = rows[row] ?? [];
+  return { row, decision, reason, delayMs: delay, window: counts ? { start, count } : window };
 }
 
 test("it agrees with a second implementation, over whole histories", () => {
@@ -264,6 +336,7 @@ test("it agrees with a second implementation, over whole histories", () => {
     delayMs: fc.nat(20_000),
     mode: fc.constantFrom("fail" as const, "delay" as const),
   });
+  const reached = new Set<number>();
   fc.assert(
     fc.property(
       policy,
@@ -276,11 +349,14 @@ test("it agrees with a second implementation, over whole histories", () => {
           now += ms;
           const input = { policy: rules, onSuccess, window, cause: why, attempt: `r/main/1.${i + 1}` };
           const made = decideRestart(input, now);
-          expect(made).toEqual(secondOpinion(input, now));
+          const { row, ...opinion } = secondOpinion(input, now);
+          reached.add(row);
+          expect(made).toEqual(opinion);
           expect(made.delayMs).toBeGreaterThanOrEqual(0);
           window = made.window;
         }
       },
     ),
   );
+  expect(reached.size, "rows that were reached").toBe(9);
 });

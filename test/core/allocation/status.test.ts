@@ -40,7 +40,7 @@ const noPlace = runAt(
 
 // A run's `state` is Scoot's (scoot.md §1.1), its `allocStatus` Nomad's (nomad.md §2.1): they differ where a
 // command ends with another exit code than zero.
-describe("state and allocStatus", () => {
+describe("state and allocStatus (nomad.md §1.6 point 2)", () => {
   test.each<[string, Submitted, string, string, string]>([
     ["in the queue", queued(), "pending", "pending", "waiting for a place on a machine"],
     ["placed", ordered(), "pending", "pending", "about to start on its machine"],
@@ -60,13 +60,32 @@ describe("state and allocStatus", () => {
       "running",
       "ended; the rest of its logs is on the way",
     ],
+    [
+      "to be started again (nomad.md §2.1 case 11)",
+      runAt(started({ restart: { attempts: 1 } }), T0, observed([exited({ code: 1 })])),
+      "running",
+      "pending",
+      "running",
+    ],
     ["exit code 0", end(exited()), "complete", "complete", "ended with exit code 0"],
     ["exit code 2", end(exited({ code: 2 })), "complete", "failed", "ended with exit code 2"],
     ["a signal", end(exited(killed)), "complete", "failed", "ended by SIGKILL"],
     ["not executable", end(notFound), "failed", "failed", "no"],
-    ["no place in time", noPlace, "failed", "failed", "no place was found within the queueTimeout of 1s"],
+    [
+      "no place in time (nomad.md §2.1 row 2)",
+      noPlace,
+      "failed",
+      "failed",
+      "no place was found within the queueTimeout of 1s",
+    ],
     ["aborted", runAt(started(), T0, abort(), observed([exited()])), "aborted", "complete", "enough"],
-    ["timed out", late, "timedout", "complete", "the time limit of 1s was reached"],
+    [
+      "timed out (nomad.md §2.1 row 1, as decided)",
+      late,
+      "timedout",
+      "complete",
+      "the time limit of 1s was reached",
+    ],
     [
       "lost",
       runAt(started(), T0, ended("lost")),
@@ -108,7 +127,7 @@ describe("who is to blame stands in `failure`, and only where something failed (
   });
 });
 
-describe("the one task", () => {
+describe("the one task (nomad.md §1.1 row 1)", () => {
   test.each<[string, Submitted, string, string]>([
     ["in the queue", queued(), "pending", "waiting"],
     ["placed", ordered(), "pending", "waiting"],
@@ -155,18 +174,38 @@ describe("the one task", () => {
     ]);
   });
 
-  test("it shows its latest MAX_TASK_EVENTS events, and those of the whole run (nomad.md §1.3)", () => {
+  // nomad.md §1.3 point 1, §1.1 row 7
+  test("it shows its latest MAX_TASK_EVENTS events, and those of the whole run", () => {
     const shown = (more: number) => {
       let { record } = queued();
       for (let i = 1; i < more; i += 1) record = addEvent(record, "Started", T0, `n ${i}`, { task: "main" });
       record = addEvent(record, "Started", T0, "of another task", { task: "db" });
       return statusOf({ ...queued(), record }).tasks[0]?.events.map((event) => event.seq);
     };
+    expect(MAX_TASK_EVENTS).toBe(10);
     expect(shown(MAX_TASK_EVENTS)).toHaveLength(MAX_TASK_EVENTS);
     expect(shown(MAX_TASK_EVENTS)?.[0]).toBe(1);
     expect(shown(MAX_TASK_EVENTS + 1)).toHaveLength(MAX_TASK_EVENTS);
     expect(shown(MAX_TASK_EVENTS + 1)?.[0]).toBe(2);
   });
+});
+
+test("a task's times are those of its latest attempt (nomad.md §1.1 row 5, row 6, T-Q1, as decided)", () => {
+  const iso = (ms: number) => new Date(T0 + ms).toISOString();
+  const again = started({ restart: { attempts: 1, delay: "0s" } });
+  const waits = runAt(again, T0 + 2_000, observed([exited({ code: 1 })]));
+  expect(statusOf(waits).tasks[0]).toMatchObject({ startedAt: iso(0), finishedAt: null });
+  const second = { ...running, id: `${RUN}/main/1.2` };
+  const anew = runAt(waits, T0 + 3_000, observed([second]));
+  expect(statusOf(anew).tasks[0]).toMatchObject({ startedAt: iso(3_000), finishedAt: null });
+  const over = runAt(anew, T0 + 4_000, observed([{ ...exited(), id: second.id }]));
+  expect(statusOf(over).tasks[0]).toMatchObject({ startedAt: iso(3_000), finishedAt: iso(4_000) });
+});
+
+test("what never ran, or was lost, has ended with its run (nomad.md §2.2 point 1)", () => {
+  const never = runAt(queued(), T0 + 5_000, abort(), pool(2, { kind: "none", version: 2 }));
+  for (const run of [never, runAt(started(), T0 + 5_000, ended("lost"))])
+    expect(statusOf(run).tasks[0]?.finishedAt).toBe(new Date(T0 + 5_000).toISOString());
 });
 
 test("a run says when it was placed, started and finished, and on which workers it was", () => {
@@ -189,10 +228,75 @@ test("a run says when it was placed, started and finished, and on which workers 
   });
 });
 
-test("logs are pointed to as soon as there can be any", () => {
-  expect(statusOf(ordered())).toMatchObject({ stdoutRef: null, stderrRef: null });
-  expect(statusOf(started()).stdoutRef).toBe(`/v1/runs/${RUN}/logs/main/stdout`);
-  expect(statusOf(started()).stderrRef).toBe(`/v1/runs/${RUN}/logs/main/stderr`);
+// Which field is valid in which state (scoot.md §1.3, §2.4): what is not valid is null, and never a guess.
+describe("the fields of a status record are valid in their states only (scoot.md §1.3, §2.10)", () => {
+  const snapshot = `sha256:${"c".repeat(64)}`;
+  const outputs = ["*"];
+  const refs = {
+    stdoutRef: `/v1/runs/${RUN}/logs/main/stdout`,
+    stderrRef: `/v1/runs/${RUN}/logs/main/stderr`,
+  };
+  const noRefs = { stdoutRef: null, stderrRef: null };
+  const noEnd = { exitCode: null, signal: null, failure: null, snapshot: null };
+  const stored = (code: number) => ({ ...exited({ code }), outputs: { snapshot, files: 1, bytes: 1 } });
+  const lostOutputs = { ...exited({ code: 1 }), outputs: { error: "no" } };
+  const preparing = runAt(ordered(), T0, observed([{ id: FIRST, state: "preparing" }]));
+  const outputsOf = (report: Parameters<typeof observed>[0][number]) =>
+    runAt(started({ outputs }), T0, observed([report]));
+  const failed = (code: string) => ({ failure: { class: "infrastructure", code } });
+
+  test.each<[string, Submitted, object]>([
+    ["pending, in the queue", queued(), { ...noRefs, ...noEnd, abort: null, startedAt: null }],
+    ["pending, placed", ordered(), { ...noRefs, ...noEnd, startedAt: null }],
+    ["pending, being prepared", preparing, { ...noRefs, ...noEnd, startedAt: null }],
+    ["running", started(), { ...refs, ...noEnd, finishedAt: null }],
+    ["running, ended but for its logs", runAt(started(), T0, observed([exitedButUnlogged])), noEnd],
+    ["running, being aborted", runAt(started(), T0, abort()), { ...refs, ...noEnd }],
+    ["complete", end(exited({ code: 7 })), { ...refs, ...noEnd, exitCode: 7 }],
+    ["complete, by a signal", end(exited(killed)), { ...noEnd, exitCode: 137, signal: "SIGKILL" }],
+    ["complete, with a result", outputsOf(stored(7)), { ...refs, ...noEnd, exitCode: 7, snapshot }],
+    ["failed, before it started", end(notFound), { ...refs, exitCode: null, snapshot: null }],
+    [
+      "failed, and never started",
+      runAt(ordered(), T0, observed([notFound])),
+      { ...noRefs, ...noEnd, failure: { class: "task", code: "not_executable" } },
+    ],
+    ["failed, in the queue", noPlace, { ...noRefs, ...noEnd, ...failed("queue_timeout") }],
+    ["failed, in storing its outputs", outputsOf(lostOutputs), { ...failed("outputs_failed"), exitCode: 1 }],
+    [
+      "aborted, with an exit",
+      runAt(started(), T0, abort(), observed([exited({ code: 143 })])),
+      { ...refs, ...noEnd, abort: { reason: "enough", by: "ann" } },
+    ],
+    [
+      "aborted, in the queue",
+      runAt(queued(), T0, abort(), pool(2, { kind: "none", version: 2 })),
+      { ...noRefs, ...noEnd, abort: { reason: "enough", by: "ann" } },
+    ],
+    ["timedout, with an exit", late, { ...refs, ...noEnd, abort: null }],
+    ["unknown", runAt(started(), T0, ended("lost")), { ...refs, ...noEnd, ...failed("machine_lost") }],
+    [
+      "unknown, nobody saw it start",
+      runAt(ordered(), T0, ended("lost")),
+      { ...noRefs, ...noEnd, ...failed("machine_lost") },
+    ],
+  ])("%s", (_what, run, fields) => {
+    expect(statusOf(run)).toMatchObject(fields);
+  });
+
+  test.each<[string, Submitted]>([
+    ["complete", outputsOf(stored(7))],
+    ["failed", outputsOf(lostOutputs)],
+    ["aborted", runAt(started(), T0, abort(), observed([exited()]))],
+    ["timedout", late],
+    ["unknown", runAt(started(), T0, ended("lost"))],
+  ])("%s is final: nothing that is said later changes a field but the version", (_state, run) => {
+    const { version: _before, tasks: _tasks, ...before } = statusOf(run);
+    const events = [abort("late"), observed([stored(0)]), ended("gone"), observed([running])];
+    const { version: _after, tasks, ...after } = statusOf(runAt(run, T0 + 9_000, ...events));
+    expect(after).toEqual(before);
+    expect(tasks[0]?.attempts).toEqual(statusOf(run).tasks[0]?.attempts);
+  });
 });
 
 test("an abort is shown while it is under way, another wish is not one", () => {

@@ -83,7 +83,7 @@ describe("a run of which something cannot be killed", () => {
     expect(whyOf(state, null, "w1").reason).toMatchObject({ code: "unkillable" });
   });
 
-  test("says so once when the host gives up, and with the end (nomad.md §1.4, kill_error)", () => {
+  test("says so once when the host gives up, and with the end (nomad.md §1.4 Killed)", () => {
     const state = runAt(started(), LATER, abort(), givenUp, givenUp, ended("lost"));
     const said = state.record.events.filter(({ type }) => type === "Kill Failed" || type === "Killed");
     expect(said.map(({ type, details }) => [type, details.kill_error])).toEqual([

@@ -1,20 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { isRepeated } from "../../../src/core/allocation/asks.ts";
+import { allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { orderOf } from "../../../src/core/allocation/orders.ts";
 import { refusalOfUpdate } from "../../../src/core/allocation/update.ts";
 import { refusalOfWish } from "../../../src/core/allocation/user.ts";
 import { MAX_ASKS_REMEMBERED, MAX_SIGNALS_KEPT } from "../../../src/core/limits.ts";
 import { RunSpec, type RunSpecInput } from "../../../src/schema/run.ts";
-import { queued } from "../support/allocation.ts";
+import { queued, RUN } from "../support/allocation.ts";
 import { GroupStory, group, poststop, presidecar, prestart, task } from "../support/group.ts";
 
 const by = "ann";
 const restart = (story: GroupStory, wish: { task?: string; all?: boolean } = {}) =>
   story.apply({ type: "restart", wish: { ...wish, by } }).obey();
 
-// nomad.md §4.6, §3.3 row 2
 describe("somebody wants tasks started again", () => {
-  test("one that runs: it is stopped first, and the policy does not count it", () => {
+  test("one that runs: it is stopped first, and the policy does not count it (nomad.md §4.6 row 1)", () => {
     const story = restart(new GroupStory(group(task("m"), task("n"))), { task: "m" });
     expect(story.log).toEqual(["start m", "start n", "stop m", "end m", "start m"]);
     expect(story.status.tasks[0]).toMatchObject({ state: "running", restarts: 1, failed: false });
@@ -38,14 +38,26 @@ describe("somebody wants tasks started again", () => {
     expect(story.status.tasks[0]?.restarts).toBe(1);
   });
 
-  test("all that run: those that have ended stay so", () => {
+  test("all that run: those that have ended stay so (nomad.md §4.6 point 4)", () => {
     const story = new GroupStory(group(task("m"), task("n"), task("pre", prestart))).ends("pre").ends("m");
     restart(story);
     expect(story.status.tasks.map(({ restarts }) => restarts)).toEqual([0, 1, 0]);
     expect(story.living).toEqual(["n"]);
   });
 
-  test("all: every task runs once more, in the order of the stages", () => {
+  // nomad.md §4.6 point 3
+  test("of the whole run: after the group's shutdown delay, without the tasks' own", () => {
+    const delayed = () =>
+      new GroupStory({ ...group(task("m", { shutdownDelay: "9s" }), task("n")), shutdownDelay: "2s" });
+    const story = restart(delayed());
+    expect(story.later(1_999).log).toEqual(["start m", "start n"]);
+    expect(story.status.tasks).toMatchObject([{ phase: "stopping" }, { phase: "stopping" }]);
+    expect(story.reload().later(1).living).toEqual(["m", "n"]);
+    expect(story.status.tasks.map(({ restarts }) => restarts)).toEqual([1, 1]);
+    expect(restart(delayed(), { task: "m" }).status.tasks[0]).toMatchObject({ restarts: 1 });
+  });
+
+  test("all: every task runs once more, stage by stage (nomad.md §4.6 row 2, point 4, §4.1 point 3)", () => {
     const story = new GroupStory(
       group(task("m"), task("n"), task("pre", prestart), task("side", presidecar)),
     );
@@ -56,6 +68,59 @@ describe("somebody wants tasks started again", () => {
     expect(story.ends("n").living).toEqual(["pre", "side"]);
     expect(story.ends("pre").living).toEqual(["m", "n", "side"]);
     expect(story.status.tasks.map(({ restarts }) => restarts)).toEqual([1, 1, 1, 1]);
+  });
+
+  describe("all, before the host has said that what it was ordered runs (rules R1, R3)", () => {
+    const unseen = () =>
+      new GroupStory(group(task("m"), task("pre", prestart)), undefined, "w1", true).ends("pre");
+
+    test("that is stopped first, as what is seen to run", () => {
+      const story = restart(unseen(), { all: true });
+      expect(story.log.slice(2)).toEqual(["start m", "stop m", "end m", "start pre"]);
+      expect(story.ends("pre").living).toEqual(["m"]);
+      expect(story.status.tasks.map(({ restarts, failed }) => [restarts, failed])).toEqual([
+        [1, false],
+        [1, false],
+      ]);
+    });
+
+    test("an order that is on its way is not taken back by silence", () => {
+      const story = unseen().apply({ type: "restart", wish: { all: true, by } });
+      expect(story.orders.map(({ id, want }) => [id, want])).toEqual([
+        ["build-17/m/1.1", "stop"],
+        ["build-17/pre/1.1", "run"],
+      ]);
+    });
+
+    test("an abort waits for its end", () => {
+      const story = unseen().apply({ type: "restart", wish: { all: true, by } });
+      story.apply({ type: "abort", reason: "enough", by });
+      expect(story.run.record.ended).toBe(false);
+      expect(story.obey().status.state).toBe("aborted");
+      expect(story.living).toEqual([]);
+    });
+  });
+
+  test("all: not a task that an update has left out", () => {
+    const story = new GroupStory(group(task("m"), task("n")));
+    const spec = RunSpec.parse({ ...group(task("n")) });
+    story.apply({ type: "update", spec, specIndex: 1, by }).obey();
+    restart(story, { all: true });
+    expect(story.status.tasks.map(({ name, restarts }) => [name, restarts])).toEqual([
+      ["m", 0],
+      ["n", 1],
+    ]);
+    expect(story.living).toEqual(["n"]);
+  });
+
+  test("all: not while the host ends by itself what it has (rule R4)", () => {
+    const story = new GroupStory(group(task("m"), task("n"))).ends("m");
+    const stopping = { id: `${RUN}/n/1.1`, state: "stopping", startedAgoMs: 0, stopped: "agent" } as const;
+    const observed = { run: RUN, epoch: 1, worker: "w1", held: true, attempts: [stopping] };
+    story.apply({ type: "observed", observed });
+    expect(refusalOfWish(story.run, { all: true })?.code).toBe("not_running");
+    const { record } = story.run;
+    expect(story.apply({ type: "restart", wish: { all: true, by } }).run.record).toEqual(record);
   });
 
   test.each<[string, GroupStory, { task?: string; all?: boolean }, string | undefined]>([
@@ -73,7 +138,12 @@ describe("somebody wants tasks started again", () => {
       "not_running",
     ],
     ["a task that there is not", new GroupStory(group(task("m"), task("n"))), { task: "x" }, "unknown_task"],
-    ["a run that has ended", new GroupStory(group(task("m"))).ends("m"), {}, "terminal"],
+    [
+      "a run that has ended (nomad.md §4.6 row 3)",
+      new GroupStory(group(task("m"))).ends("m"),
+      {},
+      "terminal",
+    ],
     [
       "a run that is being stopped",
       new GroupStory(group(task("m"), task("p", poststop))).abort(),
@@ -122,10 +192,14 @@ test(`a host that cannot be reached gets the latest ${MAX_SIGNALS_KEPT} signals`
   expect(numbers()).toEqual(Array.from({ length: MAX_SIGNALS_KEPT }, (_, i) => i + 2));
 });
 
-// nomad.md §4.6, "signal task": allowed when there is a process
 test.each<[string, GroupStory, { task?: string }, string[]]>([
-  ["one task", new GroupStory(group(task("m"), task("n"))), { task: "n" }, ["n"]],
-  ["all that run", new GroupStory(group(task("m"), task("n"), task("o"))).ends("o"), {}, ["m", "n"]],
+  ["one task (nomad.md §4.6 row 4)", new GroupStory(group(task("m"), task("n"))), { task: "n" }, ["n"]],
+  [
+    "all that run (nomad.md §4.6 row 5)",
+    new GroupStory(group(task("m"), task("n"), task("o"))).ends("o"),
+    {},
+    ["m", "n"],
+  ],
   ["none that is dead", new GroupStory(group(task("m"), task("n"))).ends("m"), { task: "m" }, []],
   ["none of a run that is over", new GroupStory(group(task("m"))).ends("m"), {}, []],
 ])("a signal reaches %s", (_what, story, wish, names) => {
@@ -181,7 +255,7 @@ describe("a spec is updated in place", () => {
   const update = (story: GroupStory, spec: object, specIndex = 1) =>
     story.apply({ type: "update", spec: parsed(spec), specIndex, by }).obey();
 
-  test("attempts count at once, and the index moves", () => {
+  test("attempts count at once, and the index moves (nomad.md §3.3 point 11)", () => {
     const story = new GroupStory(first).ends("m", { code: 1 }).later(1_250);
     update(story, { tasks: [task("m", { restart: { attempts: 2, delay: "1s" } }), task("n")] });
     expect(story.status.specIndex).toBe(2);
@@ -197,6 +271,28 @@ describe("a spec is updated in place", () => {
     story.stubborn.add("m").add("n");
     story.apply({ type: "abort", reason: "enough", by });
     expect(story.orders).toMatchObject([{ want: "stop", signal: "SIGINT" }, { signal: "SIGTERM" }]);
+  });
+
+  test.each<[string, object, object, object]>([
+    ["a longer time limit", { timeout: "1m" }, { timeout: "1h" }, { timeoutMs: 3_590_000 }],
+    ["a first one", {}, { timeout: "1h" }, { timeoutMs: 3_590_000 }],
+  ])("the host hears of %s at once (decisions.md, time limit)", (_what, old, more, order) => {
+    const story = new GroupStory({ ...first, ...old }).later(10_000);
+    const before = orderOf(story.state, story.now)?.revision ?? 0;
+    story.apply({ type: "update", spec: parsed({ ...first, ...more }), specIndex: 1, by });
+    const now = orderOf(story.state, story.now);
+    expect(now?.revision).toBe(before + 1);
+    expect(now?.attempts).toMatchObject([order, order]);
+    expect(allocationMachine.due(story.state, story.now).map(({ kind }) => kind)).toContain("order");
+  });
+
+  test("and that there is none any more", () => {
+    const story = new GroupStory({ ...first, timeout: "1m" });
+    const before = orderOf(story.state, story.now)?.revision ?? 0;
+    story.apply({ type: "update", spec: parsed(first), specIndex: 1, by });
+    const now = orderOf(story.state, story.now);
+    expect(now?.revision).toBe(before + 1);
+    expect(now?.attempts[0]).not.toHaveProperty("timeoutMs");
   });
 
   test("the same spec again, written otherwise, moves nothing", () => {
@@ -216,6 +312,13 @@ describe("a spec is updated in place", () => {
     ]);
   });
 
+  test("a leader that is left out leads no more: the others go on", () => {
+    const led = group(task("m", { leader: true }), task("n"));
+    const story = update(new GroupStory(led), { tasks: [task("n")] });
+    expect(story.living).toEqual(["n"]);
+    expect(story.ends("n").status).toMatchObject({ state: "complete", exitCode: 0 });
+  });
+
   test.each<[string, object, number, string, string?]>([
     ["an old index", first, 0, "stale_index"],
     ["an index to come", first, 2, "stale_index"],
@@ -224,16 +327,58 @@ describe("a spec is updated in place", () => {
       { tasks: [task("m", { argv: ["x"] }), task("n")] },
       1,
       "invalid_request",
-      "/tasks/0/argv",
+      "/spec/tasks/0/argv",
     ],
-    ["another pool", { ...first, pool: "gpu" }, 1, "invalid_request", "/pool"],
-    ["a new task", { tasks: [...(first.tasks ?? []), task("o")] }, 1, "invalid_request", "/tasks/2"],
-    ["the short form", { argv: ["m"] }, 1, "invalid_request", "/argv"],
+    ["another pool", { ...first, pool: "gpu" }, 1, "invalid_request", "/spec/pool"],
+    ["a new task", { tasks: [...(first.tasks ?? []), task("o")] }, 1, "invalid_request", "/spec/tasks/2"],
+    ["the short form", { argv: ["m"] }, 1, "invalid_request", "/spec/argv"],
   ])("but not with %s", (_what, spec, index, code, pointer) => {
     const { run } = new GroupStory(first);
     const refusal = refusalOfUpdate(run.record, parsed(spec), index);
     expect(refusal?.code).toBe(code);
     if (pointer !== undefined) expect(refusal?.fields?.map((one) => one.pointer)).toContain(pointer);
+  });
+
+  const asked = { ...first, outputs: ["out/*"], snapshot: `sha256:${"a".repeat(64)}`, stdin: "yes" };
+  const led = { ...asked, tasks: [task("m", { leader: true }), task("n")] };
+  const single = { argv: ["m"], outputs: ["out/*"] };
+  test.each<[string, object, object, string]>([
+    ["other outputs", led, { ...led, outputs: ["*"] }, "/spec/outputs"],
+    ["no outputs", led, { ...led, outputs: undefined }, "/spec/outputs"],
+    ["first outputs", { argv: ["m"] }, single, "/spec/outputs"],
+    ["another snapshot", led, { ...led, snapshot: `sha256:${"b".repeat(64)}` }, "/spec/snapshot"],
+    ["another standard input", led, { ...led, stdin: "no" }, "/spec/stdin"],
+    [
+      "another snapshot of a task",
+      led,
+      { ...led, tasks: [task("m", { leader: true }), task("n", { snapshot: led.snapshot })] },
+      "/spec/tasks/1/snapshot",
+    ],
+    [
+      "another standard input of a task",
+      led,
+      { ...led, tasks: [task("m", { leader: true, stdin: "" }), task("n")] },
+      "/spec/tasks/0/stdin",
+    ],
+    ["another task whose files they are", led, { ...led, tasks: [task("n")] }, "/spec/tasks"],
+  ])("nor with %s", (_what, old, spec, pointer) => {
+    const { run } = new GroupStory(old);
+    const refusal = refusalOfUpdate(run.record, parsed(spec), 1);
+    expect(refusal?.code).toBe("invalid_request");
+    expect(refusal?.fields?.map((one) => one.pointer)).toEqual([pointer]);
+  });
+
+  test("one that was valid when it was stored goes on, and is mended only by one that is now", () => {
+    // As a later version finds it whose rules are stricter (`api.md`, Rejected with a 400).
+    const restart = { attempts: 9, delay: "1s", interval: "2s" };
+    const story = new GroupStory(first);
+    const stored = { ...story.run.record.spec, tasks: [task("m", { restart }), task("n")] };
+    expect(RunSpec.safeParse(stored).success).toBe(false);
+    story.state = { ...story.state, record: { ...story.run.record, spec: stored } };
+    story.ends("m", { code: 1 });
+    expect(story.status.tasks[0]).toMatchObject({ phase: "backoff", restarts: 1 });
+    update(story, { tasks: [task("m", { restart: { attempts: 0 } }), task("n")] });
+    expect(story.status.specIndex).toBe(2);
   });
 
   test("nor after the end", () => {

@@ -1,12 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { CREATE_NOT_AFTER_MS } from "../../../src/core/limits.ts";
-import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
-import { cheapestFitting, plan } from "../../../src/core/pool/plan.ts";
+import { eligibleTypes } from "../../../src/core/pool/eligible.ts";
+import type { PoolEvent } from "../../../src/core/pool/machine.ts";
+import { plan } from "../../../src/core/pool/plan.ts";
+import type { WorkerRow } from "../../../src/core/pool/state.ts";
 import {
   at,
   configured,
   NEED,
   owed,
+  placed,
   reloaded,
   run,
   T0,
@@ -15,6 +18,7 @@ import {
   workerRow,
   workerSays,
 } from "../support/pool.ts";
+import { poolConfig } from "../support/pool-config.ts";
 
 const TYPES = {
   large: { vcpus: 16, memory: "64GiB", price: 4 },
@@ -23,6 +27,8 @@ const TYPES = {
   small: { vcpus: 4, memory: "1GiB", price: 1 },
 };
 const tick: PoolEvent = { type: "tick" };
+const eligible = (more: Parameters<typeof poolConfig>[0], need = NEED) =>
+  eligibleTypes(poolConfig(more), need).map((offer) => offer.name);
 const creates = (...args: Parameters<typeof configured>) => plan(configured(...args), T0).creates;
 
 describe("the cheapest instance type that holds the run is asked for (arvados.md §6.3)", () => {
@@ -36,14 +42,62 @@ describe("the cheapest instance type that holds the run is asked for (arvados.md
     ["more than 95 % of its memory", { memoryBytes: Math.floor(2 ** 30 * 0.95) + 1 }, "medium"],
     ["more than there is", { vcpus: 17 }, undefined],
   ])("%s", (_what, need, name) => {
-    expect(cheapestFitting(configured({ instanceTypes: TYPES }), { ...NEED, ...need })?.name).toBe(name);
+    expect(eligible({ instanceTypes: TYPES }, { ...NEED, ...need })[0]).toBe(name);
   });
 
   test("of two that cost the same, the first by name", () => {
     const same = { vcpus: 4, memory: "1GiB", price: 1 };
-    expect(cheapestFitting(configured({ instanceTypes: { b: same, a: same, c: same } }), NEED)?.name).toBe(
-      "a",
+    expect(eligible({ instanceTypes: { b: same, a: same, c: same } })[0]).toBe("a");
+  });
+});
+
+describe("which types are eligible is decided by price, up to a factor (arvados.md §6.3)", () => {
+  const priced = (prices: Record<string, number>) =>
+    Object.fromEntries(
+      Object.entries(prices).map(([name, price]) => [name, { vcpus: 4, memory: "1GiB", price }]),
     );
+
+  test.each<[string, Record<string, number>, number | undefined, string[]]>([
+    ["half as much again, unless the pool says otherwise", { a: 1.51, b: 1.5, c: 1 }, undefined, ["c", "b"]],
+    ["the very factor is kept", { a: 2.01, b: 2, c: 1 }, 2, ["c", "b"]],
+    ["a factor of one keeps those at the lowest price", { a: 1.01, b: 1, c: 1 }, 1, ["b", "c"]],
+    ["what costs nothing is dearer by no factor", { a: 0.01, b: 0 }, 10, ["b"]],
+  ])("%s", (_what, prices, priceFactor, names) => {
+    expect(eligible({ instanceTypes: priced(prices), priceFactor })).toEqual(names);
+  });
+
+  test("the lowest price is that of the types that fit", () => {
+    const instanceTypes = { ...priced({ a: 4, b: 5 }), tiny: { vcpus: 1, memory: "1GiB", price: 1 } };
+    expect(eligible({ instanceTypes }, { ...NEED, vcpus: 2 })).toEqual(["a", "b"]);
+  });
+
+  test("at the same price the one with more memory, then vCPUs, then disk comes first", () => {
+    const instanceTypes = {
+      a: { vcpus: 4, memory: "1GiB", price: 1 },
+      b: { vcpus: 4, memory: "1GiB", disk: "1GiB", price: 1 },
+      c: { vcpus: 5, memory: "1GiB", price: 1 },
+      d: { vcpus: 4, memory: "2GiB", price: 1 },
+    };
+    expect(eligible({ instanceTypes })).toEqual(["d", "c", "b", "a"]);
+  });
+});
+
+describe("so many machines are kept as `minInstances` says", () => {
+  test.each<[string, WorkerRow[], number]>([
+    ["none is there", [], 2],
+    ["one is asked for", [workerRow("w1", "asked")], 1],
+    ["one is silent: it may come back", [workerRow("w1", "unknown")], 1],
+    ["one is being destroyed", [workerRow("w1", "shutdown")], 2],
+    ["one drains", [workerRow("w1", "ready", { idleBehavior: "drain" })], 2],
+    ["one may stop, by our consent", [workerRow("w1", "ready", { stopUntil: T0 + 1 })], 2],
+    ["both are there, and full", [workerRow("w1"), workerRow("w2")], 0],
+  ])("%s", (_what, workers, count) => {
+    const on = workers.map((row) => placed(`on-${row.worker}`, row.worker, vcpus(4)));
+    expect(creates({ minInstances: 2 }, on, workers)).toHaveLength(count);
+  });
+
+  test("never beyond `maxInstances`, whatever the others are", () => {
+    expect(creates({ minInstances: 2, maxInstances: 2 }, [], [workerRow("w1", "shutdown")])).toHaveLength(1);
   });
 });
 
@@ -65,6 +119,7 @@ describe("machines are asked for by need, several runs each", () => {
   });
 });
 
+// arvados.md §2.4 point 3, §2.2 step 2
 describe("`maxInstances` counts every machine that may exist (invariant 9)", () => {
   const runs = ["a", "b", "c", "d"].map((id) => waiting(id, vcpus(4)));
 
@@ -89,7 +144,7 @@ describe("`maxInstances` counts every machine that may exist (invariant 9)", () 
   });
 });
 
-describe("`maxConcurrentCreates` counts the machines that have no instance yet", () => {
+describe("`maxConcurrentCreates` counts machines that have no instance yet (arvados.md §2.2 step 3)", () => {
   const runs = ["a", "b", "c"].map((id) => waiting(id, vcpus(4)));
   const drained = { idleBehavior: "drain" } as const;
 
@@ -125,7 +180,7 @@ describe("`minInstances` are kept without a run", () => {
   });
 });
 
-describe("a permit is a row before anything else is told (invariant 3)", () => {
+describe("a permit is a row before anything else is told (invariant 3, arvados.md §2.2 step 4)", () => {
   test("it is in the ledger, and the worker is told to become a machine", () => {
     const state = at(configured(), T0, run("a"));
     expect([...state.workers.live()]).toMatchObject([
@@ -174,113 +229,5 @@ describe("a permit is a row before anything else is told (invariant 3)", () => {
     let state = at(configured(), T0, run("a"));
     state = at(state, T0, workerSays("default-s-1", { phase: "gone" }), tick);
     expect([...state.workers.live()].map((row) => row.worker)).toEqual(["default-s-2"]);
-  });
-});
-
-describe("machines that end without ever having been ready hold the next ones off", () => {
-  const failing = (worker: string, version = 2) =>
-    workerSays(worker, { version, phase: "gone", booted: false, readyAt: null, reason: "no" });
-  /** So many machines fail, one after the other, each as soon as it may be asked for. */
-  const afterFailures = (count: number) => {
-    let now = T0;
-    let state = at(configured(), now, run("a"));
-    for (let i = 1; i <= count; i += 1) {
-      state = at(state, now, failing(`default-s-${i}`));
-      if (i < count) {
-        now = state.record.hold?.until ?? now;
-        state = at(state, now, tick);
-      }
-    }
-    return { state, now };
-  };
-
-  test.each([
-    [1, 5_000],
-    [2, 10_000],
-    [3, 20_000],
-    [7, 320_000],
-    [8, 600_000],
-    [12, 600_000],
-  ])("after %d in a row: for %d ms", (count, ms) => {
-    const { state, now } = afterFailures(count);
-    expect(state.record.hold).toMatchObject({ failures: count, until: now + ms, reason: "no" });
-  });
-
-  test("the pool wakes at its end, while somebody waits, and asks again", () => {
-    const { state, now } = afterFailures(1);
-    expect(poolMachine.wakeAt(state)).toBe(now + 5_000);
-    expect([...at(state, now + 4_999, tick).workers.live()]).toEqual([]);
-    expect([...at(state, now + 5_000, tick).workers.live()]).toHaveLength(1);
-  });
-
-  test("the pool wakes at its end, too, if machines are missing that it is to keep", () => {
-    const state = at(at(configured({ minInstances: 1 }), T0, tick), T0, failing("default-s-1"));
-    expect(poolMachine.wakeAt(state)).toBe(T0 + 5_000);
-  });
-
-  test("once it is over it wakes the pool no more, though it still counts the failures", () => {
-    const { state, now } = afterFailures(2);
-    const next = at(state, now + 10_000, tick);
-    expect(next.record.hold?.failures).toBe(2);
-    expect(poolMachine.wakeAt(next)).toBeUndefined();
-  });
-
-  test("one that has been ready ends it", () => {
-    const { state, now } = afterFailures(3);
-    const next = at(state, now + 20_000, tick);
-    expect(at(next, now + 30_000, workerSays("default-s-4")).record.hold).toBeNull();
-  });
-
-  test("the word of a machine that has been ready for long says nothing of the next ones", () => {
-    const old = workerRow("old");
-    let state = at(configured({}, [], [old]), T0, run("a", vcpus(4)), run("b", vcpus(4)));
-    state = at(state, T0, failing("default-s-1"));
-    expect(state.record.hold?.failures).toBe(1);
-    state = at(
-      state,
-      T0,
-      workerSays("old", { version: 2 }),
-      workerSays("old", { version: 3, phase: "unknown" }),
-      workerSays("old", { version: 4 }),
-    );
-    expect(state.record.hold?.failures).toBe(1);
-  });
-
-  test.each([
-    ["the same end once more", failing("default-s-1", 3)],
-    ["the end of one that was ready", workerSays("w9", { phase: "gone" })],
-  ])("%s counts no second time", (_what, event) => {
-    const state = at(
-      configured({}, [], [workerRow("w9")]),
-      T0,
-      run("a"),
-      run("b", vcpus(4)),
-      failing("default-s-1"),
-      event,
-    );
-    expect(state.record.hold?.failures).toBe(1);
-  });
-
-  test("shutdown, and then gone, is one failure", () => {
-    const shutdown = workerSays("default-s-1", { phase: "shutdown", booted: false, readyAt: null });
-    const state = at(configured(), T0, run("a"), shutdown, failing("default-s-1", 3));
-    expect(state.record.hold?.failures).toBe(1);
-  });
-
-  test("another configuration ends it: it may well be the cure", () => {
-    const { state, now } = afterFailures(3);
-    const configure = {
-      pool: "default",
-      revision: 2,
-      config: { ...state.record.config, image: "new" },
-      seed: "s",
-    };
-    expect(at(state, now, { type: "configure", configure }).record.hold).toBeNull();
-  });
-
-  test("it keeps no run from a machine that is there", () => {
-    const hold = { failures: 9, until: T0 + 600_000, reason: "no" };
-    const state = configured({}, [waiting("a")], [workerRow("w1")]);
-    expect(plan({ ...state, record: { ...state.record, hold } }, T0).places).toHaveLength(1);
   });
 });

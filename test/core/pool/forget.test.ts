@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { FORGET_BATCH, FORGET_LOOK_MS, FORGET_NEXT_MS } from "../../../src/core/limits.ts";
 import type { RunUpsert } from "../../../src/core/messages.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
+import { answerRun } from "../../../src/core/pool/runs.ts";
 import { type Configured, type RunRow, runKey } from "../../../src/core/pool/state.ts";
 import { at, configured, placed, pool, recordOf, T0, upsert, waiting } from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";
@@ -22,6 +23,23 @@ function forgets(state: Configured, now = T0): string[] {
 
 const answered = (row: RunUpsert, answer: object = { kind: "forgotten" }) =>
   ({ type: "forget_answered", key: runKey(row.submittedAt, row.run), answer }) as PoolEvent;
+
+describe("how long logs are kept, said with the word that no place is wanted (api.md, `retention`)", () => {
+  test.each<[object, number | undefined]>([
+    [{}, undefined],
+    [{ retention: { runs: "1h" } }, undefined],
+    [{ retention: { runs: "1h", logs: "1h" } }, undefined],
+    [{ retention: { runs: "1h", logs: "59m" } }, HOUR - 60_000],
+  ])("%j: %s", (config, keepLogsMs) => {
+    const row = over("a", 0);
+    const answer = answerRun(configured(config, [row]), row, T0);
+    expect(answer).toEqual({
+      kind: "none",
+      version: row.version,
+      ...(keepLogsMs === undefined ? {} : { keepLogsMs }),
+    });
+  });
+});
 
 describe("what a pool lets go (api.md, `retention`)", () => {
   test.each<[string, RunRow, boolean]>([

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { knownMemory, type Learned } from "../../../src/core/pool/learned.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { plan } from "../../../src/core/pool/plan.ts";
 import {
@@ -17,6 +18,7 @@ import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import {
   at,
   configured,
+  hold,
   pool,
   rowOf,
   run,
@@ -55,11 +57,13 @@ const worker: fc.Arbitrary<WorkerRow> = fc
     type: fc.constantFrom<"small" | "large">("small", "large"),
     idleBehavior: fc.constantFrom<WorkerRow["idleBehavior"]>("run", "run", "run", "drain"),
     stopUntil: fc.constantFrom(0, 0, 0, T0 + 1),
+    measured: fc.constantFrom<(number | undefined)[]>(undefined, undefined, 800, 2_000, 10_000),
   })
-  .map(({ id, phase, type, ...more }) => {
+  .map(({ id, phase, type, measured, ...more }) => {
     return workerRow(id, phase, {
       instanceType: type,
       type: { disk: "0", gpus: 0, ...instanceTypes[type] },
+      ...(measured === undefined ? {} : { measuredMemory: measured }),
       ...more,
     });
   });
@@ -78,23 +82,23 @@ const view = fc.record({
   workers: fc.uniqueArray(worker, { selector: (one) => one.worker, maxLength: 4 }),
   runs: fc.uniqueArray(row, { selector: (one) => one.run, maxLength: 8 }),
   held: fc.boolean(),
+  learned: fc.constantFrom<Learned[]>({}, {}, { small: 800 }, { small: 299, large: 2_000 }),
 });
 type View = typeof view extends fc.Arbitrary<infer T> ? T : never;
 
-function stateOf({ config: more, workers, runs, held }: View): Configured {
+function stateOf({ config: more, workers, runs, held, learned }: View): Configured {
   const state = configured(more, runs, workers);
-  const hold = held ? { failures: 1, until: T0 + 1, reason: "" } : null;
-  return { ...state, record: { ...state.record, hold } };
+  return { ...state, record: { ...state.record, learned, holds: held ? [hold(T0 + 1)] : [] } };
 }
 
 const total = (needs: Resources[], what: keyof Resources) => needs.reduce((sum, one) => sum + one[what], 0);
 
 /** Whether all of these fit onto one machine together, without the order of packing. */
-function fitTogether(type: Resources, needs: Resources[]): boolean {
+function fitTogether(type: Resources, needs: Resources[], measured = Number.POSITIVE_INFINITY): boolean {
   const shared = needs.some((one) => one.vcpus === 0) ? 1 : 0;
   return (
     total(needs, "vcpus") + shared <= type.vcpus &&
-    total(needs, "memoryBytes") <= type.memoryBytes * 0.95 &&
+    total(needs, "memoryBytes") <= Math.min(type.memoryBytes * 0.95, measured) &&
     total(needs, "diskBytes") <= type.diskBytes &&
     total(needs, "gpus") <= type.gpus
   );
@@ -109,7 +113,7 @@ const always = (look: (state: Configured, of: View) => void) =>
 describe("a plan", () => {
   test("is a function of the rows: the same view gives the same plan, in whatever order they lie", () => {
     always((state, one) => {
-      const other = stateOf({ ...one, runs: [...one.runs].reverse() });
+      const other = stateOf({ ...one, runs: [...one.runs].reverse(), workers: [...one.workers].reverse() });
       const said = (of: Configured) => {
         const { places, creates, waits } = plan(of, T0);
         return {
@@ -132,7 +136,7 @@ describe("a plan", () => {
           .map((place) => place.run.resources);
         if (needs.length === 0) continue;
         expect([on.phase, on.idleBehavior, on.stopUntil]).toEqual(["ready", "run", 0]);
-        expect(fitTogether(resourcesOfType(on.type), needs)).toBe(true);
+        expect(fitTogether(resourcesOfType(on.type), needs, on.measuredMemory)).toBe(true);
         if (maxRunsPerInstance > 0) expect(needs.length).toBeLessThanOrEqual(maxRunsPerInstance);
       }
     });
@@ -159,12 +163,32 @@ describe("a plan", () => {
           left: remaining(
             resourcesOfType(one.type),
             places.filter((place) => place.worker === one.worker).map((place) => place.run.resources),
+            knownMemory(state.record, one),
           ),
         }));
       const slots = state.record.config.maxRunsPerInstance || Number.POSITIVE_INFINITY;
       for (const queued of state.runs.live()) {
         if (waits.get(queued.run)?.code !== "machine_asked") continue;
         expect(left.some((one) => one.on < slots && accommodates(one.left, queued.resources))).toBe(false);
+      }
+    });
+  });
+
+  test("uses free capacity at once: only a machine that is kept for a run before it has room for one", () => {
+    always((state, { workers }) => {
+      const { places, waits, reserved } = plan(state, T0);
+      const slots = state.record.config.maxRunsPerInstance || Number.POSITIVE_INFINITY;
+      for (const on of workers) {
+        if (on.phase !== "ready" || on.idleBehavior !== "run" || on.stopUntil > T0) continue;
+        if (on.worker === reserved?.worker) continue;
+        const needs = places
+          .filter((place) => place.worker === on.worker)
+          .map((place) => place.run.resources);
+        const left = remaining(resourcesOfType(on.type), needs, knownMemory(state.record, on));
+        for (const one of state.runs.live()) {
+          const free = needs.length < slots && accommodates(left, one.resources);
+          if (waits.has(one.run)) expect(free).toBe(false);
+        }
       }
     });
   });
@@ -223,7 +247,10 @@ const step: fc.Arbitrary<PoolEvent> = fc.oneof(
         wantsStop: fc.boolean(),
         booted: fc.boolean(),
       })
-      .map(({ n, ...more }) => workerSays(`default-s-${n}`, more)),
+      // Of every other machine nothing is known; the others have room for two runs, of the three of a type.
+      .map(({ n, ...more }) =>
+        workerSays(`default-s-${n}`, n % 2 === 0 ? more : { ...more, measuredMemory: 700 }),
+      ),
   },
   fc.constant<PoolEvent>({ type: "tick" }),
   fc.record({ id: fc.constantFrom(...names), known: fc.boolean() }).map(({ id, known }) => ({
@@ -273,7 +300,7 @@ const holds = (look: Look) =>
   );
 
 describe("whatever happens, in whatever order", () => {
-  test("a run has at most one epoch open, and each is opened above the one before (R2)", () => {
+  test("a run has at most one epoch open, each above the one before (R2, peers.md §8 case 22)", () => {
     fc.assert(
       fc.property(config, stories, (more, steps) => {
         const highest = new Map<string, number>();
@@ -299,12 +326,13 @@ describe("whatever happens, in whatever order", () => {
           .filter((live) => isOpen(live) && live.worker === one.worker)
           .map((live) => live.resources);
         if (maxRunsPerInstance > 0) expect(needs.length).toBeLessThanOrEqual(maxRunsPerInstance);
-        expect(fitTogether(resourcesOfType(one.type), needs) || needs.length === 0).toBe(true);
+        const fit = fitTogether(resourcesOfType(one.type), needs, one.measuredMemory);
+        expect(fit || needs.length === 0).toBe(true);
       }
     });
   });
 
-  test("a machine's name is never used twice (invariant 3)", () => {
+  test("a machine's name is never used twice (invariant 3, peers.md §8 case 22)", () => {
     holds((state) => {
       const numbers = [...state.workers.live()].map((one) => Number(one.worker.split("-").at(-1)));
       expect(Math.max(0, ...numbers)).toBeLessThan(state.record.nextWorker);

@@ -8,8 +8,11 @@ import { explainRun, workerSummary } from "../../../src/core/pool/views.ts";
 import {
   at,
   configured,
+  held,
+  hold,
   MINUTE,
   NEED,
+  owed,
   placed,
   placesOf,
   run,
@@ -26,7 +29,7 @@ import {
 
 const HOUR = 60 * MINUTE;
 const BIG = { ...NEED, vcpus: 16, memoryBytes: 2 ** 36 };
-const invite = (worker = "default-s-1"): PoolEvent => ({ type: "invite", worker, notAfter: T0 + HOUR });
+const invite = (worker = "default-s-1"): PoolEvent => ({ type: "invite", worker, ttlMs: HOUR });
 
 /** A machine of one's own of 16 vCPUs, or one that is still waited for. */
 function own(worker: string, phase: WorkerRow["phase"] = "ready", more: Partial<WorkerRow> = {}): WorkerRow {
@@ -45,9 +48,20 @@ describe("an invitation", () => {
     expect(due[0]).toMatchObject({ body: { settings: { bootCommand: "true" } } });
   });
 
+  test("waits for no provider that wants a pause", () => {
+    const pause = hold(T0 + HOUR, { cause: "rate_limit", scope: "all" });
+    const state = at(held(configured(), pause), T0, invite());
+    expect(owed(state, T0, "create")).toMatchObject([{ to: "default-s-1" }]);
+  });
+
+  test("its time counts from the moment in which it was asked for, by one clock", () => {
+    const row = at(configured(), T0 + 7, invite()).workers.get("default-s-1");
+    expect(row).toMatchObject({ askedAt: T0 + 7, notAfter: T0 + 7 + HOUR });
+  });
+
   test("of the same worker again changes nothing", () => {
     const state = at(configured(), T0, invite());
-    const again = at(state, T0 + 5, { type: "invite", worker: "default-s-1", notAfter: T0 + 2 * HOUR });
+    const again = at(state, T0 + 5, { type: "invite", worker: "default-s-1", ttlMs: 2 * HOUR });
     expect(again.workers.get("default-s-1")?.notAfter).toBe(T0 + HOUR);
     expect(again.record.nextWorker).toBe(2);
   });
@@ -98,10 +112,10 @@ describe("runs on machines of one's own", () => {
   test("that no instance type can hold are taken if such a machine can", () => {
     const wanted = upsert("a", vcpus(16));
     const without = at(configured(), T0, { type: "run", upsert: wanted });
-    expect(answerRun(without, wanted)).toMatchObject({ kind: "refused", code: "unsatisfiable" });
+    expect(answerRun(without, wanted, T0)).toMatchObject({ kind: "refused", code: "unsatisfiable" });
     const full = configured({}, [placed("b", "mine", vcpus(1))], [own("mine")]);
     const state = at(full, T0, { type: "run", upsert: wanted });
-    expect(answerRun(state, wanted)).toEqual({ kind: "queued" });
+    expect(answerRun(state, wanted, T0)).toEqual({ kind: "queued" });
     expect(explainRun(state, "a", T0)?.reason.code).toBe("own_machine");
   });
 

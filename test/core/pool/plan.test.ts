@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { plan, queueOf } from "../../../src/core/pool/plan.ts";
+import type { RunUpsert } from "../../../src/core/messages.ts";
+import { plan } from "../../../src/core/pool/plan.ts";
 import type { RunRow, WorkerRow } from "../../../src/core/pool/state.ts";
 import {
   configured,
+  held,
+  hold,
   MINUTE,
   NEED,
   placed,
@@ -16,6 +19,7 @@ import {
 
 const waits = (...args: Parameters<typeof configured>) => waitsOf(plan(configured(...args), T0));
 const FULL = { maxInstances: 1 };
+const smallType = { ...workerRow("x").type, vcpus: 2 };
 
 describe("the queue is by priority, then by submission (decisions.md, D19)", () => {
   test.each([
@@ -38,7 +42,7 @@ describe("the queue is by priority, then by submission (decisions.md, D19)", () 
     ["without those that have a place", [placed("a", "w1"), waiting("b")], ["b"]],
     ["without those that want none", [waiting("a", { wants: "nothing" }), waiting("b")], ["b"]],
   ])("%s", (_what, runs, order) => {
-    expect(queueOf(configured({}, runs)).map((row) => row.run)).toEqual(order);
+    expect(configured({}, runs).memo.index.queue.map((row) => row.run)).toEqual(order);
   });
 
   test("the last place goes to the first of the queue", () => {
@@ -78,6 +82,28 @@ describe("a run goes to the fullest ready worker that it fits (arvados.md §3.5,
     ["but it comes before none at all", ["w1", "w2", "w3"], ["a@w3"]],
   ])("%s", (_what, avoid, places) => {
     expect(placesOf(configured({}, [...on, waiting("a", { avoid })], workers))).toEqual(places);
+  });
+
+  // nomad.md §5.4: the previous node is preferred if it is ready; here the data win over the penalty.
+  test.each<[string, Partial<RunUpsert>, Partial<WorkerRow>, string[]]>([
+    ["comes before fuller ones", {}, {}, ["a@w1"]],
+    ["also where the run has failed", { avoid: ["w1"] }, {}, ["a@w1"]],
+    ["not where it has no room", vcpus(3), { type: smallType }, ["a@w2"]],
+    ["not where it is set to drain", {}, { idleBehavior: "drain" }, ["a@w2"]],
+    ["not where it is not ready", {}, { phase: "unknown" }, ["a@w2"]],
+    ["not where it is about to stop", {}, { stopUntil: T0 + 1 }, ["a@w2"]],
+    ["not where it has just refused a run", {}, { refusals: 1, pausedUntil: T0 + 1 }, ["a@w2"]],
+    ["and nothing is preferred after a loss", { prefer: null, avoid: ["w1"] }, {}, ["a@w2"]],
+  ])("the one that keeps the data of a sticky run %s", (_what, more, worker, places) => {
+    const rows = [workerRow("w1", "ready", worker), workerRow("w2")];
+    const state = configured(FULL, [placed("x", "w2"), waiting("a", { prefer: "w1", ...more })], rows);
+    expect(placesOf(state)).toEqual(places);
+  });
+
+  test("a run of a higher priority gets the room that a sticky one would prefer", () => {
+    const sticky = waiting("low", { priority: 1, prefer: "w1", ...vcpus(3) });
+    const runs = [sticky, waiting("high", { priority: 99, ...vcpus(3) })];
+    expect(placesOf(configured({}, runs, [workerRow("w1"), workerRow("w2")]))).toEqual(["high@w1", "low@w2"]);
   });
 
   test("one on which the run has failed comes before one that boots", () => {
@@ -125,10 +151,29 @@ describe("a run goes to the fullest ready worker that it fits (arvados.md §3.5,
   });
 
   test("nothing that cannot be placed blocks what comes behind it (decisions.md, D19)", () => {
-    const runs = [waiting("big", { priority: 99, ...vcpus(4) }), waiting("small")];
+    const runs = [waiting("big", { priority: 99, ...vcpus(5) }), waiting("small")];
     const state = configured(FULL, [placed("x", "w1"), ...runs], [workerRow("w1")]);
     expect(placesOf(state)).toEqual(["small@w1"]);
-    expect(waits(FULL, [placed("x", "w1"), ...runs], [workerRow("w1")])).toEqual({ big: "max_instances" });
+    expect(waits(FULL, [placed("x", "w1"), ...runs], [workerRow("w1")])).toEqual({ big: "no_type" });
+  });
+});
+
+test("a plan that is made again with the machine that it has asked for asks for no more", () => {
+  const slow = workerRow("w1", "ready", { pausedUntil: T0 + 1, askedAt: T0 - 1 });
+  const boots = workerRow("w2", "booting", { askedAt: T0 - 1 });
+  const queue = [
+    waiting("a"),
+    waiting("b", { ...vcpus(4), submittedAt: T0 + 1 }),
+    waiting("c", { ...vcpus(4), submittedAt: T0 + 2 }),
+  ];
+  const first = plan(configured({}, queue, [slow, boots]), T0);
+  expect(first.creates).toEqual(["small"]);
+  const again = plan(configured({}, queue, [slow, boots, workerRow("default-s-1", "asked")]), T0);
+  expect(again.creates).toEqual([]);
+  expect(waitsOf(again)).toEqual({
+    a: "machine_booting w1",
+    b: "machine_booting w2",
+    c: "machine_booting default-s-1",
   });
 });
 
@@ -182,12 +227,9 @@ describe("a run says why it waits (invariant 5)", () => {
 
   test("for the end of a hold-off", () => {
     const state = configured({}, [waiting("a")]);
-    const held = {
-      ...state,
-      record: { ...state.record, hold: { failures: 1, until: T0 + MINUTE, reason: "" } },
-    };
-    expect(waitsOf(plan(held, T0 + MINUTE - 1))).toEqual({ a: "hold_off" });
-    expect(waitsOf(plan(held, T0 + MINUTE))).toEqual({ a: "machine_asked" });
+    const blocked = held(state, hold(T0 + MINUTE));
+    expect(waitsOf(plan(blocked, T0 + MINUTE - 1))).toEqual({ a: "hold_off" });
+    expect(waitsOf(plan(blocked, T0 + MINUTE))).toEqual({ a: "machine_asked" });
   });
 });
 

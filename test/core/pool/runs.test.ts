@@ -27,7 +27,7 @@ const LEASE = 30 * MINUTE;
 describe("what a pool answers is its present view of the run (R6)", () => {
   test("placed, in the very answer that brings the run, if there is room", () => {
     const state = at(configured({}, [], [workerRow("w1")]), T0, run("a"));
-    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1 });
+    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1, rate: 0.25 });
     expect(owed(state, T0, "place")).toEqual([]);
   });
 
@@ -53,6 +53,14 @@ describe("what a pool answers is its present view of the run (R6)", () => {
   });
 });
 
+test("a full queue that nothing leaves says each time a later time to try again (api.md, Submitting)", () => {
+  const on = configured({ maxInstances: 1, maxQueue: 10 }, [], [workerRow("w1")]);
+  const full = at(on, T0, ...Array.from({ length: 14 }, (_, n) => run(`r${n}`)));
+  const after = (ms: number) => answerRun(full, upsert("more"), T0 + ms);
+  expect(after(20_000)).toMatchObject({ code: "busy", retryAfterMs: 5_000 });
+  expect(after(40_000)).toMatchObject({ code: "busy", retryAfterMs: 10_000 });
+});
+
 describe("a submission is refused at once, by code, and then nothing is stored (architecture.md §4)", () => {
   const huge = { instanceTypes: { small: { vcpus: 4, memory: "1GiB" } } };
 
@@ -75,7 +83,7 @@ describe("a submission is refused at once, by code, and then nothing is stored (
 
   test("a pool that has no configuration is none (404 unknown_pool)", () => {
     const state = poolMachine.apply(pool(null), run("a"), T0);
-    expect(answerRun(state, upsert("a"))).toMatchObject({ kind: "refused", code: "unknown_pool" });
+    expect(answerRun(state, upsert("a"), T0)).toMatchObject({ kind: "refused", code: "unknown_pool" });
     expect([...state.runs.live()]).toEqual([]);
     expect(poolMachine.due(state, T0)).toEqual([]);
     expect(poolMachine.wakeAt(state)).toBeUndefined();
@@ -205,8 +213,9 @@ describe("an allocation that does not know its place is told (architecture.md §
     expect(owed(at(opened(), T0, run("a", { epoch: 1 })), T0, "place")).toEqual([]);
   });
 
-  test("after a restart of the pool all are told again", () => {
-    const state = at(configured({}, [], [workerRow("w1")]), T0, run("a"), run("b"));
+  test("after a restart of the pool all are told again whose rows do not say that they know", () => {
+    const begun = run("c", { version: 2, state: "running", epoch: 1 });
+    const state = at(configured({}, [], [workerRow("w1")]), T0, run("a"), run("b"), run("c"), begun);
     expect(owed(state, T0, "place")).toEqual([]);
     expect(owed(reloaded(state), T0, "place").map(({ to }) => to)).toEqual(["a", "b"]);
   });
@@ -289,7 +298,7 @@ describe("an owner that has not been heard of for one lease is asked how it is (
       [waiting("a", { state: "complete", wants: "nothing" })],
       [workerRow("w1", "gone")],
     );
-    expect(poolMachine.due(over, T0 + 10 * LEASE)).toEqual([]);
+    expect(poolMachine.due(over, T0 + 10 * LEASE).filter(({ to }) => to !== "provider")).toEqual([]);
   });
 
   test("whoever is to be told a place is not poked besides", () => {

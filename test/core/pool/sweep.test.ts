@@ -4,7 +4,7 @@ import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import type { Configured, WorkerRow } from "../../../src/core/pool/state.ts";
 import { WORKER_TAG } from "../../../src/core/pool/workers.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
-import { at, configured, MINUTE, owed, reloaded, T0, workerRow, workerSays } from "../support/pool.ts";
+import { at, configured, MINUTE, owed, pool, reloaded, T0, workerRow, workerSays } from "../support/pool.ts";
 
 function instance(worker: string, more: Partial<Instance> = {}): Instance {
   const tags = { [WORKER_TAG]: worker };
@@ -29,6 +29,21 @@ const sightings = (state: Configured) => owed(state, T0, "sighting").map(({ body
 const one = (phase: WorkerRow["phase"] = "ready", more: Partial<WorkerRow> = {}) =>
   configured({}, [], [workerRow("w1", phase, more)]);
 
+test.each<[string, number | undefined, number | undefined, boolean]>([
+  ["the first", 0.1, undefined, true],
+  ["another", 0.1, 0.2, true],
+  ["the same", 0.1, 0.1, false],
+  ["none any more", undefined, 0.1, false],
+])("a price is passed on when it is news: %s (arvados.md §5.2)", (_what, price, known, isNews) => {
+  const toldPrice = known === undefined ? undefined : { price: known, since: T0 };
+  const state = at(
+    one("ready", toldPrice === undefined ? {} : { toldPrice }),
+    T0,
+    listed([{ ...instance("w1"), price }]),
+  );
+  expect(sightings(state)).toHaveLength(isNews ? 1 : 0);
+});
+
 describe("the provider is asked what exists, as often as there is something to see", () => {
   test.each<[string, Configured, number | undefined]>([
     ["each `sync.interval`, while there are workers", one(), MINUTE],
@@ -47,15 +62,28 @@ describe("the provider is asked what exists, as often as there is something to s
   });
 
   test("each hour while nothing should exist, when somebody looks (architecture.md §3)", () => {
-    const state = at(configured(), T0, listed([]));
-    expect(owed(state, T0 + 3_599_999, "list")).toEqual([]);
-    expect(owed(state, T0 + 3_600_000, "list")).toHaveLength(1);
+    const state = at(configured(), T0 + MINUTE, listed([]));
+    for (const one of [state, reloaded(state)]) {
+      expect(owed(one, T0 + MINUTE + 3_599_999, "list")).toEqual([]);
+      expect(owed(one, T0 + MINUTE + 3_600_000, "list")).toHaveLength(1);
+    }
+  });
+
+  test("first an hour after the pool was made; and while machines live nothing is written for it", () => {
+    const { seed, config } = configured().record;
+    const configure = { pool: "default", revision: 1, config, seed };
+    const made = at(pool(null), T0, { type: "configure", configure });
+    expect(owed(reloaded(made), T0 + 3_599_999, "list")).toEqual([]);
+    expect(owed(reloaded(made), T0 + 3_600_000, "list")).toHaveLength(1);
+    const before = one();
+    expect(at(before, T0 + MINUTE, listed([instance("w1")])).record).toEqual(before.record);
   });
 
   test("at once after a restart", () => {
     expect(owed(reloaded(at(one(), T0, listed([]))), T0, "list")).toHaveLength(1);
   });
 
+  // arvados.md §2.7 point 1
   test("a listing that failed proves nothing, and the next one is not hurried", () => {
     const state = at(one(), T0, { type: "listed", answer: failed });
     expect(sightings(state)).toEqual([]);
@@ -68,10 +96,15 @@ describe("the provider is asked what exists, as often as there is something to s
 describe("each worker hears what a listing says of its machine, if that can be news to it", () => {
   test.each<[string, Configured, Instance[], boolean]>([
     ["it is there, as known", one(), [instance("w1")], false],
-    ["it is not there", one(), [], true],
+    ["it is not there (arvados.md §2.7 step 2)", one(), [], true],
     ["it is terminated", one(), [instance("w1", { state: "terminated" })], true],
     ["it is there, and was to disappear", one("shutdown"), [instance("w1")], true],
-    ["it is there, and its worker has had no answer to the create", one("booting"), [instance("w1")], true],
+    [
+      "its worker has had no answer to the create (arvados.md §2.7 row 1)",
+      one("booting"),
+      [instance("w1")],
+      true,
+    ],
     ["it is another instance", one(), [instance("w1", { id: "i-2" })], true],
     ["it is merely asked for", one("asked"), [instance("w1")], false],
     ["it was taken for gone, and lives", one("gone"), [instance("w1")], true],
@@ -120,6 +153,27 @@ describe("since when a machine has been missing, in all listings (R5)", () => {
 
   test("since the first of them, over a restart of the pool", () => {
     expect(missing(at(reloaded(first()), T0, listed([], T0 + 9)))).toBe(T0);
+  });
+
+  // peers.md §8 case 19: pages that shift, or a service that does not vouch for its listing.
+  const partial = (items: Instance[], beganAt: number): PoolEvent => ({
+    type: "listed",
+    answer: { kind: "listed", beganAt, items, partial: "its pages shift" },
+  });
+
+  test("a partial listing proves no absence, and says why (peers.md §8 case 19)", () => {
+    const state = at(one(), T0, partial([], T0));
+    expect(sightings(state)).toEqual([]);
+    expect(state.memo.sweepError).toContain("its pages shift");
+    expect(missing(at(state, T0, listed([], T0 + 9)))).toBe(T0 + 9);
+    expect(missing(at(first(), T0, partial([], T0 + 5), listed([], T0 + 9)))).toBe(T0);
+  });
+
+  test("what a partial listing shows is there", () => {
+    const state = at(first(), T0, partial([instance("w1")], T0 + 5), listed([], T0 + 9));
+    expect(missing(state)).toBe(T0 + 9);
+    const ended = partial([instance("w1", { state: "terminated" })], T0);
+    expect(sightings(at(one(), T0, ended))).toHaveLength(1);
   });
 
   test("a listing that failed is none", () => {

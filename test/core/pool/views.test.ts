@@ -8,7 +8,7 @@ import {
 } from "../../../src/core/pool/views.ts";
 import { PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
 import { RunSummary, Why } from "../../../src/schema/run.ts";
-import { configured, MINUTE, placed, T0, vcpus, waiting, workerRow } from "../support/pool.ts";
+import { configured, held, hold, MINUTE, placed, T0, vcpus, waiting, workerRow } from "../support/pool.ts";
 
 const iso = (ms: number) => new Date(T0 + ms).toISOString();
 
@@ -49,12 +49,10 @@ describe("a pool as it is read", () => {
   });
 
   test("says since when nothing is created, and why, while that lasts", () => {
-    const hold = { failures: 1, until: T0 + MINUTE, reason: "quota" };
-    const held = { ...state(), record: { ...state().record, hold } };
-    expect(poolView(held, T0 + MINUTE - 1).holdOffs).toEqual([
-      { scope: "all", until: iso(MINUTE), reason: "quota" },
-    ]);
-    expect(poolView(held, T0 + MINUTE).holdOffs).toEqual([]);
+    const blocked = held(state(), hold(T0 + MINUTE, { cause: "quota", tries: 3, reason: "8 of 8" }));
+    const shown = { scope: "all", cause: "quota", until: iso(MINUTE), tries: 3, reason: "8 of 8" };
+    expect(poolView(blocked, T0 + MINUTE - 1).holdOffs).toEqual([{ ...shown, trying: false }]);
+    expect(poolView(blocked, T0 + MINUTE).holdOffs).toEqual([{ ...shown, trying: true }]);
   });
 
   test("has no oldest run when nobody waits", () => {
@@ -64,11 +62,6 @@ describe("a pool as it is read", () => {
 
 // Each waiting run has a reason, a next step and, where there is one, a time (invariant 5).
 describe("why a run waits", () => {
-  const held = (until: number) => {
-    const state = configured({}, [waiting("a")]);
-    return { ...state, record: { ...state.record, hold: { failures: 1, until, reason: "no quota" } } };
-  };
-
   test.each([
     [
       "a machine boots",
@@ -84,7 +77,12 @@ describe("why a run waits", () => {
       "max_instances",
       null,
     ],
-    ["the latest machines failed", held(T0 + MINUTE), "hold_off", iso(MINUTE)],
+    [
+      "the latest machines failed",
+      held(configured({}, [waiting("a")]), hold(T0 + MINUTE)),
+      "hold_off",
+      iso(MINUTE),
+    ],
     ["its type was configured away", configured({}, [waiting("a", vcpus(5))]), "no_type", null],
   ])("%s", (_what, state, code, next) => {
     const why = explainRun(state, "a", T0);

@@ -45,7 +45,7 @@ describe("a report is taken (host-protocol.md, Report)", () => {
   });
 
   test("what is not known is dropped: N and N-1 understand each other (architecture.md §3)", () => {
-    expect(Report.parse({ ...least, stale: ["a"] })).toEqual(least);
+    expect(Report.parse({ ...least, rumors: ["a"] })).toEqual(least);
   });
 });
 

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { MAX_POOL_TAGS } from "../../../src/core/limits.ts";
 import { LATER_POOL_FIELDS, PoolConfig } from "../../../src/schema/pool.ts";
 
 const provider = { kind: "http", url: "http://127.0.0.1:9/cloud", secret: "s" };
 const small = { vcpus: 2, memory: "2GiB" };
+const t3 = { ...small, providerType: "t3.small" };
 
 /** The pointers of what is wrong with a pool; none if it is taken. */
 function faults(more: Record<string, unknown>): string[] {
@@ -13,11 +15,12 @@ function faults(more: Record<string, unknown>): string[] {
 test("what is not said has its default (api.md, Pools and workers)", () => {
   expect(PoolConfig.parse({ provider, instanceTypes: { small } })).toEqual({
     provider,
-    instanceTypes: { small: { vcpus: 2, memory: "2GiB", disk: "0", gpus: 0, price: 0 } },
+    instanceTypes: { small: { vcpus: 2, memory: "2GiB", disk: "0", gpus: 0 } },
     minInstances: 0,
     maxInstances: 64,
     maxRunsPerInstance: 0,
     maxConcurrentCreates: 10,
+    maxCloudOpsPerSecond: 10,
     maxQueue: 10_000,
     allowHostPaths: false,
     image: "",
@@ -44,9 +47,57 @@ describe("a pool is taken", () => {
         },
       },
     ],
+    ["logs that go before their runs", { retention: { logs: "1h" } }],
+    ["logs that go with their runs", { retention: { runs: "1h", logs: "60m" } }],
+    ["as many instances at least as at most", { minInstances: 3, maxInstances: 3 }],
+    ["time-outs of one probe interval", { probe: { interval: "1m" }, timeouts: { boot: "1m", probe: "1m" } }],
+    ["a lease of two probe intervals", { probe: { interval: "1m" }, timeouts: { lease: "2m" } }],
+    [
+      "one provider type on demand, and as spot",
+      { instanceTypes: { od: t3, spot: { ...t3, preemptible: true } } },
+    ],
+    ["a type of a quota group", { instanceTypes: { od: { ...t3, quotaGroup: "standard" } } }],
+    ["tags", { tags: Object.fromEntries(Array.from({ length: MAX_POOL_TAGS }, (_, n) => [`t${n}`, "x"])) }],
     ["some time-outs, the others by default", { timeouts: { boot: "1m" } }],
   ])("%s", (_what, more) => {
     expect(faults(more)).toEqual([]);
+  });
+});
+
+describe("a pool that contradicts itself is refused, and all is named at once (400, api.md)", () => {
+  const minute = { probe: { interval: "1m" } };
+  test.each<[string, Record<string, unknown>, string[]]>([
+    ["more at least than at most", { minInstances: 4, maxInstances: 3 }, ["minInstances"]],
+    ["some at least of none at all", { minInstances: 1, maxInstances: 0 }, ["minInstances"]],
+    [
+      "time-outs that are over before the next report",
+      { ...minute, timeouts: { boot: "59s", probe: "59999ms" } },
+      ["timeouts/boot", "timeouts/probe"],
+    ],
+    [
+      "a lease that no report renews in time",
+      { probe: { interval: "2m" }, timeouts: { lease: "239s" } },
+      ["timeouts/lease"],
+    ],
+    ["two names for one machine", { instanceTypes: { a: t3, b: t3 } }, ["instanceTypes/b/providerType"]],
+    [
+      "a name, and the same as provider type",
+      { instanceTypes: { b: small, a: { ...small, providerType: "b" } } },
+      ["instanceTypes/a/providerType"],
+    ],
+    [
+      "all of it",
+      {
+        ...minute,
+        minInstances: 9,
+        maxInstances: 1,
+        timeouts: { probe: "1s" },
+        instanceTypes: { a: t3, b: t3 },
+      },
+      ["instanceTypes/b/providerType", "minInstances", "timeouts/probe"],
+    ],
+  ])("%s", (_what, more, pointers) => {
+    expect(faults(more).sort()).toEqual(pointers);
   });
 });
 
@@ -74,14 +125,36 @@ describe("a pool is refused, and the refusal names the field (400, api.md)", () 
     ["fewer than no machines", { maxInstances: -1 }, "maxInstances"],
     ["too many machines", { maxInstances: 10_001 }, "maxInstances"],
     ["no creates at all", { maxConcurrentCreates: 0 }, "maxConcurrentCreates"],
+    ["a price factor below one", { priceFactor: 0.9 }, "priceFactor"],
+    ["a price factor of anything", { priceFactor: 1_001 }, "priceFactor"],
+    ["no calls to the provider at all", { maxCloudOpsPerSecond: 0 }, "maxCloudOpsPerSecond"],
+    ["part of a call", { maxCloudOpsPerSecond: 0.5 }, "maxCloudOpsPerSecond"],
+    ["a tag of Drover's own", { tags: { "drover-pool": "x" } }, "tags"],
+    ["a tag that is no text", { tags: { team: 1 } }, "tags/team"],
+    [
+      "too many tags",
+      { tags: Object.fromEntries(Array.from({ length: MAX_POOL_TAGS + 1 }, (_, n) => [`t${n}`, "x"])) },
+      "tags",
+    ],
+    [
+      "a quota group that is no name",
+      type({ quotaGroup: "Standard On-Demand" }),
+      "instanceTypes/small/quotaGroup",
+    ],
     ["no queue at all", { maxQueue: 0 }, "maxQueue"],
     ["an endless queue", { maxQueue: 1_000_001 }, "maxQueue"],
     ["a probe interval of nothing", { probe: { interval: "0s" } }, "probe/interval"],
     ["an empty boot probe", { probe: { boot: "" } }, "probe/boot"],
+    ["a machine that may never be unlisted", { timeouts: { unlisted: "0s" } }, "timeouts/unlisted"],
+    ["a negative time for stale runs", { timeouts: { staleRun: "-1s" } }, "timeouts/staleRun"],
+    ["an empty command for notices", { provider: { ...provider, notice: "" } }, "provider/notice"],
     ["a boot time-out of nothing", { timeouts: { boot: "0s" } }, "timeouts/boot"],
     ["a lease that is too short to be renewed", { timeouts: { lease: "119999ms" } }, "timeouts/lease"],
     ["a sync interval of nothing", { sync: { interval: "0s" } }, "sync/interval"],
     ["a time-out as a number", { timeouts: { probe: 600 } }, "timeouts/probe"],
+    ["logs that outlive their runs", { retention: { runs: "1h", logs: "3601s" } }, "retention/logs"],
+    ["logs that outlive them, who stay as by default", { retention: { logs: "8d" } }, "retention/logs"],
+    ["logs that are kept for no time", { retention: { logs: "0s" } }, "retention/logs"],
     ["a field that there is not", { machines: 4 }, ""],
   ])("%s", (_what, more, pointer) => {
     expect(faults(more)).toEqual([pointer]);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { MAX_BATCH_RUNS, MAX_QUERY_IDS } from "../../../src/core/limits.ts";
 import { LATER_RUN_FIELDS, RunQuery, RunSpec, Submission, statesSelected } from "../../../src/schema/run.ts";
+import { MAX_TASKS } from "../../../src/schema/task.ts";
 
 /** The pointers of what is wrong with a spec; none if it is taken. */
 function faults(more: Record<string, unknown>): string[] {
@@ -11,7 +12,7 @@ function faults(more: Record<string, unknown>): string[] {
 const entries = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]));
 
-test("what is not said has its default (api.md, Submitting)", () => {
+test("what is not said has its default (api.md, Submitting, nomad.md §4.6 point 1)", () => {
   expect(RunSpec.parse({ argv: ["make"] })).toEqual({
     argv: ["make"],
     pool: "default",
@@ -57,6 +58,23 @@ describe("a spec is taken", () => {
     ["time limits", { timeout: "1ms", queueTimeout: "36500d" }],
   ])("%s", (_what, more) => {
     expect(faults(more)).toEqual([]);
+  });
+});
+
+describe("a group is taken at its bounds (beyond them: test/edge/support/bad-tasks.ts)", () => {
+  const task = (more: object = {}) => ({ name: "m", argv: ["make"], ...more });
+  const artifact = { url: "https://a.example/".padEnd(2_048, "x"), sha256: "f".repeat(64), to: "." };
+
+  test.each<[string, object[]]>([
+    [`${MAX_TASKS} tasks`, Array.from({ length: MAX_TASKS }, (_, i) => task({ name: `t${i}` }))],
+    ["a name of 63 characters", [task({ name: "-".repeat(63) })]],
+    ["a user of 64 characters", [task({ user: "u".repeat(64) })]],
+    ["64 artifacts, each with a URL of 2,048 characters", [task({ artifacts: Array(64).fill(artifact) })]],
+    ["delays that just fit", [task({ restart: { attempts: 3, delay: "2s", interval: "6s" } })]],
+    ["delays of a hundred years", [task({ shutdownDelay: "36500d", killTimeout: "36500d" })]],
+    ["a poststart sidecar", [task(), task({ name: "s", lifecycle: { hook: "poststart", sidecar: true } })]],
+  ])("%s", (_what, tasks) => {
+    expect(RunSpec.safeParse({ tasks }).error?.issues).toBeUndefined();
   });
 });
 

@@ -8,6 +8,7 @@ import {
   type AllocationRecord,
   type AllocationState,
   loadedAllocation,
+  openPlacement,
 } from "../../../src/core/allocation/state.ts";
 import type { Instant } from "../../../src/core/machine.ts";
 import type { EndedHow, ObservedAnswer, OrderAnswer, PoolAnswer } from "../../../src/core/messages.ts";
@@ -122,6 +123,32 @@ export function started(more: Partial<RunSpecInput> = {}): Submitted {
   return runAt(ordered(more), T0, observed([running]));
 }
 
+/**
+ * Everything that is owed has arrived, and was answered as those who have it would. An answer may bring about
+ * the next message: that its time is over, its wish is followed by its end, and that is told.
+ */
+export function acknowledged(state: AllocationState, now: Instant): AllocationState {
+  const rounds = [1, 2, 3];
+  return rounds.reduce((told) => answered(told, now), state);
+}
+
+function answered(state: AllocationState, now: Instant): AllocationState {
+  const due = allocationMachine.due(state, now);
+  return due.reduce((known, message) => at(known, now, answerTo(message, known)), state);
+}
+
+function answerTo(message: AllocationMessage, known: AllocationState): AllocationEvent {
+  if (message.kind === "clear_logs") return { type: "logs_cleared" };
+  if (message.kind === "order") {
+    const answer: OrderAnswer = { kind: "accepted", revision: message.body.revision };
+    return { type: "order_answered", order: message.body, answer };
+  }
+  const { version, wants } = message.body;
+  const open = openPlacement(known);
+  if (open !== null) return pool(version, placedOn(open.worker, open.epoch));
+  return pool(version, wants === "place" ? { kind: "queued" } : { kind: "none", version });
+}
+
 /** What is due, by kind: there is never more than one message of a kind. */
 export function owed(
   state: AllocationState,
@@ -129,6 +156,8 @@ export function owed(
 ): {
   upsert?: Extract<AllocationMessage, { kind: "upsert" }>["body"];
   order?: Extract<AllocationMessage, { kind: "order" }>["body"];
+  clear_logs?: true;
 } {
-  return Object.fromEntries(allocationMachine.due(state, now).map(({ kind, body }) => [kind, body]));
+  const due = allocationMachine.due(state, now);
+  return Object.fromEntries(due.map((one) => [one.kind, one.kind === "clear_logs" || one.body]));
 }

@@ -3,7 +3,9 @@ import { answerObserved } from "../../../src/core/allocation/orders.ts";
 import { type AllocationState, loadedAllocation, openPlacement } from "../../../src/core/allocation/state.ts";
 import { statusOf } from "../../../src/core/allocation/status.ts";
 import { parseAttemptId } from "../../../src/core/attempt-id.ts";
-import type { AttemptOrder, AttemptReport } from "../../../src/schema/host.ts";
+import { earliest } from "../../../src/core/machine.ts";
+import type { WantedAttempt } from "../../../src/core/messages.ts";
+import type { AttemptReport } from "../../../src/schema/host.ts";
 import { RunSpec, type RunSpecInput, type RunStatus } from "../../../src/schema/run.ts";
 import { EXIT, existing, nothing, placedOn, RUN, type Submitted, T0 } from "./allocation.ts";
 
@@ -20,6 +22,8 @@ export class GroupStory {
   readonly log: string[] = [];
   /** Tasks that take no notice of a stop until the test ends them. */
   readonly stubborn = new Set<string>();
+  /** Whether the host waits by itself until it may start what it is ordered. */
+  waits = false;
   readonly #host = new Map<string, AttemptReport>();
 
   readonly worker: string;
@@ -67,7 +71,8 @@ export class GroupStory {
   later(ms: number): this {
     const until = this.now + ms;
     for (let guard = 0; guard < 100; guard += 1) {
-      const wakeAt = allocationMachine.wakeAt(this.state);
+      const starts = this.orders.map(({ startAt }) => startAt).filter((at = 0) => at > this.now);
+      const wakeAt = earliest(allocationMachine.wakeAt(this.state), ...starts);
       if (wakeAt === undefined || wakeAt > until || wakeAt <= this.now) break;
       this.now = wakeAt;
       this.apply({ type: "tick" }).obey();
@@ -110,7 +115,7 @@ export class GroupStory {
   }
 
   /** What the host is ordered now. */
-  get orders(): AttemptOrder[] {
+  get orders(): WantedAttempt[] {
     const epoch = openPlacement(this.state)?.epoch ?? 0;
     const answer = answerObserved(this.state, this.#observed(epoch), this.now);
     return answer.kind === "order" ? answer.attempts : [];
@@ -139,14 +144,18 @@ export class GroupStory {
       worker: openPlacement(this.state)?.worker ?? this.worker,
       held: true,
       attempts,
+      ...(this.waits ? { waits: true as const } : {}),
     };
   }
 
   /** Does what one attempt is ordered. Says whether that changed anything. */
-  #do(order: AttemptOrder): boolean {
+  #do(order: WantedAttempt): boolean {
     const known = this.#host.get(order.id);
+    if (known === undefined && order.want === "run" && (order.startAt ?? 0) > this.now) return false;
     if (order.want === "run") {
       if (known !== undefined) return false;
+      if (order.task !== undefined && this.living.includes(taskOf(order.id)))
+        throw new Error(`${order.id} is started beside another attempt of its task`);
       const started = order.task !== undefined;
       this.#host.set(
         order.id,

@@ -39,6 +39,15 @@ export class MapDisk<Row> implements RowDisk<Row> {
     return Math.max(0, ...values);
   }
 
+  readAbove(field: string, above: number, from: string, limit: number): Row[] {
+    const number = (row: Row) => Number(row[field as keyof Row] ?? 0);
+    const found = [...this.rows].filter(([key, { row }]) => key >= from && number(row) > above);
+    return found
+      .map(([, { row }]) => row)
+      .sort((a, b) => number(a) - number(b))
+      .slice(0, limit);
+  }
+
   forget(until: Instant): void {
     for (const [key, { row, live }] of this.rows) {
       const at = Number(row["at" as keyof Row] ?? until + 1);

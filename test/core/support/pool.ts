@@ -1,12 +1,13 @@
 import type { RunUpsert, WorkerUpsert } from "../../../src/core/messages.ts";
+import { loadedPool } from "../../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../../src/core/pool/machine.ts";
 import { type Plan, plan } from "../../../src/core/pool/plan.ts";
 import { answerRun } from "../../../src/core/pool/runs.ts";
 import {
   type Configured,
+  type Hold,
   isLiveRun,
   isLiveWorker,
-  loadedPool,
   type PoolState,
   type RunRow,
   runKey,
@@ -25,7 +26,11 @@ export const MINUTE = 60_000;
 export const NEED: Resources = { vcpus: 1, memoryBytes: 1_000, diskBytes: 0, gpus: 0 };
 
 /** A pool as its tables are stored, loaded. */
-export function pool(record: PoolState["record"], runs: RunRow[] = [], workers: WorkerRow[] = []): PoolState {
+export function pool(
+  record: Parameters<typeof loadedPool>[0],
+  runs: RunRow[] = [],
+  workers: WorkerRow[] = [],
+): PoolState {
   const runDisk = new MapDisk<RunRow>();
   for (const row of runs) runDisk.write(runKey(row.submittedAt, row.run), row, isLiveRun(row), T0);
   const workerDisk = new MapDisk<WorkerRow>();
@@ -34,7 +39,8 @@ export function pool(record: PoolState["record"], runs: RunRow[] = [], workers: 
 }
 
 export function recordOf(config: PoolConfig): NonNullable<PoolState["record"]> {
-  return { name: "default", revision: 1, config, seed: "s", nextWorker: 1, hold: null };
+  const fresh = { nextWorker: 1, holds: [], hold: null, emptySweptAt: T0 };
+  return { name: "default", revision: 1, config, seed: "s", ...fresh };
 }
 
 /** A pool with this configuration and these rows: its workers were asked for under it. */
@@ -96,6 +102,16 @@ export const run = (id: string, more: Partial<RunUpsert> = {}): Extract<PoolEven
   type: "run",
   upsert: upsert(id, more),
 });
+
+/** A hold-off of everything. */
+export function hold(until: number | null, more: Partial<Hold> = {}): Hold {
+  return { cause: "temporary", scope: "all", tries: 1, until, reason: "no", ...more };
+}
+
+/** A pool with these hold-offs. */
+export function held(state: Configured, ...holds: Hold[]): Configured {
+  return { ...state, record: { ...state.record, holds } };
+}
 
 /** A run that waits for a place. */
 export function waiting(id: string, more: Partial<RunUpsert> = {}): RunRow {
@@ -179,7 +195,7 @@ export function waitsOf(result: Plan): Record<string, string> {
 }
 
 export const answer = (state: PoolState, id: string, more: Partial<RunUpsert> = {}) =>
-  answerRun(state, upsert(id, more));
+  answerRun(state, upsert(id, more), T0);
 
 export function owed<Kind extends PoolMessage["kind"]>(
   state: PoolState,

@@ -55,7 +55,7 @@ const unkillable = (run: string): AttemptReport => ({
   kill: { tries: 5, error: "process 7 does not go", treeGone: false, by: "processes" },
 });
 
-describe("eligibility for shutdown (arvados.md §1.11, first table)", () => {
+describe("eligibility for shutdown (arvados.md §1.11 row 2, row 3, row 4, row 5)", () => {
   const states = { booting, idle: ready(), running: holding(["a"]), shutdown: down };
 
   test.each<[keyof typeof states, IdleBehavior, string]>([
@@ -75,14 +75,17 @@ describe("eligibility for shutdown (arvados.md §1.11, first table)", () => {
     expect(at(states[state], T0, set(behavior)).record.phase).toBe(phase);
   });
 
-  test("unknown: a silent host that is drained with nothing on it goes, a held one stays", () => {
+  // arvados.md §1.11 row 1
+  test("a silent host that is drained with nothing on it goes, a held one stays", () => {
     const silent = T0 + SILENT - 1;
     expect(statusOf(ready(), silent).state).toBe("unknown");
     expect(at(ready(), silent, set("drain")).record.phase).toBe("shutdown");
     expect(at(at(ready(), silent, set("hold")), T0 + DAY, tick).record.phase).toBe("ready");
   });
 
-  test("running, draining: it goes in the step in which its last run ends, and says who wanted it", () => {
+  // arvados.md §1.11 point 3
+  // What a run has written is stored before it ends, or for too long not: peers.md §8 case 13.
+  test("drained, it goes in the step in which its last run ends, and says for whom", () => {
     const both = [exitedOf("a"), exitedOf("b")];
     const exited = at(at(holding(["a", "b"]), T0, set("drain")), T0, report(2, { attempts: both }));
     const one = at(exited, T0, observedAnswer(exited, "a", T0, orderIs(1, [])));
@@ -96,11 +99,14 @@ describe("eligibility for shutdown (arvados.md §1.11, first table)", () => {
     ["one, and the other is healthy", [unkillable("a"), runningOf("b")], "ready"],
     ["one, and the other has exited, but not yet ended", [unkillable("a"), exitedOf("b")], "ready"],
     ["none", [runningOf("a"), runningOf("b")], "ready"],
-  ])("running, draining, and the host has given up killing %s (T15, §1.12)", (_what, attempts, phase) => {
-    const draining = at(holding(["a", "b"]), T0, set("drain"));
-    expect(at(draining, T0, report(2, { attempts })).record.phase).toBe(phase);
-    expect(at(holding(["a", "b"]), T0, set("hold"), report(2, { attempts })).record.phase).toBe("ready");
-  });
+  ])(
+    "running, draining, and the host has given up killing %s (arvados.md §1.12 point 2)",
+    (_what, attempts, phase) => {
+      const draining = at(holding(["a", "b"]), T0, set("drain"));
+      expect(at(draining, T0, report(2, { attempts })).record.phase).toBe(phase);
+      expect(at(holding(["a", "b"]), T0, set("hold"), report(2, { attempts })).record.phase).toBe("ready");
+    },
+  );
 
   test("an unkillable run ends only with the machine; what has ended beside it does not keep that", () => {
     const draining = at(holding(["a", "b"]), T0, set("drain"));
@@ -112,14 +118,14 @@ describe("eligibility for shutdown (arvados.md §1.11, first table)", () => {
   });
 });
 
-describe("what each behavior allows (arvados.md §1.11, second table)", () => {
+describe("what each behavior allows (arvados.md §1.11 case 1, case 2, case 3)", () => {
   const answerTo = (state: Living) => answerOrder(at(state, T0, order("new")), order("new").order);
 
   test.each<[IdleBehavior, string]>([
     ["run", "accepted"],
     ["drain", "ended"],
     ["hold", "ended"],
-  ])("%s: a new run is %s", (behavior, kind) => {
+  ])("%s: a new run is %s (arvados.md §1.10 point 6)", (behavior, kind) => {
     expect(answerTo(at(holding(["a"]), T0, set(behavior))).kind).toBe(kind);
   });
 
@@ -174,7 +180,7 @@ describe("what each behavior allows (arvados.md §1.11, second table)", () => {
   });
 });
 
-describe("any state, any order, any number of times (arvados.md §1.11, subtleties)", () => {
+describe("any state, any order, any number of times (arvados.md §1.11 point 1)", () => {
   const sequences: IdleBehavior[][] = [
     ["drain", "run"],
     ["hold", "run"],
@@ -195,6 +201,7 @@ describe("any state, any order, any number of times (arvados.md §1.11, subtleti
     expect(at(held, T0, set("hold")).record).toBe(held.record);
   });
 
+  // arvados.md §1.11 point 2
   test("resumed after a longer hold than the idle time-out, it proposes to stop at once", () => {
     const now = T0 + DAY;
     const heard = at(at(ready(), T0, set("hold")), now, report(2));
@@ -214,7 +221,8 @@ describe("any state, any order, any number of times (arvados.md §1.11, subtleti
     expect(answerOrder(at(state, T0, order("a")), order("a").order).kind).toBe("ended");
   });
 
-  test("after a shutdown was decided nothing saves it, and why it ends stays to be read", () => {
+  // arvados.md §1.11 point 5
+  test("nothing saves it once a shutdown was decided, and why it ends stays", () => {
     for (const behavior of ["hold", "drain"] as const) {
       const state = at(down, T0, set(behavior), set("run"));
       expect(state.record).toMatchObject({ phase: "shutdown", reason: "killed by ann: it smokes" });

@@ -118,7 +118,7 @@ describe("a create that the provider puts off is not repeated before its time", 
   });
 });
 
-describe("what a missing machine proves (rule R5, invariant 3, D4)", () => {
+describe("what a missing machine proves (rule R5, invariant 3, D4, arvados.md §2.7 row 2)", () => {
   const refused = failed({ class: "capacity", text: "none left" });
 
   it("after a plain refusal of the only call there was, two listings give the permit back", () => {

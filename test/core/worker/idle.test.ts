@@ -47,7 +47,7 @@ describe("an idle worker proposes to stop, by its own alarm (architecture.md §4
     expect(proposes(fresh, T0 + IDLE)).toBe(true);
   });
 
-  test("the clock starts at readiness, not before (decisions.md, D3)", () => {
+  test("the clock starts at readiness, not before (decisions.md, D3, arvados.md §1.11 point 4)", () => {
     const slow = at(nothing(), T0, { type: "create", intent: intent() }, created, {
       type: "enroll",
       secret: "s",

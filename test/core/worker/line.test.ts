@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
 import {
   frameDue,
   isSettled,
@@ -6,7 +7,7 @@ import {
   newLine,
   resumeLine,
   sentOn,
-  storedLogs,
+  sideNews,
 } from "../../../src/core/worker/line.ts";
 import { isSilent } from "../../../src/core/worker/placements.ts";
 import { type Living, ordersRevision } from "../../../src/core/worker/state.ts";
@@ -40,7 +41,7 @@ function quiet(state: Living, more: Partial<LineNote> = {}): LineNote {
   return { ...sentOn(state, { ...newLine(state, T0), seq }), settled: isSettled(state, T0), ...more };
 }
 
-const due = (state: Living, note: LineNote, logs = storedLogs(state)) => frameDue(state, note, logs, T0);
+const due = (state: Living, note: LineNote, side = sideNews(state)) => frameDue(state, note, side, T0);
 
 describe("what a host is owed on its socket (host-protocol.md)", () => {
   const idle = ready();
@@ -72,7 +73,7 @@ describe("what a host is owed on its socket (host-protocol.md)", () => {
     const logs = { [attemptOf("a")]: { stdout: 5 } };
     const answer = { ...orderIs(1, keep("a")), logs };
     const state = at(running, T0, observedAnswer(running, "a", T0, answer));
-    expect(due(state, quiet(state), storedLogs(running))).toMatchObject({ orders: { logs } });
+    expect(due(state, quiet(state), sideNews(running))).toMatchObject({ orders: { logs } });
     expect(due(state, quiet(state))).toBeUndefined();
   });
 
@@ -145,5 +146,25 @@ describe("deltas (host-protocol.md: a delta is absolute for what it names)", () 
     const state = at(both, later, { type: "heard", at: later });
     expect(state.record.leaseUntil).toBe(both.record.leaseUntil);
     expect(state.memo.lastReportAt).toBe(later);
+  });
+});
+
+describe("a host whose heart beats and which reports no more (peers.md §8 case 8)", () => {
+  const over = T0 + LEASE;
+  const beaten = (ms: number) => at(ready(), over + ms, { type: "heard", at: over + ms });
+
+  test("gets no run after its lease, is shown so, and is recycled", () => {
+    const silent = beaten(MINUTE);
+    expect(isSilent(silent, over + MINUTE)).toBe(true);
+    expect(at(silent, over + MINUTE, order("a")).placements.get("a/1")?.state).not.toBe("live");
+    const { probeMs } = silent.record.intent.settings;
+    const seen = at(beaten(probeMs), over + probeMs, { type: "tick" });
+    const later = over + probeMs + LEASE_MARGIN_MS;
+    expect(at(seen, later, { type: "heard", at: later }, { type: "tick" }).record.phase).toBe("shutdown");
+  });
+
+  test("nor does a restart of the object believe its heart", () => {
+    const loaded = resumeLine(reloaded(ready()), newLine(ready(), T0), over + MINUTE);
+    expect(loaded.memo.lastReportAt).toBe(over);
   });
 });

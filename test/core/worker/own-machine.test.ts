@@ -149,6 +149,13 @@ describe("it stays", () => {
     expect(owed(state, T0 + MINUTE, "ended")).toMatchObject([{ run: "a", how: "lost" }]);
   });
 
+  test("an enrollment of an earlier boot that comes after its first report ends nothing (rule R2)", () => {
+    const late: WorkerEventIn = { type: "enroll", secret: "whsec_1", bootId: "boot-0" };
+    const state = at(readyOwn(["a"]), T0 + MINUTE, late);
+    expect(statusOf(state, T0 + MINUTE)).toMatchObject({ incarnation: 1 });
+    expect(livePlacements(state)).toHaveLength(1);
+  });
+
   test("no listing says anything of it", () => {
     const sighting = { worker: "default-s-1", beganAt: T0 + DAY, provider: intent().provider };
     const state = readyOwn();

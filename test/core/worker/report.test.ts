@@ -25,6 +25,7 @@ import {
 
 const wanted = (state: Living) => ordersFor(state, 1, T0).attempts;
 const keep = (run: string) => [{ id: attemptOf(run), want: "run" as const, task: TASK }];
+const attempt = { id: attemptOf("a"), want: "run" as const, task: TASK };
 const told = (state: Living) =>
   owed(state, T0, "observed").map(({ run, attempts }) => `${run} ${attempts[0]?.state}`);
 
@@ -39,7 +40,7 @@ describe("an allocation is told what the host says of it, word for word, until i
     ]);
   });
 
-  test("what it has answered is not said again", () => {
+  test("what it has answered is not said again (arvados.md §1.10 point 1)", () => {
     const state = at(running, T0, observedAnswer(running, "a", T0, orderIs(1, keep("a"))));
     expect(told(state)).toEqual([]);
     expect(
@@ -197,6 +198,47 @@ describe("missing in a full report is gone, if the host has seen the orders (hos
     const both = at(holding(["a", "b"]), T0, report(2, { attempts: [runningOf("a"), runningOf("b")] }));
     const state2 = at(both, T0, report(3, { full: false, attempts: [exitedOf("b")] }));
     expect(told(state2)).toEqual(["a running", "b exited"]);
+  });
+});
+
+describe("an attempt that is not to start yet", () => {
+  const startAt = T0 + 9_000;
+  const later = at(ready(), T0, order("a", { attempts: [{ ...attempt, startAt }] }), { type: "told" });
+  const waiting = { id: attemptOf("a"), state: "preparing" as const, waits: true };
+  const seen = ordersRevision(later);
+
+  test.each([
+    [0, { startInMs: 9_000 }],
+    [1, { startInMs: 8_999 }],
+    [8_999, { startInMs: 1 }],
+    [9_000, {}],
+    [60_000, {}],
+  ])("%i ms later its host is told how long it is to wait yet", (ms, left) => {
+    expect(ordersFor(later, 1, T0 + ms).attempts).toEqual([{ ...attempt, ...left }]);
+    expect(ordersRevision(later)).toBe(seen);
+  });
+
+  test.each([
+    ["that it waits is no news, and costs no row", [waiting], []],
+    ["a host that has seen the order and does not have it has lost it", [], ["a gone"]],
+    ["when its time has come, it is as any other", [{ ...waiting, waits: undefined }], ["a preparing"]],
+    ["when it runs, too", [runningOf("a")], ["a running"]],
+  ])("%s", (_what, attempts, news) => {
+    expect(told(at(later, T0, report(2, { attempts, ordersSeen: seen })))).toEqual(news);
+  });
+
+  test("of which no order knows is shown to its allocation all the same (R5)", () => {
+    expect(told(at(ready(), T0, report(2, { attempts: [waiting] })))).toEqual(["a preparing"]);
+  });
+
+  test.each([
+    ["nothing of what its agent acts on", undefined, undefined],
+    ["other fields", ["user"], undefined],
+    ["the wait", ["user", "startInMs"], true],
+  ])("its allocation hears whether the host waits by itself: it says %s", (_what, acts, waits) => {
+    const means = { kill: "cgroup" as const, limits: [], ...(acts === undefined ? {} : { acts }) };
+    const state = at(holding(["a"]), T0, report(2, { means, attempts: [runningOf("a")] }));
+    expect(owed(state, T0, "observed")[0]?.waits).toBe(waits);
   });
 });
 

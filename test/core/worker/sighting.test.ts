@@ -104,7 +104,7 @@ describe("that a listing omits it is proof only the second time, and spaced (R5,
   });
 });
 
-describe("no omission counts while the host's lease may live (R5)", () => {
+describe("no omission counts while the host's lease may live (R5, peers.md §8 case 4)", () => {
   const over = LEASE + LEASE_MARGIN_MS;
   const patient = ready(T0, { settings: { ...intent().settings, probeMs: 10 * LEASE } });
 

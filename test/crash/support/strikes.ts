@@ -49,7 +49,10 @@ async function strikeTwice({ pid, ended, stateDir }: RunningDrover, chance: Chan
 }
 
 /** Of the two processes that carry its mark the other is the watcher, which is a child of workerd. */
-async function strikeWorkerd({ pid, stateDir }: RunningDrover): Promise<Victims> {
+export async function strikeWorkerd({
+  pid,
+  stateDir,
+}: Pick<RunningDrover, "pid" | "stateDir">): Promise<Victims> {
   const mark = `DROVER_RUNTIME=${stateDir}`;
   const workerd = await until("workerd runs", () =>
     listProcesses().find((one) => one.parent === pid && !one.zombie && environmentOf(one.pid).includes(mark)),
@@ -73,8 +76,13 @@ async function strikeBoth({ pid, stateDir }: RunningDrover): Promise<Victims> {
 async function strikeMachine({ stateDir }: RunningDrover, chance: Chance): Promise<Victims> {
   const busy = await until("a machine is busy", () => nonEmpty(machinesOf(runningIn(stateDir))));
   const id = chance.pick(busy) ?? "";
-  for (const { pid } of processesOf(stateDir, id)) killIfThere(pid);
+  killMachine(stateDir, id);
   return [id];
+}
+
+/** SIGKILL to every process of an instance. */
+export function killMachine(stateDir: string, id: string): void {
+  for (const { pid } of processesOf(stateDir, id)) killIfThere(pid);
 }
 
 function nonEmpty<T>(items: T[]): T[] | undefined {

@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Example } from "./examples.ts";
 
-const COMMAND = join(import.meta.dirname, "../../../bin/drover.mjs");
+const ROOT = join(import.meta.dirname, "../../..");
+const COMMAND = join(ROOT, "bin/drover.mjs");
+/** Where the scripts of recipes are, which their readers take to where they are. */
+const RECIPES = join(ROOT, "docs/recipes");
 
 /** What came of an example: what it has written, on both streams, and how its last command ended. */
 export interface Outcome {
@@ -30,12 +33,12 @@ export const NOT_HERE =
 /** Tools that change a checkout. The reader has something in their place that fails. */
 const WITHHELD = ["npm", "npx", "yarn", "pnpm", "wrangler", "git", "sudo"];
 
-/** The examples of one document may take so long, together. */
-const WITHIN_MS = 45_000;
+/** The examples of one document may take so long, together, on a busy machine. */
+export const WITHIN_MS = 120_000;
 
 /**
- * Gives a reader the command and a script of theirs to run, and nothing that could change the checkout around
- * their folder.
+ * Gives a reader the command, the scripts of the recipes and one of theirs to run, and nothing that could
+ * change the checkout around their folder.
  */
 export function makeReader(home: string): Reader {
   const bin = join(home, "bin");
@@ -46,6 +49,8 @@ export function makeReader(home: string): Reader {
   for (const tool of WITHHELD)
     writeScript(join(bin, tool), `echo "${tool} is not for examples" >&2; exit 97`);
   writeScript(join(home, "build.sh"), "echo compiling\necho done");
+  const scripts = readdirSync(RECIPES).filter((name) => name.endsWith(".sh"));
+  for (const name of scripts) copyFileSync(join(RECIPES, name), join(home, name));
   return { home, path: `${bin}:${process.env.PATH}` };
 }
 

@@ -20,7 +20,8 @@ export interface BadRequest {
 
 const invalid = { status: 400, code: "invalid_request" };
 
-function post(name: string, body: unknown, pointer: string, detail: string): BadRequest {
+/** A submission that is a 400, with the field that it names. */
+export function post(name: string, body: unknown, pointer: string, detail: string): BadRequest {
   return { name, method: "POST", path: "/v1/runs", body, ...invalid, pointer, detail };
 }
 
@@ -64,7 +65,8 @@ const SPECS: BadRequest[] = [
     "/resources/cpus",
     "there is vcpus, memory",
   ),
-  post("a field of a later version", { argv, sticky: true }, "/sticky", "is not supported yet"),
+  post("a sticky run by word", { argv, sticky: "yes" }, "/sticky", "true or false"),
+  post("a field of a later version", { argv, compat: "nomad" }, "/compat", "is not supported yet"),
   post("an id with odd characters", { argv, id: "Üx/.." }, "/id", "lower-case letters"),
   post("an id of 64 characters", { argv, id: "a".repeat(64) }, "/id", "1 to 63"),
   post("a pool with odd characters", { argv, pool: "a b" }, "/pool", "lower-case letters"),
@@ -106,20 +108,45 @@ const GROUPS: BadRequest[] = [
   post("tasks that are no list", { tasks: {} }, "/tasks", "must be a list of tasks"),
   post("a command beside tasks", { argv, ...group(main) }, "/argv", "cannot stand beside `tasks`"),
   post(
-    "no main task",
+    "no main task (nomad.md §7.1 group rules)",
     group({ ...main, lifecycle: { hook: "prestart" } }),
     "/tasks",
     "must have a main task",
   ),
   post(
-    "two leaders",
+    "two leaders (nomad.md §7.1 group rules)",
     group({ ...main, leader: true }, { ...main, name: "b", leader: true }),
     "/tasks/1/leader",
     '"main" is the leader already',
   ),
-  post("a name twice", group(main, main), "/tasks/1/name", 'is used twice in this group: "main"'),
+  post(
+    "outputs of nobody in particular",
+    { ...group(main, { ...main, name: "b" }), outputs: ["out/*"] },
+    "/outputs",
+    "make one of main, b the leader",
+  ),
+  post("no outputs", { argv, outputs: [] }, "/outputs", "at least 1 glob"),
+  post("outputs anywhere", { argv, outputs: ["/etc/*"] }, "/outputs/0", "relative to the task's directory"),
+  post("a snapshot by another name", { argv, snapshot: "latest" }, "/snapshot", 'must be "sha256:"'),
+  post(
+    "a snapshot of a task by another name",
+    group({ ...main, snapshot: "sha256:1" }),
+    "/tasks/0/snapshot",
+    'must be "sha256:"',
+  ),
+  post(
+    "a name twice (nomad.md §7.1 group rules)",
+    group(main, main),
+    "/tasks/1/name",
+    'is used twice in this group: "main"',
+  ),
   post("a name with odd characters", group({ ...main, name: "A/b" }), "/tasks/0/name", "lower-case letters"),
-  post("the reserved name", group({ ...main, name: "alloc" }), "/tasks/0/name", "reserved"),
+  post(
+    "the reserved name (nomad.md §7.1 group rules)",
+    group({ ...main, name: "alloc" }),
+    "/tasks/0/name",
+    "reserved",
+  ),
   post("a task without a command", group({ name: "main" }), "/tasks/0/argv", "must be a list of strings"),
   post("a task without a name", group({ argv }), "/tasks/0/name", "is required"),
   post("an unknown field of a task", group({ ...main, image: "x" }), "/tasks/0/image", "is not known"),
@@ -159,32 +186,18 @@ const GROUPS: BadRequest[] = [
     "/tasks/0/fake/exitCode",
     "at most 255",
   ),
-  post("a user without a name", group({ ...main, user: "" }), "/tasks/0/user", ""),
-  post(
-    "an artifact that is on no web",
-    group({ ...main, artifacts: [{ url: "file:///etc/passwd", sha256: "0".repeat(64), to: "d" }] }),
-    "/tasks/0/artifacts/0/url",
-    "must be an http or https URL",
-  ),
-  post(
-    "an artifact without a digest",
-    group({ ...main, artifacts: [{ url: "https://a.example/b", sha256: "0", to: "d" }] }),
-    "/tasks/0/artifacts/0/sha256",
-    "must be 64 hexadecimal digits",
-  ),
-  post(
-    "an artifact that leads out",
-    group({ ...main, artifacts: [{ url: "https://a.example/b", sha256: "0".repeat(64), to: "../d" }] }),
-    "/tasks/0/artifacts/0/to",
-    "lead out of",
-  ),
   post(
     "a delay mode without attempts",
     { argv, restart: { attempts: 0, mode: "delay" } },
     "/restart/attempts",
     "ambiguous",
   ),
-  post("an unknown mode", { argv, restart: { mode: "nope" } }, "/restart/mode", "must be one of fail, delay"),
+  post(
+    "an unknown mode (nomad.md §3.5 case 3)",
+    { argv, restart: { mode: "nope" } },
+    "/restart/mode",
+    "must be one of fail, delay",
+  ),
   post(
     "restarts that do not fit",
     group({ ...main, restart: { attempts: 3, delay: "5s", interval: "5s" } }),
@@ -227,6 +240,30 @@ const UPDATES: BadRequest[] = [
   post("an update without an index", { spec: { argv } }, "/specIndex", "is required"),
   post("an update without a spec", { specIndex: 1 }, "/spec", "is required"),
   post("an update to a bad spec", { specIndex: 1, spec: { argv: [] } }, "/spec/argv", "must name a command"),
+  post(
+    "an update to a policy that breaks its rules",
+    { specIndex: 1, spec: { argv, restart: { attempts: 3, delay: "2h", interval: "5h" } } },
+    "/spec/restart/attempts",
+    "3 delays take 6h",
+  ),
+  post(
+    "an update to a group without a main task",
+    { specIndex: 1, spec: group({ ...main, lifecycle: { hook: "poststop" } }) },
+    "/spec/tasks",
+    "must have a main task",
+  ),
+  post(
+    "an update to a spec that is too large",
+    { specIndex: 1, spec: { argv: ["x".repeat(MAX_SPEC_BYTES - 12)] } },
+    "/spec",
+    "at most 256KiB as JSON",
+  ),
+  post(
+    "an update with half of a surrogate pair",
+    { specIndex: 1, spec: { argv: ["\ud800"] } },
+    "/spec",
+    "not valid Unicode",
+  ),
 ].map((bad) => ({ ...bad, method: "PATCH", path: "/v1/runs/a" }));
 
 const BATCHES: BadRequest[] = [
@@ -235,7 +272,12 @@ const BATCHES: BadRequest[] = [
   post("a batch that is no list", { runs: {} }, "/runs", "must be a list"),
   post("both forms at once", { runs: [{ argv }], argv }, "/runs", "is not known; there is id, argv"),
   post("one bad run among good ones", { runs: [{ argv }, { argv: [] }] }, "/runs/1/argv", "must name"),
-  post("a later field in a batch", { runs: [{ argv, stdin: "x" }] }, "/runs/0/stdin", "not supported yet"),
+  post(
+    "a later field in a batch",
+    { runs: [{ argv, compat: "nomad" }] },
+    "/runs/0/compat",
+    "not supported yet",
+  ),
   post(
     "one id twice",
     {
@@ -335,7 +377,21 @@ const POOLS: BadRequest[] = [
   put("a lease that is too short", { timeouts: { lease: "1m" } }, "/timeouts/lease", "at least 2m"),
   put("a number as time-out", { timeouts: { idle: 60 } }, "/timeouts/idle", "duration in quotes"),
   put("an unknown field", { maxInstance: 3 }, "/maxInstance", "is not known; there is provider"),
-  put("a later field", { priceFactor: 2 }, "/priceFactor", "is not supported yet"),
+  put("a later field", { timeouts: { maxKill: "1h" } }, "/timeouts/maxKill", "is not supported yet"),
+  put("logs that outlive runs", { retention: { runs: "1h", logs: "2h" } }, "/retention/logs", "longer than"),
+  put(
+    "more machines at least than at most",
+    { minInstances: 2, maxInstances: 1 },
+    "/minInstances",
+    "at most",
+  ),
+  put(
+    "a time-out that is over before the next report",
+    { timeouts: { boot: "1s" } },
+    "/timeouts/boot",
+    "interval",
+  ),
+  put("a tag of Drover's own", { tags: { "drover-worker": "w" } }, "/tags", "Drover's own"),
   put("a later field inside", { timeouts: { maxKill: "1h" } }, "/timeouts/maxKill", "is not supported yet"),
   put("a negative number", { minInstances: -1 }, "/minInstances", "at least 0"),
   { ...put("a name with odd characters", {}, "{name}", "lower-case letters"), path: "/v1/pools/A_B" },

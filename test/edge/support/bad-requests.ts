@@ -1,6 +1,8 @@
 import { expect } from "vitest";
 import { MAX_BODY_BYTES, MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
 import { BAD_FIELDS, type BadRequest } from "./bad-fields.ts";
+import { BAD_QUERIES } from "./bad-queries.ts";
+import { BAD_TASKS } from "./bad-tasks.ts";
 import type { Send } from "./edge.ts";
 import { ENROLL_REQUEST } from "./samples.ts";
 
@@ -21,6 +23,16 @@ const HTTP: BadRequest[] = [
     body: "{argv",
     headers: json,
     ...malformed,
+  },
+  {
+    name: "a variable whose name an object does not keep",
+    method: "POST",
+    path: "/v1/runs",
+    body: '{"argv":["true"],"env":{"\\u005f_proto__":"1"}}',
+    headers: json,
+    ...invalid,
+    pointer: "/env/__proto__",
+    detail: "a name that nothing can have",
   },
   { name: "an empty body", method: "POST", path: "/v1/runs", body: "", headers: json, ...malformed },
   { name: "no body", method: "POST", path: "/v1/runs", ...invalid, pointer: "/argv" },
@@ -208,7 +220,14 @@ const HOSTS: BadRequest[] = [
 ];
 
 /** Every kind of bad input of the issue, for an app in this process and for a server alike. */
-export const BAD_REQUESTS: BadRequest[] = [...BAD_FIELDS, ...HTTP, ...AUTH, ...HOSTS];
+export const BAD_REQUESTS: BadRequest[] = [
+  ...BAD_FIELDS,
+  ...BAD_QUERIES,
+  ...BAD_TASKS,
+  ...HTTP,
+  ...AUTH,
+  ...HOSTS,
+];
 
 /**
  * Sends a bad request and checks that the answer is a problem document that says what is wrong, and where.

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
 import { until } from "../../local/support/scratch.ts";
 import { leftOf } from "../../local/support/up-process.ts";
+import { documentCheck } from "./document.ts";
 import type { Json } from "./edge.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -97,13 +98,16 @@ export async function startDrover(
   failed.catch(() => undefined);
   const stateDir = join(home, ".drover");
   const { url, token } = JSON.parse(readFileSync(join(stateDir, "context.json"), "utf8"));
-  const call: RunningDrover["call"] = (method, path, body, more) => {
+  const check = await documentCheck(url);
+  const call: RunningDrover["call"] = async (method, path, body, more) => {
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", ...more };
-    return fetch(`${url}${path}`, {
+    const answer = await fetch(`${url}${path}`, {
       method,
       headers,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
+    await check.check(method, path, answer);
+    return answer;
   };
   return {
     pid,

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
+import { referenceFiles } from "../../../scripts/reference.mjs";
 import { createApp } from "../../../src/routes/app.ts";
 import type { EdgeApp } from "../../../src/routes/edge.ts";
+import { DocumentCheck } from "./document.ts";
 import { createWorld, type FakeWorld } from "./fake-objects.ts";
 
 /** Sends one request to whatever is tested: an app in this process, or a server. It adds nothing to it. */
@@ -44,10 +46,14 @@ export interface Edge extends FakeWorld {
 // biome-ignore lint/suspicious/noExplicitAny: a test asserts on the value itself; types would only repeat it
 export type Json = any;
 
+/** All edges have one document. */
+let checkOfApp: DocumentCheck | undefined;
+
 /** Makes an edge with the pools named, `default` if none is. */
 export function createEdge(...pools: string[]): Edge {
   const world = createWorld(...(pools.length === 0 ? ["default"] : pools));
-  const app = createApp(AGENT);
+  const app = createApp(AGENT, referenceFiles());
+  const noFault = world.fault;
   const send: Send = async (method, path, headers, body) => {
     const init = {
       method,
@@ -55,7 +61,11 @@ export function createEdge(...pools: string[]): Edge {
       body,
       ...(body instanceof ReadableStream ? { duplex: "half" as const } : {}),
     };
-    return app.request(path, init, { adminToken: TOKEN, url: DROVER_URL, objects: world.objects });
+    const bindings = { adminToken: TOKEN, url: DROVER_URL, objects: world.objects };
+    const answer = await app.request(path, init, bindings);
+    checkOfApp ??= new DocumentCheck(await (await app.request("/openapi.json", {}, bindings)).json());
+    await checkOfApp.check(method, path, answer, world.fault !== noFault);
+    return answer;
   };
   const call: Edge["call"] = (method, path, body, headers = {}) => {
     const auth = { authorization: `Bearer ${TOKEN}` };

@@ -1,7 +1,8 @@
+import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Ask } from "../../../src/core/allocation/asks.ts";
 import { DroverError } from "../../../src/core/errors.ts";
-import { isTerminal } from "../../../src/core/run-state.ts";
+import { isTerminal, RUN_STATES } from "../../../src/core/run-state.ts";
 import type {
   AllocationApi,
   CloudWorkerApi,
@@ -14,11 +15,22 @@ import type {
   RunFilter,
   SignedCall,
   SignedChunk,
+  SnapshotStore,
 } from "../../../src/objects/rpc.ts";
 import type { EnrollRequest } from "../../../src/schema/host.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run.ts";
-import { eventOf, poolViewOf, setupOf, statusOf, summaryOf, workerOf } from "./samples.ts";
+import {
+  changed,
+  eventOf,
+  poolViewOf,
+  type RunPatch,
+  setupOf,
+  statusOf,
+  summaryOf,
+  workerOf,
+  workerSummaryOf,
+} from "./samples.ts";
 
 /** A run as the fake keeps it. `row` is what its pool knows, which may lag or be absent. */
 export interface FakeRun {
@@ -27,7 +39,9 @@ export interface FakeRun {
   asks: Ask[];
   row: RunStatus | undefined;
   events: RunEvent[];
+  /** Of the latest attempt, and of those before it. */
   log: Uint8Array;
+  earlierLogs: Uint8Array[];
   logEnded: boolean;
   logDropped: number;
 }
@@ -47,6 +61,8 @@ export interface FakeWorld {
   chunks: (Omit<SignedChunk, "body"> & { bytes: Uint8Array })[];
   /** What the bucket has. */
   objectsInBucket: Map<string, Uint8Array>;
+  /** The snapshots that there are, by id. */
+  snapshots: Map<string, Uint8Array<ArrayBuffer>>;
   enrolled: EnrollRequest[];
   /** The workers that machines of one's own may become. */
   invited: Set<string>;
@@ -55,7 +71,7 @@ export interface FakeWorld {
   /** The longest `waitMs` of the calls so far. */
   longestWaitMs: number;
   /** Adds a run that is stored, in the pool too. */
-  addRun(id: string, over?: Partial<RunStatus>): FakeRun;
+  addRun(id: string, over?: RunPatch): FakeRun;
   /** Changes the state of a run, and wakes what waits. */
   setState(id: string, state: RunState): void;
   /** Wakes what waits, after a test has changed something by hand. */
@@ -72,6 +88,7 @@ export function createWorld(...pools: string[]): FakeWorld {
       pool: (name) => guarded(world, `pool ${name}`, poolOf(world, name, until)),
       registry: () => guarded(world, "registry", registryOf(world)),
       logs: () => guarded(world, "logs", bucketOf(world)),
+      snapshots: () => guarded(world, "snapshots", snapshotsOf(world)),
     },
     runs: new Map(),
     pools: new Map(pools.map((name) => [name, undefined])),
@@ -79,12 +96,13 @@ export function createWorld(...pools: string[]): FakeWorld {
     signedCalls: [],
     chunks: [],
     objectsInBucket: new Map(),
+    snapshots: new Map(),
     enrolled: [],
     invited: new Set(),
     fault: () => undefined,
     longestWaitMs: 0,
     addRun(id, over = {}) {
-      const status = { ...statusOf(id), ...over };
+      const status = changed(statusOf(id), over);
       const run: FakeRun = {
         status,
         hash: "",
@@ -94,6 +112,7 @@ export function createWorld(...pools: string[]): FakeWorld {
         log: new Uint8Array(),
         logEnded: false,
         logDropped: 0,
+        earlierLogs: [],
       };
       world.runs.set(id, run);
       return run;
@@ -101,7 +120,7 @@ export function createWorld(...pools: string[]): FakeWorld {
     setState(id, state) {
       const run = world.runs.get(id);
       if (run === undefined) throw new Error(`no run ${id} in this world`);
-      run.status = { ...run.status, state, version: run.status.version + 1 };
+      run.status = changed(run.status, { state, version: run.status.version + 1 });
       run.row = run.status;
       world.wake();
     },
@@ -186,7 +205,7 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
     },
     async abort({ reason, by, waitMs }) {
       const found = run();
-      found.status = { ...found.status, abort: { reason, by } };
+      if (!isTerminal(found.status.state)) found.status = changed(found.status, { abort: { reason, by } });
       const look = () => (isTerminal(run().status.state) ? run().status : undefined);
       return (await until(waitMs, look)) ?? run().status;
     },
@@ -223,11 +242,18 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
 
 async function readLog(run: () => FakeRun, request: LogRequest, until: Until): Promise<LogChunk> {
   if (request.task !== "main") throw new DroverError("unknown_task", `There is no task "${request.task}".`);
-  const from = request.from < 0 ? Math.max(0, run().log.length + request.from) : request.from;
-  await until(request.waitMs, () => run().log.length > from || run().logEnded || undefined);
-  const { log, logEnded, logDropped } = run();
-  const data = log.slice(from, from + request.maxBytes);
-  return { data, from, size: log.length, ended: logEnded, dropped: logDropped };
+  const isNone = () => run().status.state === "pending";
+  await until(request.waitMs, () => !isNone() || undefined);
+  if (isNone()) return { data: new Uint8Array(), from: 0, size: 0, ended: false, dropped: 0 };
+  const usual = request.oldest ? 1 : run().earlierLogs.length + 1;
+  const n = Number(request.attempt?.split(".")[1] ?? usual);
+  const log = () => run().earlierLogs[n - 1] ?? run().log;
+  const isOver = () => run().logEnded || n <= run().earlierLogs.length;
+  const from = request.from < 0 ? Math.max(0, log().length + request.from) : request.from;
+  await until(request.waitMs, () => log().length > from || isOver() || undefined);
+  const data = log().slice(from, from + request.maxBytes);
+  const { logDropped: dropped } = run();
+  return { data, from, attempt: `1.${n}`, size: log().length, ended: isOver(), dropped };
 }
 
 function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
@@ -246,6 +272,19 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
       return poolViewOf(name);
     },
+    events: async (after, waitMs) => {
+      const isGone = () => !world.pools.has(name);
+      const all = [{ number: 7, worker: workerSummaryOf(`${name}-w1`, name) }];
+      const items = all.filter((one) => one.number > (after ?? 0));
+      let looks = 0;
+      if (items.length === 0) await until(waitMs, () => looks++ > 0 || isGone() || undefined);
+      if (isGone()) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+      return { items, next: 7 };
+    },
+    async metrics() {
+      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+      return [{ name: "drover_pool_up", labels: { pool: name }, value: 1 }];
+    },
     async forget({ run }) {
       world.runs.delete(run);
     },
@@ -263,7 +302,7 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       const items = behind.slice(0, limit);
       const last = items.at(-1);
       const more = behind.length > limit && last !== undefined;
-      return { items, next: more ? `${last.submittedAt} ${last.id}` : null };
+      return { items, next: more ? `${last.submittedAt} ${last.id}` : null, mark: "now" };
     },
     async wait(filter, waitMs) {
       const look = () => {
@@ -272,8 +311,22 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       };
       return (await until(waitMs, look)) ?? [];
     },
+    async settled({ ids, states, labels }, waitMs) {
+      const look = () => {
+        const others = RUN_STATES.filter((state) => !states.includes(state));
+        const found = rows({ states: others, labels, ...(ids === undefined ? {} : { ids }) });
+        const open = found.filter(({ state }) => !isTerminal(state)).length;
+        return { open, missed: open < found.length && ids !== undefined };
+      };
+      const over = () => {
+        const { open, missed } = look();
+        return open === 0 || missed ? true : undefined;
+      };
+      await until(waitMs, over);
+      return look();
+    },
     workers: async (states) =>
-      [workerOf(`${name}-w1`, name)].filter((worker) => states.includes(worker.state)),
+      [workerSummaryOf(`${name}-w1`, name)].filter((worker) => states.includes(worker.state)),
   };
 }
 
@@ -336,12 +389,41 @@ function bucketOf(world: FakeWorld): LogBucket {
   };
 }
 
+function snapshotsOf({ snapshots }: FakeWorld): SnapshotStore {
+  const unknown = (id: string) => new DroverError("unknown_snapshot", `there is no snapshot ${id}`);
+  return {
+    async verify(worker, { signature }) {
+      if (signature !== "v1,good") throw new DroverError("bad_signature", `not by the host of ${worker}`);
+    },
+    ready: async () => undefined,
+    size: async (id) => snapshots.get(id)?.length ?? null,
+    async put(id, body) {
+      const bytes = new Uint8Array(await new Response(body).arrayBuffer());
+      const found = createHash("sha256").update(bytes).digest("hex");
+      if (id !== `sha256:${found}`) throw new DroverError("digest_mismatch", `it is ${found}`);
+      const created = !snapshots.has(id);
+      snapshots.set(id, bytes);
+      return { created };
+    },
+    async get(id, range) {
+      const bytes = snapshots.get(id);
+      if (bytes === undefined) throw unknown(id);
+      const { offset = 0, length = bytes.length } = range ?? {};
+      return new Blob([bytes.slice(offset, offset + length)]).stream();
+    },
+  };
+}
+
 function registryOf(world: FakeWorld): RegistryApi {
   return {
     async putPool(name, config) {
       const created = !world.pools.has(name);
       world.pools.set(name, config);
       return { created, view: poolViewOf(name) };
+    },
+    async removePool(name, how) {
+      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+      return { name, deleted: how === "empty" && world.pools.delete(name) };
     },
     pools: async () => [...world.pools.keys()].sort(),
     poke: async () => undefined,

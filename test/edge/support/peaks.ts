@@ -29,6 +29,11 @@ export function watchPeaks(stateDir: string, command: number): { stop(): Peaks }
   };
 }
 
+/** The agents that were started from this state directory. */
+export function agentsOf(stateDir: string): number[] {
+  return partsOf(stateDir).flatMap(([part, pid]) => (part === "agent" ? [pid] : []));
+}
+
 function partsOf(stateDir: string): [Part, number][] {
   const pids = readdirSync("/proc").map(Number).filter(Number.isInteger);
   return pids.flatMap((pid): [Part, number][] => {

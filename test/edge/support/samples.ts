@@ -1,6 +1,6 @@
 import type { HostSetup } from "../../../src/schema/host.ts";
-import type { PoolView, WorkerStatus } from "../../../src/schema/pool.ts";
-import type { RunEvent, RunStatus, RunSummary } from "../../../src/schema/run.ts";
+import { type PoolView, type WorkerStatus, WorkerSummary } from "../../../src/schema/pool.ts";
+import { type RunEvent, RunStatus, type RunSummary } from "../../../src/schema/run.ts";
 
 const AT = "2026-11-21T08:30:00.000Z";
 
@@ -29,6 +29,38 @@ export function statusOf(id: string): RunStatus {
     placements: [],
     tasks: [],
   };
+}
+
+/** What a test says of a run: any field, whatever its state. */
+export type RunPatch = { [Field in keyof RunStatus]?: RunStatus[Field] };
+
+interface Checks {
+  safeParse(value: unknown): { success: boolean };
+}
+
+/** What a state must have, where a test does not care. */
+const USUAL: RunPatch = {
+  startedAt: AT,
+  finishedAt: AT,
+  failure: { class: "infrastructure", code: "machine_lost", text: "it is gone" },
+  abort: { reason: "", by: "test" },
+};
+
+/**
+ * A run after a change. What the change does not say is as it was, if the state can have that; else it is as
+ * usual there. A change that says what its state cannot have is a mistake of the test.
+ */
+export function changed(run: RunStatus, patch: RunPatch): RunStatus {
+  const { state } = { ...run, ...patch };
+  const shape = RunStatus.options.find((option) => option.shape.state.value === state)?.shape ?? {};
+  const fields = Object.entries<Checks>(shape).map(([name, field]) => {
+    const fits = (value: unknown) => field.safeParse(value).success;
+    const [said, before, usual] = [patch, run, USUAL].map((source): unknown => Reflect.get(source, name));
+    if (said === undefined) return [name, [before, usual, null].find(fits)];
+    if (fits(said)) return [name, said];
+    throw new Error(`A run that is ${state} cannot have this ${name}: ${JSON.stringify(said)}`);
+  });
+  return RunStatus.parse(Object.fromEntries(fields));
 }
 
 /** A run as a pool's list shows it. */
@@ -71,6 +103,10 @@ export function workerOf(id: string, pool: string): WorkerStatus {
     readyAt: AT,
     reason: "it has nothing to do",
     version: 1,
+    bootOutcome: "success",
+    notice: null,
+    stale: [],
+    prices: [],
     bootProbe: null,
     createdAt: AT,
     joinedAt: AT,
@@ -81,6 +117,11 @@ export function workerOf(id: string, pool: string): WorkerStatus {
     orders: [],
     events: [],
   };
+}
+
+/** A worker as a pool's list shows it. */
+export function workerSummaryOf(id: string, pool: string): WorkerSummary {
+  return WorkerSummary.parse(workerOf(id, pool));
 }
 
 export function setupOf(worker: string): HostSetup {

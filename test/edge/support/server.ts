@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { up } from "../../../local/up.ts";
+import { documentCheck } from "./document.ts";
 import type { Json, Send } from "./edge.ts";
 
 /** The built Worker with its objects, a cloud and machines, as `drover up` runs them, reached over HTTP. */
@@ -29,13 +30,17 @@ export async function startServer(): Promise<Server> {
   const stateDir = mkdtempSync(join(cache, "edge-"));
   const drover = await up({ stateDir });
   const { url, token } = drover;
-  const send: Send = (method, path, headers, body) =>
-    fetch(`${url}${path}`, {
+  const check = await documentCheck(url);
+  const send: Send = async (method, path, headers, body) => {
+    const answer = await fetch(`${url}${path}`, {
       method,
       headers,
       body,
       ...(body instanceof ReadableStream ? { duplex: "half" as const } : {}),
     });
+    await check.check(method, path, answer);
+    return answer;
+  };
   const call: Server["call"] = (method, path, body, headers = {}) => {
     const auth = { authorization: `Bearer ${token}` };
     if (body === undefined) return send(method, path, { ...auth, ...headers });

@@ -6,7 +6,7 @@ import { expect, onTestFinished } from "vitest";
 import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
 import { serveCloud } from "../../../local/loopback/server.ts";
 import { readProcess } from "../../../local/processes.ts";
-import { type Instance, InstanceList } from "../../../src/schema/provider.ts";
+import { type Instance, InstancePage } from "../../../src/schema/provider.ts";
 import { scratchDir, until } from "./scratch.ts";
 
 export const SECRET = "secret of the pool";
@@ -52,7 +52,7 @@ export async function startCloud(dir = scratchDir()): Promise<TestCloud> {
   const call: TestCloud["call"] = (method, path, body, headers) => send(port, method, path, body, headers);
   const list = async (tag?: string) => {
     const { body } = await call("GET", `/instances${tag === undefined ? "" : `?tag=${tag}`}`);
-    return InstanceList.parse(body).items;
+    return InstancePage.parse(body).items;
   };
   return {
     cloud,

@@ -1,3 +1,4 @@
+import { ACTS } from "../../../src/core/means.ts";
 import type { CloudWorkerApi, Signature, SignedCall } from "../../../src/objects/rpc.ts";
 import type { AttemptReport, HostSetup, Orders, Report } from "../../../src/schema/host.ts";
 
@@ -37,6 +38,8 @@ export class TestHost {
   #seq = 0;
   ordersSeen = 0;
   attempts: AttemptReport[] = [];
+  /** What its agent acts on. */
+  acts: string[] = [...ACTS];
 
   /** `worker`: a fresh stub for each call, since one that has failed once keeps failing. */
   constructor(worker: () => CloudWorkerApi) {
@@ -66,6 +69,7 @@ export class TestHost {
       full: true,
       ordersSeen: this.ordersSeen,
       attempts: this.attempts,
+      means: { kill: "cgroup", limits: [], acts: this.acts },
       ...more,
     };
   }

@@ -1,4 +1,4 @@
-import { reset } from "cloudflare:test";
+import { reset, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, vi } from "vitest";
 import type { Env } from "../../../src/objects/env.ts";
@@ -39,7 +39,7 @@ export async function makePool(more: Partial<PoolConfigInput> = {}, name = "defa
 
 /** Submits a run. */
 export async function submit(id: string, more: Partial<RunSpecInput> = {}) {
-  const spec = RunSpec.parse({ id, argv: ["true"], ...more });
+  const spec = RunSpec.parse({ id, ...(more.tasks === undefined ? { argv: ["true"] } : {}), ...more });
   return objects.allocation(id).submit({ spec, hash: JSON.stringify(spec) });
 }
 
@@ -52,14 +52,26 @@ export async function eventually<T>(look: () => Promise<T | undefined> | T | und
   }
 }
 
+/** The machine that the pool has asked for, and the code in its user data. */
+export async function askedMachine(cloud: TestCloud): Promise<{ worker: string; code: string }> {
+  return eventually(async () => {
+    const workers = await objects.pool("default").workers(["booting"]);
+    const asked = workers.map(({ id }) => ({ worker: id, code: cloud.codeOf(id) ?? "" }));
+    return asked.find(({ code }) => code !== "");
+  });
+}
+
 /** Boots the machine that the pool has asked for: enrolls its host and lets its boot probe succeed. */
 export async function bootMachine(cloud: TestCloud): Promise<{ worker: string; host: TestHost }> {
-  const { id: worker } = await eventually(async () => {
-    const workers = await objects.pool("default").workers(["booting"]);
-    return workers.find((one) => cloud.codeOf(one.id) !== undefined);
-  });
+  const { worker, code } = await askedMachine(cloud);
   const host = new TestHost(() => objects.worker(worker));
-  await host.enroll(cloud.codeOf(worker) ?? "");
+  await host.enroll(code);
   await host.report({ boot: { ok: true, output: "running" } });
   return { worker, host };
+}
+
+/** What a worker and its pool do by themselves after a boot is done now, and costs nothing for a minute. */
+export async function letAlarmsFire(worker: string): Promise<void> {
+  await runDurableObjectAlarm(bindings.CLOUD_WORKER.getByName(worker));
+  await runDurableObjectAlarm(bindings.POOL.getByName("default"));
 }

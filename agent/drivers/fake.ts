@@ -1,0 +1,130 @@
+import { appendFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Instant } from "../../src/core/machine.ts";
+import type { Means } from "../../src/schema/host.ts";
+import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
+import {
+  type FakeAttempt,
+  fakeEndsAt,
+  fakeExit,
+  fakeOrphaned,
+  fakeSignaled,
+  foundFake,
+} from "../core/fake.ts";
+import type { RawUsage } from "../core/types.ts";
+import type { AttemptStore } from "../exec/dirs.ts";
+import { StartFault } from "../exec/start-fault.ts";
+import { readIfThere, replaceFile } from "../files.ts";
+import type { Driver, Killed, Recovered, TellEnd } from "./driver.ts";
+
+/** The longest delay that a timer of Node takes; what lasts longer is looked at again then. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+const NOTHING: RawUsage = { cpuMs: 0, memoryBytes: 0, pids: 0 };
+
+export interface FakeDriverOptions {
+  store: AttemptStore;
+  now: () => Instant;
+  ended: TellEnd;
+}
+
+/** Plays what the script of a task says, without a process. How it ends is decided in `core/fake.ts`. */
+export class FakeDriver implements Driver {
+  readonly #options: FakeDriverOptions;
+  readonly #playing = new Map<string, { fake: FakeAttempt; timer: NodeJS.Timeout }>();
+
+  constructor(options: FakeDriverOptions) {
+    this.#options = options;
+  }
+
+  async start(id: string, { fake: script }: TaskSpec, stop: AbortSignal): Promise<Means["kill"] | undefined> {
+    if (script === undefined) throw new StartFault("start_failed", "The task has no script to be played.");
+    const { store, now } = this.#options;
+    if (script.blockStartMs > 0) await aborted(stop, script.blockStartMs);
+    if (stop.aborted) return undefined;
+    const { startError } = script;
+    if (startError !== undefined) {
+      const { code = "start_failed", text, recoverable } = startError;
+      throw new StartFault(code, text, { recoverable });
+    }
+    const { stdout, stderr } = store.dirsOf(id);
+    writeFileSync(stderr, "");
+    for (const line of script.output) appendFileSync(stdout, `${line}\n`);
+    const fake = { script, startedAt: now() };
+    this.#keep(id, fake);
+    this.#play(id, fake);
+    return "processes";
+  }
+
+  recover(id: string): Recovered | undefined {
+    const left = readFake(this.#options.store.dirsOf(id).root);
+    if (left === undefined) return undefined;
+    const now = this.#options.now();
+    const fake = fakeOrphaned(left, now);
+    if (fake !== left) this.#keep(id, fake);
+    const found = foundFake(fake, now);
+    if (found.kind === "running") this.#play(id, fake);
+    return found;
+  }
+
+  async signal(id: string, signal: SignalName, before = () => {}): Promise<void> {
+    before();
+    this.#signal(id, signal);
+  }
+
+  async kill(id: string): Promise<Killed> {
+    const killed = this.#playing.has(id);
+    this.#signal(id, "SIGKILL");
+    this.#end(id);
+    return { killed };
+  }
+
+  usage(ids: string[]): Record<string, RawUsage> {
+    return Object.fromEntries(ids.map((id) => [id, NOTHING]));
+  }
+
+  #signal(id: string, signal: SignalName): void {
+    const playing = this.#playing.get(id);
+    if (playing === undefined) return;
+    const fake = fakeSignaled(playing.fake, signal, this.#options.now());
+    if (fake === playing.fake) return;
+    this.#keep(id, fake);
+    this.#play(id, fake);
+  }
+
+  #play(id: string, fake: FakeAttempt): void {
+    clearTimeout(this.#playing.get(id)?.timer);
+    const leftMs = Math.max(0, fakeEndsAt(fake) - this.#options.now());
+    const look = () => (leftMs > LONGEST_TIMER_MS ? this.#play(id, fake) : this.#end(id));
+    this.#playing.set(id, { fake, timer: setTimeout(look, Math.min(leftMs, LONGEST_TIMER_MS)) });
+  }
+
+  #end(id: string): void {
+    const playing = this.#playing.get(id);
+    if (playing === undefined) return;
+    clearTimeout(playing.timer);
+    this.#playing.delete(id);
+    this.#options.ended(id, { exit: fakeExit(playing.fake) });
+  }
+
+  #keep(id: string, fake: FakeAttempt): void {
+    replaceFile(fileIn(this.#options.store.dirsOf(id).root), JSON.stringify(fake));
+  }
+}
+
+/** Waits until then, or until it is aborted. */
+async function aborted(signal: AbortSignal, withinMs: number): Promise<void> {
+  await sleep(Math.min(withinMs, LONGEST_TIMER_MS), undefined, { signal }).catch(() => undefined);
+}
+
+/** What was kept of an attempt of the fake driver; undefined if it is none. */
+function readFake(root: string): FakeAttempt | undefined {
+  const text = readIfThere(fileIn(root));
+  // The file is the agent's own, and is written whole: what parses is what was written.
+  return text === undefined ? undefined : (JSON.parse(text) as FakeAttempt);
+}
+
+function fileIn(root: string): string {
+  return join(root, "fake.json");
+}

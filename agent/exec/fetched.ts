@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync, rmSync } from "node:fs";
+import { pipeline } from "node:stream/promises";
+import { UNPACK_BOUNDS } from "../../archive/bounds.ts";
+import { ArchiveFault } from "../../archive/faults.ts";
+import { unpack } from "../../archive/unpack.ts";
+import { errorText } from "../files.ts";
+import type { TaskDirs } from "./alloc-dirs.ts";
+import { DOWNLOAD_BOUNDS, type DownloadBounds, download, type Source } from "./download.ts";
+import { StartFault } from "./start-fault.ts";
+
+/** Where what is fetched goes, and what has been done of it. */
+export interface FetchPlace {
+  dirs: Pick<TaskDirs, "local" | "private">;
+  /** This boot of the machine: what another one has done may not be on the disk. */
+  boot: string;
+  signal: AbortSignal;
+  bounds?: DownloadBounds;
+}
+
+/**
+ * Fetches what has the right digest into the file `part`, and goes on with what is there of it. That is
+ * fetched anew before its digest is blamed: the file may have changed in between, or a crash of the machine
+ * may have left holes.
+ */
+export async function fetchVerified(
+  { source, sha256 }: { source: Source; sha256: string },
+  part: string,
+  { signal, bounds = DOWNLOAD_BOUNDS }: FetchPlace,
+): Promise<void> {
+  for (;;) {
+    const resumed = existsSync(part);
+    await download(source, part, signal, bounds);
+    const actual = await digestOf(part, signal);
+    if (actual === sha256) return;
+    rmSync(part);
+    if (resumed) continue;
+    const text = `${source.what} is not what the run asks for: its sha256 is ${actual}, not ${sha256}.`;
+    const recoverable = { recoverable: true };
+    throw new StartFault(source.code, `${text} Correct the digest, or the file.`, recoverable);
+  }
+}
+
+async function digestOf(file: string, signal: AbortSignal): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(file), hash, { signal });
+  return hash.digest("hex");
+}
+
+/** Unpacks what was fetched. With the same bytes another try would fail, too. */
+export async function unpackFetched(
+  part: string,
+  into: string,
+  { what, code }: Source,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await unpack(part, into, signal, UNPACK_BOUNDS);
+  } catch (error) {
+    if (!(error instanceof ArchiveFault)) throw error;
+    throw new StartFault(code, `${what} cannot be unpacked: ${errorText(error)}.`);
+  }
+}

@@ -1,0 +1,119 @@
+import { randomUUID } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { STORE_OUTPUTS_MS } from "../../src/core/limits.ts";
+import type { Millis } from "../../src/core/machine.ts";
+import { UPLOAD_STALLS_MS } from "../core/bounds.ts";
+import { backoffMs } from "../core/pace.ts";
+import type { Source } from "../exec/download.ts";
+import { errorText } from "../files.ts";
+import { type ControlPlane, Refusal } from "./control-plane.ts";
+
+/** How much of a file is in memory while it is sent. */
+const READ_BYTES = 256 * 1024;
+
+/** How long an upload may take. Tests have shorter times. */
+export interface UploadBounds {
+  /** A try that has sent nothing for so long has failed. */
+  stallsMs: Millis;
+  /** So long after the first try has failed no other one is made. That may have been a long one. */
+  givenUpMs: Millis;
+}
+
+const UPLOAD_BOUNDS: UploadBounds = { stallsMs: UPLOAD_STALLS_MS, givenUpMs: STORE_OUTPUTS_MS };
+
+/** What is to be stored: an archive, and its digest. */
+export interface Upload {
+  file: string;
+  sha256: string;
+  bytes: number;
+}
+
+/** It is this machine that cannot read what it is to send: another try would read no more. */
+class Unreadable extends Error {
+  override readonly name = "Unreadable";
+}
+
+/** The snapshots of the control plane, as a host gets at them: by signed calls. */
+export class Snapshots {
+  readonly #plane: ControlPlane;
+  readonly #url: string;
+  readonly #bounds: UploadBounds;
+
+  constructor(plane: ControlPlane, url: string, bounds = UPLOAD_BOUNDS) {
+    this.#plane = plane;
+    this.#url = url;
+    this.#bounds = bounds;
+  }
+
+  /** Where a snapshot can be fetched from. */
+  sourceOf(snapshot: string): Source {
+    return {
+      url: `${this.#url}/${snapshot}`,
+      what: `The snapshot ${snapshot}`,
+      code: "snapshot_failed",
+      sign: () => this.#plane.headersOf(`get_${randomUUID()}`, ""),
+      worthSigningAnew: ({ statusCode = 0, headers }) =>
+        statusCode === 401 && this.#plane.learnOffset({ headers }),
+    };
+  }
+
+  /**
+   * Stores an archive under its digest. What fails for a while only is done again, with a growing wait, until
+   * that has gone on for too long. Rejects with what was said then, or with the reason of the signal.
+   */
+  async store({ file, sha256, bytes }: Upload, signal: AbortSignal): Promise<void> {
+    let until: number | undefined;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await this.#storeOnce({ file, sha256, bytes }, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!isTemporary(error)) throw error;
+        const { retryAfterMs = 0 } = error instanceof Refusal ? error : {};
+        const waitMs = Math.max(retryAfterMs, backoffMs(failures, Math.random()));
+        until ??= performance.now() + this.#bounds.givenUpMs;
+        if (performance.now() + waitMs > until) {
+          throw new Error(`${errorText(error)} (${failures} tries, no success for too long)`);
+        }
+        await sleep(waitMs, undefined, { signal });
+      }
+    }
+  }
+
+  async #storeOnce({ file, sha256, bytes }: Upload, signal: AbortSignal): Promise<void> {
+    const { stallsMs } = this.#bounds;
+    const stop = new AbortController();
+    const stalled = () => stop.abort(new Error(`nothing was sent or answered for ${stallsMs / 1_000} s`));
+    let timer = setTimeout(stalled, stallsMs);
+    let unreadable: Unreadable | undefined;
+    async function* watched() {
+      try {
+        for await (const part of createReadStream(file, { highWaterMark: READ_BYTES })) {
+          clearTimeout(timer);
+          timer = setTimeout(stalled, stallsMs);
+          yield part;
+        }
+      } catch (error) {
+        unreadable = new Unreadable(`The archive cannot be read: ${errorText(error)}`);
+        throw unreadable;
+      }
+    }
+    const open = () => Readable.from(watched(), { objectMode: false });
+    const both = AbortSignal.any([signal, stop.signal]);
+    try {
+      const url = `${this.#url}/sha256:${sha256}`;
+      await this.#plane.putNamed(url, `snapshot_${sha256}`, { bytes, open }, both);
+    } catch (error) {
+      throw unreadable ?? (stop.signal.aborted ? stop.signal.reason : error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+function isTemporary(error: unknown): boolean {
+  if (error instanceof Unreadable) return false;
+  return !(error instanceof Refusal && error.isFinal);
+}

@@ -1,0 +1,223 @@
+import { createHash } from "node:crypto";
+import { constants, createWriteStream } from "node:fs";
+import { type FileHandle, lstat, open, readlink, realpath, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import { Header, Pax } from "tar";
+import { FileCount } from "./count.ts";
+import { entryFault } from "./entries.ts";
+import { ArchiveFault, isSystemError } from "./faults.ts";
+import { choiceOf, readGlobs } from "./globs.ts";
+import { walk } from "./walk.ts";
+
+const BLOCK_BYTES = 512;
+const READ_BYTES = 256 * 1024;
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+
+/** What an archive may become. */
+export interface PackBounds {
+  /** Of the archive itself. */
+  bytes: number;
+  /** Of the files in it, together. */
+  contents: number;
+  entries: number;
+}
+
+/**
+ * What is packed, below a directory: what fits globs, with all below it; or files, links and directories by
+ * their paths, each for itself alone. Parts of paths are separated by slashes.
+ */
+export type Packable = { root: string } & ({ globs: readonly string[] } | { files: readonly string[] });
+
+/** An archive that was made. `files`: also links, and directories with nothing in them. */
+export interface Packed {
+  sha256: string;
+  bytes: number;
+  files: number;
+}
+
+/**
+ * Packs files, links and directories into a new archive: tar by gzip, in order, with modes and times, and
+ * without owners, so that the same files make the same archive. What is packed can be unpacked: a link that
+ * leads out of the directory is a fault. Nothing is read through a link. Throws an `ArchiveFault`, what the
+ * system says, or the reason of the signal, and then leaves no file. `onProgress` hears of each piece.
+ */
+export async function pack(
+  what: Packable,
+  intoFile: string,
+  signal: AbortSignal,
+  bounds: PackBounds,
+  onProgress: () => void = () => undefined,
+): Promise<Packed> {
+  const hash = createHash("sha256");
+  const made = { bytes: 0 };
+  const count = new FileCount();
+  async function* measured(source: AsyncIterable<Buffer>) {
+    for await (const part of source) {
+      made.bytes += part.length;
+      if (made.bytes > bounds.bytes) {
+        throw new ArchiveFault(`the archive would be larger than ${bounds.bytes} bytes`);
+      }
+      hash.update(part);
+      yield part;
+    }
+  }
+  try {
+    const out = createWriteStream(intoFile, { mode: 0o600 });
+    await pipeline(archiveOf(what), createGzip(), measured, out, { signal });
+  } catch (error) {
+    await rm(intoFile, { force: true });
+    signal.throwIfAborted();
+    throw error;
+  }
+  return { sha256: hash.digest("hex"), files: count.files, ...made };
+
+  async function* archiveOf(packable: Packable) {
+    const root = await realpath(packable.root);
+    const paths =
+      "globs" in packable ? walk(root, choiceOf(readGlobs(packable.globs)), signal) : inOrder(packable.files);
+    const packer = new Packer(root, bounds, count);
+    for await (const path of paths) {
+      signal.throwIfAborted();
+      for await (const piece of packer.entry(path)) {
+        onProgress();
+        yield piece;
+      }
+    }
+    yield Buffer.alloc(2 * BLOCK_BYTES);
+  }
+}
+
+function inOrder(files: readonly string[]): string[] {
+  return [...new Set(files)].sort();
+}
+
+/** Makes one entry after the other, as bytes of a tar archive. */
+class Packer {
+  readonly #root: string;
+  readonly #bounds: PackBounds;
+  readonly #count: FileCount;
+  /** Files that have more names than one, by what they are: the other names become links to the first. */
+  readonly #names = new Map<string, string>();
+  #entries = 0;
+  #contents = 0;
+
+  constructor(root: string, bounds: PackBounds, count: FileCount) {
+    this.#root = root;
+    this.#bounds = bounds;
+    this.#count = count;
+  }
+
+  async *entry(path: string): AsyncGenerator<Buffer> {
+    this.#entries += 1;
+    if (this.#entries > this.#bounds.entries) {
+      throw new ArchiveFault(`there are more than ${this.#bounds.entries} files`);
+    }
+    const full = join(this.#root, path);
+    const found = await lstat(full);
+    this.#count.add(path, found.isDirectory());
+    if (found.isSymbolicLink()) yield* link(path, await targetOf(path, full), "SymbolicLink", found);
+    else if (found.isDirectory()) yield* directory(path, found);
+    else if (found.isFile()) yield* this.#file(path, full);
+    else throw new ArchiveFault(`"${path}" is neither a file, a directory nor a link`);
+  }
+
+  async *#file(path: string, full: string): AsyncGenerator<Buffer> {
+    const handle = await openFile(path, full);
+    try {
+      const { dev, ino, nlink } = await handle.stat({ bigint: true });
+      const found = await handle.stat();
+      const first = nlink > 1n ? this.#names.get(`${dev} ${ino}`) : undefined;
+      if (first !== undefined) return yield* link(path, first, "Link", found);
+      if (nlink > 1n) this.#names.set(`${dev} ${ino}`, path);
+      this.#contents += found.size;
+      if (this.#contents > this.#bounds.contents) {
+        throw new ArchiveFault(`the files have more than ${this.#bounds.contents} bytes`);
+      }
+      yield* headers({ ...metaOf(found), path, type: "File", size: found.size });
+      yield* contentOf(handle, path, found.size);
+    } finally {
+      await handle.close();
+    }
+  }
+}
+
+/** A target that is no text would become another one. */
+async function targetOf(path: string, full: string): Promise<string> {
+  const bytes = await readlink(full, "buffer");
+  const target = bytes.toString("utf8");
+  if (Buffer.from(target).equals(bytes)) return target;
+  throw new ArchiveFault(`the target of the link "${path}" is not UTF-8`);
+}
+
+/** Its time changes with whatever is done in it, and the same files shall make the same archive. */
+function directory(path: string, found: Parameters<typeof metaOf>[0]): Generator<Buffer> {
+  return headers({ ...metaOf(found), mtime: new Date(0), path: `${path}/`, type: "Directory" });
+}
+
+/** Opens a file for reading, if it is one, and truly this one: what may write here may be at it right now. */
+async function openFile(path: string, full: string): Promise<FileHandle> {
+  const handle = await open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const opened = await readlink(`/proc/self/fd/${handle.fd}`).catch((error: unknown) => {
+    // Not every system tells. There it is the user's own directory that is packed, by the user.
+    if (isSystemError(error, "ENOENT")) return full;
+    throw error;
+  });
+  if (opened === full && (await handle.stat()).isFile()) return handle;
+  await handle.close();
+  throw changed(path);
+}
+
+async function* contentOf(handle: FileHandle, path: string, size: number): AsyncGenerator<Buffer> {
+  for (let left = size; left > 0; ) {
+    const part = Buffer.allocUnsafe(Math.min(READ_BYTES, left));
+    const { bytesRead } = await handle.read(part, 0, part.length, null);
+    if (bytesRead === 0) throw changed(path);
+    left -= bytesRead;
+    yield part.subarray(0, bytesRead);
+  }
+  const over = size % BLOCK_BYTES;
+  if (over > 0) yield Buffer.alloc(BLOCK_BYTES - over);
+}
+
+function changed(path: string): ArchiveFault {
+  return new ArchiveFault(`"${path}" has changed while it was being packed`);
+}
+
+type Meta = Pick<Entry, "mode" | "mtime">;
+
+function metaOf({ mode, mtimeMs }: { mode: number; mtimeMs: number }): Meta {
+  return { mode: mode & 0o777, mtime: new Date(Math.floor(mtimeMs / 1_000) * 1_000) };
+}
+
+function* link(
+  path: string,
+  linkpath: string,
+  type: "Link" | "SymbolicLink",
+  found: Parameters<typeof metaOf>[0],
+): Generator<Buffer> {
+  // Nothing that unpacks sets the time of a symbolic link: packed again it would be another one.
+  const time = type === "Link" ? {} : { mtime: new Date(0) };
+  yield* headers({ ...metaOf(found), ...time, path, linkpath, type });
+}
+
+interface Entry {
+  path: string;
+  type: "File" | "Directory" | "Link" | "SymbolicLink";
+  mode: number;
+  mtime: Date;
+  linkpath?: string;
+  size?: number;
+}
+
+/** The header of an entry, and before it one for what the old format has no room for. */
+function* headers(entry: Entry): Generator<Buffer> {
+  const { path, linkpath, mtime, size = 0 } = entry;
+  const fault = entryFault(entry);
+  if (fault !== undefined) throw new ArchiveFault(fault);
+  const header = new Header({ ...entry, size, uid: 0, gid: 0 });
+  const block = Buffer.alloc(BLOCK_BYTES);
+  if (header.encode(block)) yield new Pax({ path, linkpath, mtime, size }).encode();
+  yield block;
+}

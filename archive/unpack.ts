@@ -1,0 +1,124 @@
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { extract, list, type ReadEntry } from "tar";
+import { openDecompressed } from "./compression.ts";
+import { FileCount } from "./count.ts";
+import { entryFault } from "./entries.ts";
+import { ArchiveFault, isSystemError } from "./faults.ts";
+import { isDirectory, Modes } from "./modes.ts";
+
+/** What an archive may bring. */
+export interface UnpackBounds {
+  /** Of all its files together. */
+  bytes: number;
+  entries: number;
+}
+
+/** An archive ends with two blocks of zeros at least. */
+const BLOCK_BYTES = 512;
+const END_BYTES = 2 * BLOCK_BYTES;
+
+/** The most that an entry takes in an archive beside its contents: headers, long names, and what fills up. */
+const MOST_AROUND_ENTRY = 16 * 1024;
+
+/**
+ * Unpacks a tar archive, plain or by gzip or zstd, into a directory that is there. It is read to its end
+ * first, so that one which would leave the directory, or is cut or too large, leaves nothing behind. No file
+ * gets an owner, or the right to act as one, from the archive. Throws an `ArchiveFault`, what the disk says
+ * when it is full, or the reason of the signal. Returns how many files it has, links and empty directories
+ * among them.
+ */
+export async function unpack(
+  file: string,
+  into: string,
+  signal: AbortSignal,
+  bounds: UnpackBounds,
+): Promise<number> {
+  const count = await survey(file, signal, bounds);
+  if (count.entries === 0) return 0;
+  const modes = new Modes();
+  const onReadEntry = (entry: ReadEntry) => modes.note(entry);
+  const unpacking = extract({ cwd: into, strict: true, preserveOwner: false, onReadEntry });
+  await feed(file, unpacking, signal, new Seen(bounds));
+  await modes.apply(into, signal);
+  return count.files;
+}
+
+interface Surveyed {
+  entries: number;
+  files: number;
+}
+
+async function survey(file: string, signal: AbortSignal, bounds: UnpackBounds): Promise<Surveyed> {
+  const stop = new AbortController();
+  const both = AbortSignal.any([signal, stop.signal]);
+  const seen = new Seen(bounds);
+  let entries = 0;
+  let bytes = 0;
+  const count = new FileCount();
+  const onReadEntry = (entry: ReadEntry) => {
+    entries += 1;
+    bytes += entry.size;
+    count.add(entry.path, isDirectory(entry));
+    const fault =
+      entryFault(entry) ??
+      (entries > bounds.entries ? `it has more than ${bounds.entries} entries` : undefined) ??
+      (bytes > bounds.bytes ? tooLarge(bounds) : undefined);
+    if (fault !== undefined) stop.abort(new ArchiveFault(fault));
+    entry.resume();
+  };
+  try {
+    await feed(file, list({ strict: true, onReadEntry }), both, seen);
+  } catch (error) {
+    // One without entries is no archive to the reader, but the result of a command that has made nothing.
+    if (seen.isEmpty && error instanceof ArchiveFault) return { entries: 0, files: 0 };
+    throw error;
+  }
+  return { entries, files: count.files };
+}
+
+/** Reads the archive into a reader of tar. */
+async function feed(
+  file: string,
+  reader: NodeJS.WritableStream,
+  signal: AbortSignal,
+  seen: Seen,
+): Promise<void> {
+  try {
+    await pipeline(await openDecompressed(file), seen, reader, { signal });
+    signal.throwIfAborted();
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ArchiveFault || isSystemError(error, "ENOSPC", "EDQUOT")) throw error;
+    throw new ArchiveFault(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Looks at what passes, and ends what does so without end, also where no entry says so. */
+class Seen extends Transform {
+  readonly #bounds: UnpackBounds;
+  #bytes = 0;
+  #onlyZeros = true;
+
+  constructor(bounds: UnpackBounds) {
+    super();
+    this.#bounds = bounds;
+  }
+
+  /** It is nothing but the end of an archive. */
+  get isEmpty(): boolean {
+    return this.#onlyZeros && this.#bytes >= END_BYTES && this.#bytes % BLOCK_BYTES === 0;
+  }
+
+  override _transform(part: Buffer, _: string, done: (error: Error | null, part?: Buffer) => void): void {
+    this.#bytes += part.length;
+    this.#onlyZeros &&= part.every((byte) => byte === 0);
+    const most = this.#bounds.bytes + this.#bounds.entries * MOST_AROUND_ENTRY;
+    if (this.#bytes > most) done(new ArchiveFault(tooLarge(this.#bounds)));
+    else done(null, part);
+  }
+}
+
+function tooLarge({ bytes }: UnpackBounds): string {
+  return `it would unpack to more than ${bytes} bytes`;
+}

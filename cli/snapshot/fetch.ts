@@ -1,0 +1,52 @@
+import { createWriteStream } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
+import { UNPACK_BOUNDS } from "../../archive/bounds.ts";
+import { ArchiveFault } from "../../archive/faults.ts";
+import { unpack } from "../../archive/unpack.ts";
+import type { Client } from "../../client/client.ts";
+import { formatSize } from "../../src/core/size.ts";
+import { CliError } from "../errors.ts";
+import type { Io } from "../io.ts";
+import { watchWork } from "../progress.ts";
+import { printable } from "../text.ts";
+import { withScratchFile } from "./scratch.ts";
+
+/**
+ * Fetches a snapshot, and unpacks it into a directory once all of it is here and is what its id says. The
+ * directory is made if it is not there. Returns how many files it has brought.
+ */
+export async function fetchSnapshot(io: Io, client: Client, id: string, into: string): Promise<number> {
+  let text = "Fetching the snapshot";
+  const work = watchWork(io, () => text);
+  try {
+    return await withScratchFile(async (file, signal) => {
+      let fetched = 0;
+      const counted = async function* () {
+        for await (const piece of client.snapshots.download(id, { signal })) {
+          fetched += piece.length;
+          text = `Fetching the snapshot: ${formatSize(fetched)} by now`;
+          yield piece;
+        }
+      };
+      await pipeline(counted, createWriteStream(file, { mode: 0o600 }), { signal });
+      text = `Unpacking the snapshot into ${printable(into)}`;
+      await mkdir(into, { recursive: true });
+      return await unpack(file, into, signal, UNPACK_BOUNDS);
+    });
+  } catch (error) {
+    throw unpackingFault(error, into);
+  } finally {
+    await work.stop();
+  }
+}
+
+function unpackingFault(error: unknown, into: string): unknown {
+  if (error instanceof ArchiveFault) {
+    return new CliError(`The snapshot cannot be unpacked into ${into}: ${printable(error.message)}.`);
+  }
+  if (error instanceof Error && "syscall" in error) {
+    return new CliError(`${into} cannot be written: ${printable(error.message)}.`);
+  }
+  return error;
+}

@@ -1,0 +1,27 @@
+import { type Choice, walk } from "../../archive/walk.ts";
+import { Rules } from "./rules.ts";
+
+/** What is never sent: the history of a repository, and the token that `drover up` has written. */
+const NEVER: readonly string[] = [".git", ".drover"];
+
+/**
+ * The files, links and directories of a directory that are to be sent, as paths relative to it, always in
+ * the same order: all but what `.gitignore` and `.droverignore` leave out. No link is followed; sockets,
+ * pipes and devices are passed over.
+ */
+export async function* filesToSend(root: string, signal: AbortSignal): AsyncGenerator<string> {
+  yield* walk(root, choiceBy(root, await Rules.from(root)), signal);
+}
+
+/** What rules choose of a directory and all below it. */
+function choiceBy(root: string, outer: Rules): Choice {
+  const open: Choice["open"] = async (path) => {
+    const rules = await outer.with(root, path);
+    const inner = choiceBy(root, rules);
+    return (entry, at) => {
+      const isLeftOut = NEVER.includes(entry.name) || rules.leavesOut(at, entry.isDirectory());
+      return isLeftOut ? undefined : inner;
+    };
+  };
+  return { chosen: true, open };
+}

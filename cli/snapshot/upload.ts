@@ -1,0 +1,87 @@
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { packBounds } from "../../archive/bounds.ts";
+import { ArchiveFault } from "../../archive/faults.ts";
+import { pack } from "../../archive/pack.ts";
+import type { Client } from "../../client/client.ts";
+import type { Stored } from "../../client/snapshots.ts";
+import { MAX_SNAPSHOT_BYTES } from "../../src/core/limits.ts";
+import { formatSize } from "../../src/core/size.ts";
+import { CliError } from "../errors.ts";
+import type { Io } from "../io.ts";
+import { watchWork } from "../progress.ts";
+import { printable } from "../text.ts";
+import { filesToSend } from "./files.ts";
+import { withScratchFile } from "./scratch.ts";
+
+/**
+ * Packs a directory and stores it, unless it is stored already: the same files are the same snapshot. Tells
+ * on stderr how far it is, if that takes long.
+ */
+export async function uploadDirectory(io: Io, client: Client, directory: string): Promise<Stored> {
+  const root = resolve(io.cwd, directory);
+  await checkDirectory(root, directory);
+  const shown = printable(directory);
+  let text = `Looking for the files of ${shown}`;
+  const work = watchWork(io, () => text);
+  try {
+    return await withScratchFile(async (file, signal) => {
+      const files: string[] = [];
+      for await (const path of filesToSend(root, signal)) {
+        files.push(path);
+        text = `Looking for the files of ${shown}: ${files.length} by now`;
+      }
+      if (files.length === 0) throw nothingToSend(directory);
+      text = `Packing ${shown}`;
+      const made = await pack({ root, files }, file, signal, packBounds(MAX_SNAPSHOT_BYTES));
+      const { sha256, bytes } = made;
+      const count = `${made.files} ${made.files === 1 ? "file" : "files"}`;
+      const progress = (sent: number) => {
+        text = `Uploading ${shown}: ${count}, ${formatSize(sent)} of ${formatSize(bytes)}`;
+      };
+      progress(0);
+      return await client.snapshots.upload(file, { sha256, bytes }, { signal, onProgress: progress });
+    });
+  } catch (error) {
+    throw packingFault(error, directory);
+  } finally {
+    await work.stop();
+  }
+}
+
+async function checkDirectory(root: string, directory: string): Promise<void> {
+  const found = await stat(root).catch((error: unknown) => {
+    throw packingFault(error, directory);
+  });
+  if (!found.isDirectory()) throw new CliError(`${directory} is not a directory.`);
+}
+
+function nothingToSend(directory: string): CliError {
+  return new CliError(`There is nothing to upload in ${directory}.`, [
+    "It is empty, or .gitignore and .droverignore leave out all that is in it.",
+  ]);
+}
+
+const REASONS: Record<string, string> = {
+  ENOENT: "there is no such file or directory",
+  ENOTDIR: "there is no such file or directory",
+  EACCES: "you may not read it",
+  EPERM: "you may not read it",
+  ENOSPC: "the disk for temporary files is full",
+};
+
+/** Why a directory could not be sent, in words. */
+export function packingFault(error: unknown, directory: string): unknown {
+  if (error instanceof ArchiveFault) {
+    return new CliError(`${directory} cannot be uploaded: ${printable(error.message)}.`, [
+      "A .droverignore in it says what to leave out, in the way of .gitignore.",
+    ]);
+  }
+  if (!isOfSystem(error)) return error;
+  const { code = "", path = directory, message } = error;
+  return new CliError(`${printable(path)} cannot be read: ${REASONS[code] ?? message}.`);
+}
+
+function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && "syscall" in error;
+}

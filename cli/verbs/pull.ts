@@ -1,0 +1,54 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import type { RunStatus } from "../../client/types.ts";
+import { connect } from "../context.ts";
+import { CliError, EXIT } from "../errors.ts";
+import type { Io } from "../io.ts";
+import { path } from "../options.ts";
+import { printable } from "../text.ts";
+
+const HELP = `
+A run has a result if it was asked for one (drover run --out) and its command has
+ended by itself, well or not. Files of the same name are replaced, others stay; nothing
+outside of the directory is touched. The exit code is ${EXIT.no} if there is no result.
+
+Examples:
+  drover pull build-17
+  drover pull build-17 --into results`;
+
+/** `drover pull`: fetches the result of a run. */
+export function addPull(program: Command, io: Io): void {
+  program
+    .command("pull")
+    .summary("fetch the result of a run")
+    .description("Fetches the files that a run has left as its result, and unpacks them.")
+    .argument("<run>", "the run's id")
+    .option("--into <directory>", "where to put them (default: this directory)", path)
+    .addHelpText("after", HELP)
+    .action(async (id: string, flags: { into?: string }) => {
+      const { client } = connect(io);
+      const run = await client.runs.get(id);
+      if (!run.snapshot) throw noResult(run);
+      const into = resolve(io.cwd, flags.into ?? ".");
+      // Loaded here alone: no other verb shall wait for what unpacks archives.
+      const { fetchSnapshot } = await import("../snapshot/fetch.ts");
+      const files = await fetchSnapshot(io, client, run.snapshot, into);
+      await io.say(`${files} ${files === 1 ? "file" : "files"} of run ${id} in ${printable(into)}`);
+    });
+}
+
+/** Why a run has no result: in the order of what rules out all that comes behind. */
+function noResult({ id, state, spec, failure }: RunStatus): CliError {
+  const no = (why: string, ...hints: string[]) =>
+    new CliError(`Run ${id} has no result: ${why}.`, hints, EXIT.no);
+  if (!Array.isArray(spec.outputs)) {
+    return no(
+      "it was not asked for one",
+      "What it shall leave is said when it is submitted: drover run --out",
+    );
+  }
+  if (state === "pending") return no("it has not started yet", `What it waits for: drover why ${id}`);
+  if (state === "running") return no("it is still running", `To see its end: drover logs -f ${id}`);
+  if (failure?.code === "outputs_failed") return no(printable(failure.text).replace(/\.$/, ""));
+  return no(`it is ${state}, and its command did not end by itself`, `See \`drover status ${id}\`.`);
+}

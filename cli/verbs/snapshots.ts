@@ -1,0 +1,51 @@
+import { resolve } from "node:path";
+import { type Command, InvalidArgumentError } from "commander";
+import { connect } from "../context.ts";
+import type { Io } from "../io.ts";
+import { path } from "../options.ts";
+import { printable } from "../text.ts";
+
+const UPLOAD_HELP = `
+What .gitignore and .droverignore leave out is not sent, and never what Git keeps
+in .git. The same files are the same snapshot, and are sent once.
+
+Examples:
+  id=$(drover snapshots upload .) && drover run --snapshot "$id" -- make test`;
+
+/** `drover snapshots`: archives of files, for runs. */
+export function addSnapshots(program: Command, io: Io): void {
+  const snapshots = program
+    .command("snapshots")
+    .summary("store and fetch archives of files")
+    .description("Stores directories for runs, and fetches what is stored.");
+  snapshots
+    .command("upload")
+    .summary("store a directory and print its id")
+    .description("Stores the files of a directory, and prints the id of the snapshot that they are.")
+    .argument("<directory>", "the directory", path)
+    .addHelpText("after", UPLOAD_HELP)
+    .action(async (directory: string) => {
+      const { client } = connect(io);
+      const { uploadDirectory } = await import("../snapshot/upload.ts");
+      await io.stdout.write(`${(await uploadDirectory(io, client, directory)).id}\n`);
+    });
+  snapshots
+    .command("get")
+    .summary("fetch a snapshot")
+    .description("Fetches a snapshot, and unpacks it.")
+    .argument("<id>", "its id, as sha256:<digits>", snapshotId)
+    .option("--into <directory>", "where to put its files (default: this directory)", path)
+    .action(async (id: string, flags: { into?: string }) => {
+      const { client } = connect(io);
+      const into = resolve(io.cwd, flags.into ?? ".");
+      const { fetchSnapshot } = await import("../snapshot/fetch.ts");
+      const files = await fetchSnapshot(io, client, id, into);
+      await io.say(`${files} ${files === 1 ? "file" : "files"} in ${printable(into)}`);
+    });
+}
+
+/** Checks the id of a snapshot. */
+export function snapshotId(text: string): string {
+  if (/^sha256:[0-9a-f]{64}$/.test(text)) return text;
+  throw new InvalidArgumentError("It must be sha256: and 64 lower-case hexadecimal digits.");
+}

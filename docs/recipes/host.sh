@@ -1,0 +1,237 @@
+#!/bin/sh
+# A host of Drover without its agent: joins with this machine, reports what lives here, does what the orders
+# say.
+# Needs Linux, a POSIX shell, curl, openssl, and setsid and flock (of util-linux, or of busybox).
+#
+#   DROVER_URL=https://… host.sh <code>     the first time, with a code of `drover enroll`
+#   DROVER_URL=https://… host.sh            from then on
+#
+# What it knows lies in $DROVER_HOST_DIR, by default ./drover-host. It ends with 0 when Drover is done with
+# it: after `drover drain`, or `drover kill`.
+set -u
+url=${DROVER_URL:?the address of your Drover}
+umask 077
+mkdir -p "${DROVER_HOST_DIR:=drover-host}/jobs" && cd "$DROVER_HOST_DIR" || exit 1
+boot=$(cat /proc/sys/kernel/random/boot_id)
+worker=$(cat worker 2>/dev/null)
+
+die() {
+  echo "host.sh: $*" >&2
+  exit 1
+}
+
+# --- Saying something, signed ---
+
+# The two keys of HMAC-SHA256: the secret, filled up with zeros to 64 bytes, each xor a number. They are read
+# from files, because everybody on a machine can see the arguments of its `openssl`.
+pad() {
+  { openssl base64 -d -A <secret && head -c 32 /dev/zero; } | od -An -v -tu1 | tr -s ' ' '\n' |
+    while read -r byte; do [ -z "$byte" ] || printf %b "\\0$(printf %o $((byte ^ $1)))"; done
+}
+
+# call <POST|PUT> <path> <content type>: sends the file `body`. If that goes well the file `answer` is what
+# came back.
+call() {
+  now=$(date +%s) message=$(openssl rand -hex 16)
+  signature=$({ cat inner && printf '%s.%s.' "$message" "$now" && cat body; } |
+    openssl dgst -sha256 -binary | cat outer - | openssl dgst -sha256 -binary | openssl base64 -A)
+  status=$(curl -sS --max-time 30 -X "$1" "$url/v1/hosts/$worker/$2" --data-binary @body \
+    -H "Content-Type: $3" -H "webhook-id: $message" -H "webhook-timestamp: $now" \
+    -H "webhook-signature: v1,$signature" -o answer -w '%{http_code}') || status=000
+  case $status in
+  200) return 0 ;;
+  # Another start of this host, or a clone of it, speaks for this machine now, or Drover has forgotten it.
+  401 | 403 | 404 | 409 | 410) [ "$1" = PUT ] || { stop_all && die "refused: $(cat answer)"; } ;;
+  esac
+  return 1
+}
+
+# number <name>: the first number of that name in the answer.
+number() { grep -o "\"$1\":[0-9]*" answer | head -n 1 | cut -d : -f 2; }
+
+# --- Joining ---
+
+# The secret is stored before it is sent: the same code with the same secret gets the same answer again.
+if [ -z "$worker" ]; then
+  [ -s secret ] || openssl rand -base64 32 >secret
+  memory=$(awk '/^MemTotal:/ { print $2 * 1024 }' /proc/meminfo)
+  disk=$(df -Pk . | awk 'NR == 2 { print $4 * 1024 }')
+  printf '{"code":"%s","secret":"whsec_%s","bootId":"%s",
+    "agent":{"version":"host.sh","os":"linux","arch":"%s"},
+    "resources":{"vcpus":%d,"memoryBytes":%.0f,"diskBytes":%.0f,"gpus":0}}' "${1:?a code of drover enroll}" \
+    "$(cat secret)" "$boot" "$(uname -m)" "$(getconf _NPROCESSORS_ONLN)" "$memory" "$disk" >body
+  curl -sS --fail-with-body --retry 5 --retry-connrefused -H 'Content-Type: application/json' \
+    --data-binary @body -o answer "$url/v1/hosts/enroll" || die "not taken in: $(cat answer 2>/dev/null)"
+  sed -n 's/.*"worker":"\([^"]*\)".*/\1/p' answer >worker
+  worker=$(cat worker)
+fi
+pad 54 >inner
+pad 92 >outer
+
+# --- Jobs: jobs/<run>/<task>/<epoch>.<n>, named as the attempts that they are ---
+
+# words <argv|env|dir> <orders of one attempt>: that list, map or text in words of a shell: 'a' 'b', or x='1'
+# y='2', or 'a'.
+words() {
+  printf '%s\n' "$2" | awk -v key="$1" -v quote="'" '
+    function plain(text,   out, at, kind) {
+      while (at = index(text, "\\")) {
+        kind = substr(text, at + 1, 1)
+        out = out substr(text, 1, at - 1)
+        if (kind == "u") out = out sprintf("%c", index(hex, substr(text, at + 4, 1)) * 16 - 17 + \
+          index(hex, substr(text, at + 5, 1)))
+        else out = out (kind == "n" ? "\n" : kind == "t" ? "\t" : kind == "r" ? "\r" : kind)
+        text = substr(text, at + (kind == "u" ? 6 : 2))
+      }
+      return out text
+    }
+    BEGIN { hex = "0123456789abcdef" }
+    # A variable may be called as what is looked for.
+    key == "dir" { gsub(/"(env|meta)":[{]("([^"\\]|\\.)*"[,:]?)*[}]/, "") }
+    match($0, "\"" key "\":" (key == "dir" ? "" : "[[{]")) {
+      rest = substr($0, RSTART + RLENGTH)
+      while (match(rest, /^[,:]?"([^"\\]|\\.)*"/)) {
+        text = plain(substr(rest, 1, RLENGTH))
+        rest = substr(rest, RLENGTH + 1)
+        sub(/^[,:]?"/, "", text)
+        sub(/"$/, "", text)
+        if (key == "env" && (++n % 2)) { printf " %s=", text; continue }
+        gsub(quote, quote "\\\\" quote quote, text)
+        printf "%s%s%s%s", key == "env" ? "" : " ", quote, text, quote
+        if (key == "dir") exit
+      }
+    }'
+}
+
+# signal <signal> <job>: to all that the job has started. Fails if nothing of it is left.
+signal() { kill -s "$1" -- "-$(cat "$2/pid")" 2>/dev/null; }
+
+# start <attempt> <its orders>: what was started once is never started again.
+start() {
+  job=jobs/$1
+  mkdir -p "${job%/*}" && mkdir "$job" 2>/dev/null || return
+  mkdir "$job/dir"
+  {
+    # Not by `echo`, which in some shells makes something of backslashes.
+    printf 'cd . %s || exit 1\n' "$(words dir "$2" | sed '1s/^/\&\& cd/')"
+    printf "export DROVER_RUN_ID='%s' DROVER_ATTEMPT_ID='%s' %s\n" "${1%%/*}" "$1" "$(words env "$2")"
+    printf 'exec %s\n' "$(words argv "$2")"
+  } >"$job/command"
+  # The shell outlives the signals for its command, to write down how that ended.
+  # shellcheck disable=SC2016
+  setsid sh -c 'trap : HUP QUIT USR1 USR2 ALRM TERM
+    (cd "$1/dir" && exec env -i PATH="$PATH" HOME="$HOME" LANG=C.UTF-8 sh ../command) >"$1/stdout" 2>"$1/stderr"
+    echo $? >"$1/exit.new" && mv "$1/exit.new" "$1/exit"' sh "$job" </dev/null >/dev/null 2>&1 9>&- &
+  echo $! >"$job/pid"
+}
+
+# stop <attempt> <its orders>: the signal at once, the end when its time is over.
+stop() {
+  job=jobs/$1
+  [ -e "$job/pid" ] || return
+  if [ ! -e "$job/stop" ]; then
+    ms=$(printf '%s\n' "$2" | sed 's/.*"timeoutMs":\([0-9]*\).*/\1/')
+    echo $(($(date +%s) + ms / 1000)) >"$job/stop"
+    signal "$(printf '%s\n' "$2" | sed 's/.*"signal":"SIG\([A-Z0-9]*\)".*/\1/')" "$job"
+  fi
+  [ "$(date +%s)" -lt "$(cat "$job/stop")" ] || signal KILL "$job"
+}
+
+# forget <job>: ends what is left of it, and deletes all but its name.
+forget() {
+  while signal KILL "$1"; do sleep 0.1; done
+  rm -rf "${1:?}"/*
+}
+
+stop_all() {
+  for pid in jobs/*/*/*/pid; do [ ! -e "$pid" ] || forget "${pid%/pid}"; done
+}
+
+# ship <attempt> <stream>: what of its output is not stored yet, a MiB at a time.
+ship() {
+  stored=$(cat "jobs/$1/$2.stored" 2>/dev/null || echo 0)
+  while [ "$stored" -lt "$(wc -c <"jobs/$1/$2")" ]; do
+    tail -c "+$((stored + 1))" "jobs/$1/$2" | head -c 1048576 >body
+    call PUT "logs/$(echo "$1" | sed 's:/:%2F:g')/$2?offset=$stored" application/octet-stream || return
+    stored=$(number stored)
+    echo "$stored" >"jobs/$1/$2.stored"
+  done
+}
+
+# --- The exchange: a report goes in, orders come back ---
+
+# attempt <attempt>: as the report says it. It has ended only when nothing is left of what it has started, and
+# its output was sent before.
+attempt() {
+  job=jobs/$1 state=gone
+  [ ! -e "$job/exit" ] || signal KILL "$job"
+  if signal 0 "$job"; then state=running; elif [ -e "$job/exit" ]; then state=exited; fi
+  for stream in stdout stderr; do ship "$1" $stream; done
+  printf '{"id":"%s","state":"%s"' "$1" $state
+  if [ $state = exited ]; then
+    code=$(cat "$job/exit") signal=null
+    # A shell says so that a signal ended its command.
+    if [ "$code" -gt 128 ] && name=$(kill -l "$code" 2>/dev/null); then code=null signal="\"SIG$name\""; fi
+    printf ',"exit":{"code":%s,"signal":%s,"oomKilled":false,"message":""},"log":{' "$code" "$signal"
+    size=$(($(wc -c <"$job/stdout"))) && printf '"stdout":{"from":%d,"size":%d},' $size $size
+    size=$(($(wc -c <"$job/stderr"))) && printf '"stderr":{"from":%d,"size":%d}}' $size $size
+  fi
+  echo '}'
+}
+
+# While all that is here lives, plain text says it. How something has ended only JSON can say.
+report() {
+  for pid in jobs/*/*/*/pid; do
+    [ ! -e "$pid" ] || { id=${pid#jobs/} && attempt "${id%/pid}"; }
+  done >attempts
+  sent=$(date +%s)
+  if grep -qv '"state":"running"' attempts; then
+    printf '{"incarnation":%d,"seq":%d,"full":true,"ordersSeen":%d,"attempts":[%s]}' \
+      "$incarnation" "$sent" "$seen" "$(paste -sd , attempts)" >body
+    call POST reports application/json || return
+  else
+    { sed 's:{"id"\:"\([^/]*\)/.*:\1:' attempts | uniq && echo "orders $seen"; } >body
+    call POST reports text/plain || return
+  fi
+  lease=$((sent + $(number leaseMs) / 1000))
+}
+
+# What the orders do not name is over: it ends, and its data go.
+obey() {
+  sed 's/{"id":"/\
+/g' answer >orders
+  for pid in jobs/*/*/*/pid; do
+    id=${pid#jobs/} && id=${id%/pid}
+    [ ! -e "$pid" ] || grep -q "^$id\"" orders || forget "jobs/$id"
+  done
+  while IFS= read -r line || [ -n "$line" ]; do
+    id=${line%%\"*}
+    case $line in
+    "$id\",\"want\":\"run\",\"task\":"*) start "$id" "$line" ;;
+    "$id\",\"want\":\"stop\""*) stop "$id" "$line" ;;
+    esac
+  done <orders
+  seen=$(number revision)
+  if grep -q '"powerOff":true' answer; then stop_all && over=yes; fi
+}
+
+exec 9>lock
+flock -n 9 || die "another one runs in $PWD"
+# After a boot nothing lives of what was started before it, and its numbers may be those of others.
+[ "$(cat boot 2>/dev/null)" = "$boot" ] || rm -rf jobs/*/*/*/*
+echo "$boot" >boot
+printf '{"bootId":"%s"}' "$boot" >body
+until call POST join application/json; do sleep 5; done
+incarnation=$(number incarnation) seen=0 lease=0 over=
+echo "host.sh: this machine is worker $worker" >&2
+# The orders are asked for every other second: two reports within one second count as one.
+while sleep 2; do
+  if report; then
+    # It has said that it knows that Drover is done with it, and that nothing is left.
+    [ -z "$over" ] || exit 0
+    obey
+  # Nobody may believe that something is over that still runs here: it ends before its lease does.
+  elif [ "$(date +%s)" -ge $((lease - 60)) ]; then
+    stop_all
+  fi
+done

@@ -1,0 +1,250 @@
+// Makes what the typed client stands on from the OpenAPI document that the routes make: a table of the
+// operations that a token can call, and the types of what goes in and comes out. The document says only what
+// zod says, so this reads no more of JSON Schema than is in it, and stops at anything else.
+
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
+import { cacheDir } from "./env.mjs";
+
+/** @typedef {Record<string, any>} Schema */
+
+const METHODS = ["get", "put", "post", "patch", "delete", "head"];
+const JSON_TYPE = "application/json";
+const PROBLEM_TYPE = "application/problem+json";
+const REF = "#/components/schemas/";
+
+/**
+ * The document as a Drover of these sources serves it. Builds may run side by side: each has its own file.
+ * @param {import("esbuild").BuildOptions} common
+ * @returns {Promise<Schema>}
+ */
+export async function documentOfRoutes(common) {
+  const outfile = join(cacheDir, `routes-${process.pid}.mjs`);
+  await build({ ...common, entryPoints: ["src/routes/app.ts"], outfile, platform: "node", target: "node20" });
+  try {
+    const { createApp } = await import(pathToFileURL(outfile).href);
+    const nothing = { version: "", sha256: "", source: "", installer: "" };
+    return await (await createApp(nothing, []).request("/openapi.json")).json();
+  } finally {
+    rmSync(outfile, { force: true });
+  }
+}
+
+/**
+ * `src/generated/api.ts` for a document.
+ * @param {Schema} document
+ */
+export function clientTypes(document) {
+  const operations = operationsOf(document);
+  const types = operations.map(typesOf);
+  const components = reachable(document, types.join("\n"));
+  return [
+    "// Made by scripts/build.mjs from the OpenAPI document, which the routes make. Do not edit.",
+    "",
+    ...components.map(([name, schema]) => `${docOf(schema)}export type ${name} = ${typeOf(schema)};\n`),
+    "/** What a token can call: how it is asked. */",
+    "export const OPERATIONS = {",
+    ...operations.map((operation) => `  ${operation.id}: ${JSON.stringify(howOf(operation))},`),
+    "} as const;",
+    "",
+    "/** The same: what goes in, and what comes out. */",
+    "export interface Operations {",
+    ...types,
+    "}",
+    "",
+  ].join("\n");
+}
+
+/** @param {Schema} document */
+function operationsOf(document) {
+  const found = [];
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const method of METHODS) {
+      const operation = item[method];
+      if (!operation?.security?.some((/** @type {object} */ one) => "bearer" in one)) continue;
+      if (operation.operationId === undefined) throw new Error(`${method} ${path} has no operationId`);
+      found.push({ id: operation.operationId, method: method.toUpperCase(), path, operation });
+    }
+  }
+  return found.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** @typedef {ReturnType<typeof operationsOf>[number]} Operation */
+
+/**
+ * What must be known at run time. `wait`: where it says how long its answer may be held.
+ * @param {Operation} operation
+ */
+function howOf({ method, path, operation }) {
+  const inQuery = parametersIn(operation, "query").some(({ name }) => name === "wait");
+  const body = operation.requestBody?.content[JSON_TYPE]?.schema;
+  const wait = inQuery ? "query" : body?.properties?.wait === undefined ? "nowhere" : "body";
+  const keyed = parametersIn(operation, "header").some(({ name }) => name === "idempotency-key");
+  return { method, path, wait, keyed };
+}
+
+/** @param {Operation} operation */
+function typesOf({ id, operation }) {
+  const responses = Object.entries(operation.responses);
+  const answers = responses.flatMap(([status, { content }]) => (isSuccess(status) ? bodyType(content) : []));
+  const refusals = responses.flatMap(([status, { content }]) =>
+    isSuccess(status) || content === undefined ? [] : typeOf(content[PROBLEM_TYPE].schema),
+  );
+  return [
+    `  /** ${commentText(operation.summary)} */`,
+    `  ${id}: {`,
+    `    path: ${parametersType(parametersIn(operation, "path"))};`,
+    `    query: ${parametersType(parametersIn(operation, "query"))};`,
+    `    headers: ${parametersType(parametersIn(operation, "header"))};`,
+    `    body: ${bodyType(operation.requestBody?.content)};`,
+    `    answer: ${unionOf(answers)};`,
+    `    refusal: ${unionOf(refusals) || "never"};`,
+    "  };",
+  ].join("\n");
+}
+
+/** @param {string} status */
+function isSuccess(status) {
+  return status.startsWith("2");
+}
+
+/**
+ * @param {Schema} operation
+ * @param {string} place
+ * @returns {Schema[]}
+ */
+function parametersIn(operation, place) {
+  return (operation.parameters ?? []).filter((/** @type {Schema} */ one) => one.in === place);
+}
+
+/** @param {Schema[]} parameters */
+function parametersType(parameters) {
+  const members = parameters.map(({ name, required, schema }) => {
+    const type = typeOf(schema);
+    return member(name, required === true, schema.type === "array" ? `readonly ${type}` : type);
+  });
+  return members.length === 0 ? "{}" : `{ ${members.join("; ")} }`;
+}
+
+/** What is no JSON is bytes; without any content there is nothing. @param {Schema | undefined} content */
+function bodyType(content) {
+  if (content === undefined) return "undefined";
+  const schema = content[JSON_TYPE]?.schema;
+  return schema === undefined ? "Uint8Array" : typeOf(schema, "    ");
+}
+
+/**
+ * Types that a text uses, and those that they use in turn, by name.
+ * @param {Schema} document
+ * @param {string} text
+ */
+function reachable(document, text) {
+  const names = new Set();
+  for (const queue = [text]; queue.length > 0; ) {
+    const used = queue.pop() ?? "";
+    for (const [name, schema] of Object.entries(document.components.schemas)) {
+      if (names.has(name) || !new RegExp(`\\b${name}\\b`).test(used)) continue;
+      names.add(name);
+      queue.push(typeOf(schema));
+    }
+  }
+  return Object.entries(document.components.schemas).filter(([name]) => names.has(name));
+}
+
+/** What says alone which type a schema is. */
+const WHOLES = ["$ref", "const", "enum", "anyOf", "oneOf", "allOf"];
+/** What says so, too: beside one of those it would be lost. */
+const PARTS = ["properties", "required", "additionalProperties", "items"];
+
+/** @param {Schema} schema */
+function hasOneMeaning(schema) {
+  const has = (/** @type {string} */ word) => schema[word] !== undefined;
+  const wholes = WHOLES.filter(has).length;
+  return wholes === 0 || (wholes === 1 && !PARTS.some(has));
+}
+
+/**
+ * A schema as a type.
+ * @param {Schema} schema
+ * @returns {string}
+ */
+function typeOf(schema, indent = "") {
+  if (!hasOneMeaning(schema)) throw cannotSay(schema);
+  if (schema.$ref !== undefined) return schema.$ref.slice(REF.length);
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum !== undefined)
+    return unionOf(schema.enum.map((/** @type {unknown} */ one) => JSON.stringify(one)));
+  const choice = schema.anyOf ?? schema.oneOf;
+  if (choice !== undefined) return unionOf(choice.map((/** @type {Schema} */ one) => typeOf(one, indent)));
+  if (schema.allOf !== undefined) {
+    return schema.allOf.map((/** @type {Schema} */ one) => typeOf(one, indent)).join(" & ");
+  }
+  if (Array.isArray(schema.type)) {
+    // All that JSON has: zod's `json()`.
+    if (schema.type.length === 6) return "unknown";
+    return unionOf(schema.type.map((/** @type {string} */ type) => typeOf({ ...schema, type }, indent)));
+  }
+  switch (schema.type ?? (schema.properties && "object")) {
+    case "string":
+    case "boolean":
+    case "null":
+      return schema.type;
+    case "integer":
+    case "number":
+      return "number";
+    case "array":
+      return arrayOf(schema.items, indent);
+    case "object":
+      return objectType(schema, indent);
+  }
+  throw cannotSay(schema);
+}
+
+/** @param {Schema} schema */
+function cannotSay(schema) {
+  return new Error(`the client's types cannot say this schema yet: ${JSON.stringify(schema)}`);
+}
+
+/** @param {Schema} items @param {string} indent */
+function arrayOf(items, indent) {
+  const type = typeOf(items, indent);
+  const isOne = /^\w+$/.test(type) || (items.properties !== undefined && !items.additionalProperties);
+  return isOne ? `${type}[]` : `(${type})[]`;
+}
+
+/** @param {Schema} schema @param {string} indent */
+function objectType(schema, indent) {
+  const { properties = {}, required = [], additionalProperties } = schema;
+  const deeper = `${indent}  `;
+  const members = Object.entries(properties).map(
+    ([name, inner]) =>
+      `${deeper}${docOf(inner)}${member(name, required.includes(name), typeOf(inner, deeper))};\n`,
+  );
+  const named = members.length === 0 ? [] : [`{\n${members.join("")}${indent}}`];
+  const others =
+    typeof additionalProperties === "object" ? [`Record<string, ${typeOf(additionalProperties)}>`] : [];
+  return [...named, ...others].join(" & ") || "Record<string, never>";
+}
+
+/** @param {string} name @param {boolean} required @param {string} type */
+function member(name, required, type) {
+  const key = /^\w+$/.test(name) ? name : JSON.stringify(name);
+  return required ? `${key}: ${type}` : `${key}?: ${type} | undefined`;
+}
+
+/** @param {string[]} types */
+function unionOf(types) {
+  return [...new Set(types)].map((type) => (type.includes("&") ? `(${type})` : type)).join(" | ");
+}
+
+/** @param {Schema} schema */
+function docOf({ description }) {
+  return description === undefined ? "" : `/** ${commentText(description)} */ `;
+}
+
+/** @param {string} text */
+function commentText(text) {
+  return text.replaceAll("*/", "* /").replaceAll("\n", " ");
+}

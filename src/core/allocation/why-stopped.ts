@@ -1,0 +1,28 @@
+import type { Reaction } from "./lifecycle.ts";
+import type { AllocationRecord } from "./state.ts";
+import { hostStopOf } from "./tasks.ts";
+
+/** Why the tasks of a run are being stopped, in words. */
+export function whyStopped(record: AllocationRecord): string {
+  const { wish, kill } = record;
+  if (wish !== null) return wish.reason;
+  if (isHostEnding(record)) return "its host stops everything";
+  return kill === undefined ? "it is no longer wanted" : reactionText(kill);
+}
+
+/** What a group makes of the end of one of its tasks, in words. */
+export function reactionText({ type, task }: Reaction): string {
+  switch (type) {
+    case "Sibling Task Failed":
+      return `task "${task}" of its group has failed`;
+    case "Leader Task Dead":
+      return `the leader of its group, "${task}", has ended`;
+    case "Main Tasks Dead":
+      return "the main tasks of its group have ended";
+  }
+}
+
+/** Its host stops it all at once, whatever the group's order. */
+export function isHostEnding(record: AllocationRecord): boolean {
+  return hostStopOf(record, record.endedEpoch + 1) !== undefined;
+}

@@ -1,0 +1,14 @@
+import type { Millis } from "./machine.ts";
+
+/** In [d, 1.25 d), always the same for an id: no two of a crowd come back in step. */
+export function jittered(delayMs: Millis, id: string): Millis {
+  return delayMs + Math.floor(delayMs * 0.25 * fraction(id));
+}
+
+/** FNV-1a over the id, mixed once more so that ids that differ in their last digit lie apart; in [0, 1). */
+function fraction(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32;
+}

@@ -1,0 +1,46 @@
+import type { Instant } from "../machine.ts";
+import type { Configure, ConfigureAnswer } from "../messages.ts";
+import { holdsAfterConfigure } from "./hold-offs.ts";
+import { learnedAfterConfigure } from "./learned.ts";
+import { isElsewhere } from "./same.ts";
+import { isEmpty, isRemoved, type PoolState, providedWorkers } from "./state.ts";
+
+/**
+ * Takes a configuration, unless it would lose sight of machines that the present provider has, or of a pool
+ * that is not empty. That a pool is deleted is a part of its configuration: the next one takes that back.
+ */
+export function foldConfigure(state: PoolState, configure: Configure, now: Instant): PoolState {
+  const { record } = state;
+  const { pool, revision, config, seed, remove } = configure;
+  if (record === null) {
+    if (remove !== undefined) return state;
+    const fresh = { nextWorker: 1, holds: [], hold: null, emptySweptAt: now };
+    return { ...state, record: { name: pool, revision, config, seed, ...fresh } };
+  }
+  if (revision <= record.revision) return state;
+  const refused = { ...state, memo: { ...state.memo, refusedRevision: revision } };
+  if (remove === "empty" && !isEmpty(state)) return refused;
+  const hasWorkers = !providedWorkers(state).next().done;
+  if (isElsewhere(record.config, config) && hasWorkers) return refused;
+  const memo = { ...state.memo, lookAt: undefined };
+  const { leaving: _leaving, learned: _learned, ...stays } = record;
+  const known = { holds: holdsAfterConfigure(record, config), ...learnedAfterConfigure(record, config) };
+  const next = { ...stays, revision, config, ...known };
+  return { ...state, memo, record: remove === undefined ? next : { ...next, leaving: true } };
+}
+
+/** What the registry is answered: the pool's present view of what is configured (rule R6). */
+export function answerConfigure(state: PoolState, { revision, remove }: Configure): ConfigureAnswer {
+  const { record, memo } = state;
+  if (record === null)
+    return { kind: "configured", revision: remove === undefined ? 0 : revision, removed: true };
+  if (memo.refusedRevision === revision) {
+    const text =
+      remove === undefined
+        ? "the provider's kind and url cannot change while the pool has machines; drain them first"
+        : "the pool has runs that have not ended, or machines; end them first, or delete it with `?drain=1`";
+    return { kind: "refused", revision, code: "pool_in_use", text };
+  }
+  const answer: ConfigureAnswer = { kind: "configured", revision: record.revision };
+  return isRemoved(state) ? { ...answer, removed: true } : answer;
+}

@@ -1,0 +1,59 @@
+import type { Resources } from "../../schema/common.ts";
+import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
+import { accommodates, remaining } from "../resources.ts";
+import { resourcesOfType } from "../spec.ts";
+import { type Learned, learnedOf } from "./learned.ts";
+import { assumedPrice } from "./money.ts";
+import type { PoolRecord } from "./state.ts";
+
+/** An instance type that can be asked for, and what an empty machine of it has. */
+export interface Offer {
+  name: string;
+  type: InstanceType;
+  room: Resources & { shared: boolean };
+}
+
+/** Of configurations that were stored before there was one. */
+const DEFAULT_PRICE_FACTOR = 1.5;
+
+/**
+ * The instance types, with what is known of their memory, in the order in which they are preferred: the
+ * cheapest first; of the same price the one with more memory, then vCPUs, then disk; then by name
+ * (`arvados.md` §6.3).
+ */
+export function offersOf({ instanceTypes }: PoolConfig, learned?: Learned): Offer[] {
+  const offers = Object.entries(instanceTypes).map(([name, type]) => {
+    return { name, type, room: remaining(resourcesOfType(type), [], learnedOf(learned, name)) };
+  });
+  return offers.sort(
+    (a, b) =>
+      assumedPrice(a.type) - assumedPrice(b.type) ||
+      b.room.memoryBytes - a.room.memoryBytes ||
+      b.room.vcpus - a.room.vcpus ||
+      b.room.diskBytes - a.room.diskBytes ||
+      (a.name < b.name ? -1 : 1),
+  );
+}
+
+/** The types whose machines turned out to have less memory than they should, with what they should have. */
+export function disappointing({ config, learned }: PoolRecord): Offer[] {
+  if (learned === undefined) return [];
+  return offersOf(config).filter(({ name }) => learnedOf(learned, name) !== undefined);
+}
+
+/**
+ * The types of which a machine may be asked for such a need, the best first: an empty machine holds it, and
+ * it costs at most `priceFactor` times the cheapest one that does (`arvados.md` §6.3, equality kept).
+ */
+export function eligibleTypes(config: PoolConfig, need: Resources, offers = offersOf(config)): Offer[] {
+  const eligible: Offer[] = [];
+  let ceiling = Number.POSITIVE_INFINITY;
+  for (const offer of offers) {
+    if (assumedPrice(offer.type) > ceiling) break;
+    if (!accommodates(offer.room, need)) continue;
+    if (eligible.length === 0)
+      ceiling = assumedPrice(offer.type) * Math.max(1, config.priceFactor ?? DEFAULT_PRICE_FACTOR);
+    eligible.push(offer);
+  }
+  return eligible;
+}

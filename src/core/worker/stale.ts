@@ -1,0 +1,41 @@
+import type { Report } from "../../schema/host.ts";
+import { STALE_RUN_MS } from "../limits.ts";
+import type { Instant } from "../machine.ts";
+import { note, type WorkerRecord } from "./state.ts";
+
+/** By run: since when something of it is left that nobody supervises, and what that is, if it is known. */
+export type StaleRuns = Record<string, { since: Instant; holder: string | null }>;
+
+/**
+ * Folds in what a report says of stale runs (`arvados.md` §1.8, per run). Of those that a full report does
+ * not name, the clock is cleared; a delta without the word says nothing new.
+ */
+export function foldStale(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
+  const { stale: known = {}, ...rest } = record;
+  if (report.stale === undefined && !report.full) return record;
+  const said = (report.stale ?? []).map((one) => (typeof one === "string" ? { run: one } : one));
+  const runs = new Map(said.map(({ run, holder }) => [run, holder ?? null]));
+  const same = runs.size === Object.keys(known).length && said.every(({ run }) => known[run] !== undefined);
+  if (same) return record;
+  let next: WorkerRecord = rest;
+  const entries = [...runs].map(([run, holder]): [string, StaleRuns[string]] => {
+    const before = known[run];
+    if (before === undefined) next = note(next, "Stale Run", textOf(run, holder), now);
+    return [run, before ?? { since: now, holder }];
+  });
+  return entries.length === 0 ? rest : { ...next, stale: Object.fromEntries(entries) };
+}
+
+/**
+ * The run that makes its host count as broken: stale for longer than the time-out at the arrival of a report.
+ * Time alone breaks nothing: the next report may say that it is over.
+ */
+export function brokenByStale({ stale = {}, intent }: WorkerRecord, now: Instant): string | undefined {
+  const { staleRunMs = STALE_RUN_MS } = intent.settings;
+  const late = Object.entries(stale).find(([, { since }]) => now - since > staleRunMs);
+  return late === undefined ? undefined : textOf(late[0], late[1].holder);
+}
+
+function textOf(run: string, holder: string | null): string {
+  return `run ${run} has ended there, and ${holder ?? "something"} still holds on to it`;
+}

@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { Name } from "../schema/common.ts";
+import { metricsText, type Sample } from "../schema/metrics.ts";
+import { askPools } from "./ask-pools.ts";
+import type { EdgeApp } from "./edge.ts";
+import { refuse } from "./invalid.ts";
+import { operation } from "./operation.ts";
+import { problemAnswer, repeatable } from "./params.ts";
+
+/** The content type of Prometheus' text format. */
+const PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8";
+
+const route = operation({
+  method: "get",
+  path: "/metrics",
+  operationId: "getMetrics",
+  tag: "Service",
+  access: "read",
+  summary: "What Prometheus scrapes",
+  description:
+    "Each pool is asked once, and one that does not answer has `drover_pool_up` 0 and nothing else. With " +
+    "`pool` only those pools are asked, so that many can be scraped in parts.",
+  request: { query: z.strictObject({ pool: repeatable(Name).optional() }) },
+  responses: {
+    200: { description: "the metrics", content: { "text/plain": { schema: z.string() } } },
+    default: problemAnswer,
+  },
+});
+
+/** Adds the metrics (`api.md`, The rest). */
+export function metricsRoutes(app: EdgeApp): void {
+  app.openapi(
+    route,
+    async (c) => {
+      const { objects } = c.env;
+      const wanted = c.req.valid("query").pool;
+      const names = wanted ?? (await c.var.pools.names(objects.registry()));
+      const { answers, service } = await askPools(names, (name) => objects.pool(name).metrics());
+      const down = service.filter(({ healthy }) => !healthy).map(({ pool }) => downSample(pool));
+      return c.text(metricsText([...down, ...[...answers.values()].flat()]), 200, {
+        "content-type": PROMETHEUS_TEXT,
+      });
+    },
+    refuse(),
+  );
+}
+
+function downSample(pool: string): Sample {
+  return { name: "drover_pool_up", labels: { pool }, value: 0 };
+}

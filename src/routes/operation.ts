@@ -1,0 +1,123 @@
+import { createRoute, type RouteConfig } from "@hono/zod-openapi";
+import { type ErrorCode, STATUS_OF_CODE } from "../core/errors.ts";
+import { MEANING_OF_CODE } from "./meanings.ts";
+
+/** The parts of the API, as the reference page groups them. */
+export const TAGS = {
+  Runs: "Submitting, reading, changing and ending runs: one command, or a group of tasks on one machine.",
+  Output: "What a run's tasks wrote, and what happened to it.",
+  Snapshots: "Archives of files: what runs begin with, and what they leave behind.",
+  Pools: "Where runs wait, and from which machines they get their places.",
+  Workers: "The machines of the pools, each with its idle behavior and its end.",
+  Hosts: "What an agent says to the control plane, signed by its host.",
+  Service: "Health, metrics, and the files that Drover serves of itself.",
+};
+
+/**
+ * Who may call an operation (`api.md`, Auth): whoever has a token with this scope, a host by its signature,
+ * or anybody.
+ */
+export type Access = "read" | "run" | "operate" | "admin" | "host" | "open";
+
+/** How each kind of caller shows who it is, for the document. `auth.ts` and the objects enforce it. */
+export const SECURITY_SCHEMES = {
+  bearer: {
+    type: "http",
+    scheme: "bearer",
+    description:
+      "A token, such as `drv_…`. Scopes: `read` reads; `run` submits, changes and ends runs; `operate` " +
+      "changes pools and workers; `admin` makes tokens. `DROVER_ADMIN_TOKEN` has all of them.",
+  },
+  hostSignature: {
+    type: "apiKey",
+    in: "header",
+    name: "webhook-signature",
+    description:
+      "A host signs each call by Standard Webhooks 1.0, with the secret that it chose when it enrolled: " +
+      "`v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`.",
+  },
+} as const;
+
+/** What a route says of itself beyond what it takes and answers. */
+interface Declared {
+  operationId: string;
+  summary: string;
+  description?: string;
+  tag: keyof typeof TAGS;
+  access: Access;
+  /** What only this route is refused with; what all of its kind are is derived. */
+  codes?: readonly ErrorCode[];
+}
+
+/**
+ * Declares a route, once: from this come its validation, its place in the document, who may call it and
+ * every status that it can be refused with.
+ */
+export function operation<P extends string, R extends Omit<RouteConfig, "path"> & { path: P } & Declared>(
+  route: R,
+) {
+  const { tag, access, codes: own, description, responses, ...rest } = route;
+  const declared = {
+    ...rest,
+    tags: [tag],
+    security: securityOf(access),
+    description: [description ?? `${rest.summary}.`, scopeText(access)].filter(Boolean).join("\n\n"),
+    responses: { ...responses, ...refusals([...new Set([...derivedCodes(route), ...(own ?? [])])]) },
+  };
+  // Only the document sees what was added: to the handler the route is what it was declared as.
+  return createRoute(declared) as unknown as ReturnType<typeof createRoute<P, R>>;
+}
+
+function securityOf(access: Access): Record<string, string[]>[] {
+  if (access === "open") return [];
+  return access === "host" ? [{ hostSignature: [] }] : [{ bearer: [access] }];
+}
+
+function scopeText(access: Access): string {
+  if (access === "open") return "Open: needs no token.";
+  return access === "host"
+    ? "Needs the signature of the host."
+    : `Needs a token with the scope \`${access}\`.`;
+}
+
+/** What every route of a kind can be refused with: by who may call it, and by what it takes. */
+function derivedCodes({ access, request }: Pick<RouteConfig, "request"> & Declared): ErrorCode[] {
+  const codes: ErrorCode[] = ["invalid_request", "internal"];
+  if (access !== "open") codes.push("unavailable");
+  if (access === "host") codes.push("bad_signature");
+  else if (access !== "open") codes.push("unauthorized");
+  const body = request?.body?.content;
+  if (body !== undefined) codes.push("body_too_large");
+  if (body !== undefined && "application/json" in body) codes.push("malformed_json");
+  if (body !== undefined && access !== "host") codes.push("unsupported_media_type");
+  return codes;
+}
+
+const RETRY_AFTER = {
+  "retry-after": {
+    description: "seconds after which the same request is worth sending again",
+    schema: { type: "integer" as const, minimum: 0 },
+  },
+};
+
+/** The answers for these codes, by status. `openapi.ts` adds the examples that they refer to. */
+function refusals(codes: readonly ErrorCode[]): RouteConfig["responses"] {
+  const statuses = [...new Set(codes.map((code) => STATUS_OF_CODE[code]))].sort();
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const possible = codes.filter((code) => STATUS_OF_CODE[code] === status).sort();
+      const schema: object = {
+        allOf: [{ $ref: "#/components/schemas/Problem" }, { properties: { code: { enum: possible } } }],
+      };
+      const examples = Object.fromEntries(
+        possible.map((code) => [code, { $ref: `#/components/examples/${code}` }]),
+      );
+      const answer = {
+        description: possible.map((code) => `\`${code}\`: ${MEANING_OF_CODE[code]}`).join("; "),
+        ...(status === 429 || status === 503 ? { headers: RETRY_AFTER } : {}),
+        content: { "application/problem+json": { schema, examples } },
+      };
+      return [status, answer];
+    }),
+  );
+}

@@ -1,0 +1,80 @@
+import type { z } from "zod";
+import type { FieldError } from "../core/errors.ts";
+
+type Issue = z.core.$ZodIssue;
+/** The part of a request that a schema has looked at. */
+export type Target = "json" | "form" | "query" | "param" | "header" | "cookie";
+
+/**
+ * Lists what a schema found, in the order of the fields, each at its own place (`schema/problem.ts`,
+ * `pointer`).
+ */
+export function fieldErrors(
+  issues: readonly Issue[],
+  target: Target,
+  later: readonly string[] = [],
+): FieldError[] {
+  return issues.flatMap((issue) => {
+    if (issue.code === "invalid_union") {
+      const branch = closestBranch(issue.errors);
+      if (branch === undefined) return [{ pointer: pointerOf(issue.path, target), detail: issue.message }];
+      const inside = branch.map((one) => ({ ...one, path: [...issue.path, ...one.path] }));
+      return fieldErrors(inside, target, later);
+    }
+    if (issue.code === "unrecognized_keys") {
+      return issue.keys.map((key) => ({
+        pointer: pointerOf([...issue.path, key], target),
+        detail: later.includes(key) ? "is not supported yet" : issue.message,
+      }));
+    }
+    const reason = issue.code === "invalid_key" ? issue.issues[0]?.message : undefined;
+    const detail = reason === undefined ? issue.message : `has a name that is not allowed: it ${reason}`;
+    return [{ pointer: pointerOf(issue.path, target), detail }];
+  });
+}
+
+/**
+ * Of several forms that a value may have, the one that its author probably meant: the one with the fewest
+ * fields at the top that are missing, unknown or of a wrong type; of equals the last. One that is unknown
+ * counts double: it belongs to another form, where one that is missing was perhaps forgotten. None, if all
+ * say the same by one message.
+ */
+function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
+  let best: { issues: readonly Issue[]; misfits: number } | undefined;
+  for (const issues of branches) {
+    if (issues.every((issue) => issue.path.length === 0 && issue.code !== "unrecognized_keys")) continue;
+    const misfits = misfitsOf(issues);
+    if (best === undefined || misfits <= best.misfits) best = { issues, misfits };
+  }
+  return best?.issues;
+}
+
+function misfitsOf(issues: readonly Issue[]): number {
+  let misfits = 0;
+  for (const issue of issues) {
+    if (issue.code === "unrecognized_keys" && issue.path.length === 0) misfits += 2 * issue.keys.length;
+    else if (issue.path.length === 1) misfits += 1;
+  }
+  return misfits;
+}
+
+function pointerOf(path: readonly PropertyKey[], target: Target): string {
+  const name = String(path[0] ?? "");
+  switch (target) {
+    case "query":
+      return `?${name}`;
+    case "param":
+      return `{${name}}`;
+    case "header":
+    case "cookie":
+      return `${name}:`;
+    case "json":
+    case "form":
+      return path.map((part) => escapedPart(String(part))).join("");
+  }
+}
+
+/** One part of a JSON pointer (RFC 6901). */
+export function escapedPart(name: string): string {
+  return `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}

@@ -1,0 +1,95 @@
+/** What kind of metric it is (Prometheus' text format), and what it says, with its unit. */
+interface Metric {
+  kind: "gauge" | "counter" | "summary";
+  help: string;
+}
+
+/**
+ * The closed list of what `/metrics` tells. Every sample has the label `pool`, and none a run or a machine:
+ * their number has no bound. A summary has a sum and a count, and no quantiles.
+ */
+export const METRICS = {
+  drover_pool_up: { kind: "gauge", help: "Whether the pool has answered this scrape." },
+  drover_runs: { kind: "gauge", help: "Runs that have not ended, by state." },
+  drover_runs_starting: { kind: "gauge", help: "Runs with a place that have not started." },
+  drover_queue_runs: {
+    kind: "gauge",
+    help: "Runs that wait for a place, by why, and by the cheapest instance type that can hold them.",
+  },
+  drover_queue_oldest_age_seconds: { kind: "gauge", help: "Since when the oldest of these has existed." },
+  drover_instances: { kind: "gauge", help: "Machines that may exist, by category and instance type." },
+  drover_instances_vcpus: { kind: "gauge", help: "Their processors, by category." },
+  drover_instances_memory_bytes: { kind: "gauge", help: "Their memory, by category." },
+  drover_instances_price: { kind: "gauge", help: "What they cost in an hour, by category." },
+  drover_instances_unpriced: { kind: "gauge", help: "Machines whose price is not known." },
+  drover_instances_max: { kind: "gauge", help: "Machines that the provider may be asked for." },
+  drover_instances_max_price: {
+    kind: "gauge",
+    help: "What all machines that there may be cost in an hour, by the list; absent if a price is not known.",
+  },
+  drover_allocated_vcpus: { kind: "gauge", help: "Processors that placed runs have asked for." },
+  drover_allocated_memory_bytes: { kind: "gauge", help: "Memory that placed runs have asked for." },
+  drover_allocated_disk_bytes: { kind: "gauge", help: "Disk that placed runs have asked for." },
+  drover_hold_offs: { kind: "gauge", help: "Hold-offs in force, by cause: `quota` is being at quota." },
+  drover_cloud_list_failing: { kind: "gauge", help: "Whether the provider's latest listing has failed." },
+  drover_runs_ended_total: { kind: "counter", help: "Runs that have ended, by state." },
+  drover_task_restarts_total: { kind: "counter", help: "Restarts of tasks, counted when their run ends." },
+  drover_task_oom_kills_total: {
+    kind: "counter",
+    help: "Attempts that ran out of memory, counted when their run ends.",
+  },
+  drover_run_start_seconds: {
+    kind: "summary",
+    help: "From the submission of runs to their start, counted when they end.",
+  },
+  drover_run_duration_seconds: { kind: "summary", help: "From the start of runs to their end." },
+  drover_instance_creates_total: { kind: "counter", help: "Machines that were asked for, by outcome." },
+  drover_instance_destroys_total: { kind: "counter", help: "Machines that were to be destroyed." },
+  drover_instance_boots_total: { kind: "counter", help: "Boots that are over, by outcome." },
+  drover_instances_disappeared_total: {
+    kind: "counter",
+    help: "Machines that were seen to be gone, by the state before: `shutdown` is as it should be.",
+  },
+  drover_instance_ready_seconds: { kind: "summary", help: "From the permit of machines to readiness." },
+  drover_instance_shutdown_seconds: {
+    kind: "summary",
+    help: "From the latest request to destroy machines until they were seen to be gone.",
+  },
+  drover_instances_spent_total: {
+    kind: "counter",
+    help: "The list price of machines that are gone, for the time that they were there.",
+  },
+} as const satisfies Record<string, Metric>;
+
+export type MetricName = keyof typeof METRICS;
+
+/** One value of a metric. `part`: of a summary, which of its two. */
+export interface Sample {
+  name: MetricName;
+  part?: "sum" | "count";
+  labels: Readonly<Record<string, string>>;
+  value: number;
+}
+
+/**
+ * Samples as Prometheus reads them (text format 0.0.4): all of a metric together, each with its help and its
+ * type, in the order of the list. A metric without a sample is left out.
+ */
+export function metricsText(samples: readonly Sample[]): string {
+  const byName = Map.groupBy(samples, ({ name }) => name);
+  let text = "";
+  for (const [name, { kind, help }] of Object.entries(METRICS)) {
+    const lines = (byName.get(name as MetricName) ?? []).map(lineOf); // it is a key of that very list
+    if (lines.length > 0) text += `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n${lines.join("")}`;
+  }
+  return text;
+}
+
+function lineOf({ name, part, labels, value }: Sample): string {
+  const pairs = Object.entries(labels).map(([label, of]) => `${label}="${escaped(of)}"`);
+  return `${name}${part === undefined ? "" : `_${part}`}{${pairs.join(",")}} ${value}\n`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}

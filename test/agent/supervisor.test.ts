@@ -1,0 +1,208 @@
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { AttemptJournal } from "../../agent/core/journal.ts";
+import type { Driver, Killed, Recovered, TellEnd } from "../../agent/drivers/driver.ts";
+import { AllocDirs } from "../../agent/exec/alloc-dirs.ts";
+import { AttemptStore } from "../../agent/exec/dirs.ts";
+import { StartFault } from "../../agent/exec/start-fault.ts";
+import { StickyData } from "../../agent/exec/sticky-data.ts";
+import { Supervisor } from "../../agent/exec/supervisor.ts";
+import { ControlPlane } from "../../agent/plane/control-plane.ts";
+import { makeSecret } from "../../agent/plane/sign.ts";
+import { Snapshots } from "../../agent/plane/snapshots.ts";
+import type { TaskSpec } from "../../src/schema/run.ts";
+import { FakePlane } from "./support/fake-plane.ts";
+
+// What the supervisor does for every driver, with drivers that only note what they are asked.
+
+const ID = "build-17/main/1.1";
+const JOURNAL: AttemptJournal = { timedOut: false };
+const COMMAND: TaskSpec = {
+  name: "main",
+  argv: ["true"],
+  env: {},
+  meta: {},
+  resources: { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 },
+  killTimeoutMs: 0,
+  killSignal: "SIGTERM",
+};
+const SCRIPT = {
+  runForMs: 0,
+  exitCode: 0,
+  blockStartMs: 0,
+  ignoreSignals: false,
+  output: [],
+  dieWithAgent: false,
+};
+const SCRIPTED: TaskSpec = { ...COMMAND, fake: SCRIPT };
+
+class NotingDriver implements Driver {
+  readonly name: string;
+  readonly log: string[];
+  found: Recovered | undefined;
+  starts: Driver["start"] = async () => "processes";
+  killed: Killed = { killed: false };
+
+  constructor(name: string, log: string[]) {
+    this.name = name;
+    this.log = log;
+  }
+
+  start(...args: Parameters<Driver["start"]>) {
+    this.log.push(`${this.name} starts`);
+    return this.starts(...args);
+  }
+  recover() {
+    this.log.push(`${this.name} looks`);
+    return this.found;
+  }
+  async signal(_id: string, signal: string, before = () => {}) {
+    before();
+    this.log.push(`${this.name} sends ${signal}`);
+  }
+  async kill() {
+    this.log.push(`${this.name} kills`);
+    return this.killed;
+  }
+  usage(ids: string[]) {
+    return Object.fromEntries(ids.map((id) => [id, { cpuMs: 1, memoryBytes: 2, pids: 3 }]));
+  }
+}
+
+let dir: string;
+let log: string[];
+let fake: NotingDriver;
+let exec: NotingDriver;
+let supervisor: Supervisor;
+let tellEnd: TellEnd;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "drover-supervisor-"));
+  log = [];
+  fake = new NotingDriver("fake", log);
+  exec = new NotingDriver("exec", log);
+  const allocs = new AllocDirs(dir);
+  supervisor = new Supervisor({
+    store: new AttemptStore(dir),
+    allocs,
+    sticky: new StickyData(allocs),
+    prestart: { prepare: async () => undefined },
+    drivers: (ended) => {
+      tellEnd = ended;
+      return { fake, exec };
+    },
+    tell: (event) => void log.push(event.type),
+  });
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+describe("an attempt belongs to the driver of its task", () => {
+  test.each([
+    ["exec", COMMAND],
+    ["fake", SCRIPTED],
+  ])("%s: it alone is asked, from the start to the kill", async (name, task) => {
+    expect(await supervisor.start(ID, task)).toEqual({ type: "launched", id: ID, by: "processes" });
+    await supervisor.signal(ID, "SIGTERM");
+    expect(await supervisor.sample([ID])).toMatchObject({ attempts: { [ID]: { pids: 3 } } });
+    expect(await supervisor.killTree(ID, 0)).toEqual({ type: "tree_gone", id: ID, killed: false });
+    expect(log).toEqual([`${name} starts`, `${name} sends SIGTERM`, `${name} kills`]);
+  });
+
+  test("it is the one that finds its trace after a restart; none is asked behind it", async () => {
+    fake.found = { kind: "running" };
+    expect(supervisor.recover(ID, JOURNAL)).toEqual({ id: ID, journal: JOURNAL, main: { kind: "running" } });
+    await supervisor.signal(ID, "SIGHUP");
+    expect(log).toEqual(["fake looks", "fake sends SIGHUP"]);
+  });
+
+  test("what nobody is known to have started is killed by each, and gone when all say so", async () => {
+    exec.killed = { killed: true, alive: "process 7 lives" };
+    const failed = { type: "kill_failed", id: ID, error: "process 7 lives" };
+    expect(await supervisor.killTree(ID, 0)).toEqual(failed);
+    exec.killed = { killed: true };
+    expect(await supervisor.killTree(ID, 0)).toEqual({ type: "tree_gone", id: ID, killed: true });
+    expect(log).toEqual(["fake kills", "exec kills", "fake kills", "exec kills"]);
+  });
+});
+
+describe("whatever a task has left, its outputs come to an end (decisions.md, Outputs)", () => {
+  let plane: FakePlane;
+  beforeEach(async () => {
+    plane = await new FakePlane().start();
+    plane.secret = makeSecret();
+  });
+  afterEach(() => plane.close());
+
+  const file = (path: string) => writeFileSync(path, "");
+  const link = (path: string) => symlinkSync("nowhere", path);
+  const lost = { error: expect.any(String) };
+  const stored = { snapshot: expect.any(String), files: 0 };
+  test.each<[string, string, (path: string) => void, object]>([
+    ["a file in the place of its directory", "local", file, lost],
+    ["a dangling link there", "local", link, lost],
+    ["no directory", "local", () => undefined, stored],
+    ["a file in the place of its tmp", "tmp", file, stored],
+    ["a dangling link in the place of its secrets", "secrets", link, stored],
+    ["a file in the place of the agent's notes", "private", file, lost],
+    ["a file in the place of all its directories", ".", file, lost],
+  ])("%s", async (_, name, leave, outputs) => {
+    const task = new AllocDirs(dir).make(ID).local.replace(/local$/, "");
+    rmSync(join(task, name), { recursive: true });
+    leave(join(task, name).replace(/\/$/, ""));
+    const snapshots = new Snapshots(new ControlPlane(plane.secret), `${plane.url}/v1/hosts/w-1/snapshots`);
+    const event = await supervisor.collect(ID, ["**"], snapshots);
+    expect(event).toEqual({ type: "collected", id: ID, outputs: expect.objectContaining(outputs) });
+  });
+});
+
+describe("whatever the driver", () => {
+  test("an id starts once, and never after a kill", async () => {
+    await supervisor.start(ID, COMMAND);
+    expect((await supervisor.start(ID, SCRIPTED)).type).toBe("refused");
+    const other = "build-17/other/1.1";
+    await supervisor.killTree(other, 0);
+    expect((await supervisor.start(other, COMMAND)).type).toBe("refused");
+  });
+
+  test("a kill ends a start that waits, and comes after it", async () => {
+    exec.starts = (_id, _task, stop) =>
+      new Promise((resolve) => stop.addEventListener("abort", () => resolve(undefined)));
+    const start = supervisor.start(ID, COMMAND);
+    await expect.poll(() => log).toEqual(["exec starts"]);
+    const kill = supervisor.killTree(ID, 0);
+    expect([(await start).type, (await kill).type]).toEqual(["refused", "tree_gone"]);
+  });
+
+  test.each([
+    ["its own fault", new StartFault("user_not_found", "who?"), { code: "user_not_found", text: "who?" }],
+    ["anything else", new Error("odd"), { code: "start_failed" }],
+  ])("a start that fails is told: %s", async (_, error, startError) => {
+    exec.starts = () => Promise.reject(error);
+    expect(await supervisor.start(ID, COMMAND)).toMatchObject({ type: "launch_failed", startError });
+  });
+
+  test("an end is told, and that a signal is passed on is told before it is sent", async () => {
+    await supervisor.start(ID, COMMAND);
+    await supervisor.passOn(ID, { signal: "SIGHUP", n: 1 });
+    tellEnd(ID, { lost: true });
+    expect(log).toEqual(["exec starts", "passing_on", "exec sends SIGHUP", "exited"]);
+  });
+});
+
+describe("nothing is believed without a journal of this boot, and no driver is asked", () => {
+  test.each([
+    ["none", undefined, "lost"],
+    ["one of another boot", "other boot", "rebooted"],
+  ] as const)("%s", (_, journal, kind) => {
+    exec.found = { kind: "running" };
+    expect(supervisor.recover(ID, journal)).toEqual({ id: ID, main: { kind } });
+    expect(log).toEqual([]);
+  });
+
+  test("what never began is left to the orders", () => {
+    exec.found = { kind: "unbegun" };
+    expect(supervisor.recover(ID, JOURNAL)).toBeUndefined();
+  });
+});

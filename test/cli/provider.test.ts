@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { serveCloud } from "../../local/loopback/server.ts";
+import { PaperCloud } from "../local/support/paper-cloud.ts";
+import { type Bench, openBench } from "./support/command.ts";
+
+// `drover provider test` (arvados.md §7.6): what the suite finds, for a person and for a script.
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await openBench();
+});
+afterAll(() => bench.close());
+
+async function serve(faults: object = {}) {
+  const cloud = new PaperCloud();
+  const server = await serveCloud({ cloud, port: 0, secret: "s" });
+  const dir = mkdtempSync(join(bench.dir, "pool-"));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const headers = { authorization: "Bearer s" };
+  await fetch(`${url}/faults`, { method: "PUT", headers, body: JSON.stringify(faults) });
+  const file = join(dir, "pool.json");
+  const instanceTypes = { small: { providerType: "t3.small", vcpus: 1, memory: "1GiB" } };
+  const pool = { name: "p", provider: { kind: "http", url, secret: "s" }, instanceTypes };
+  writeFileSync(file, JSON.stringify(pool));
+  const alive = () => cloud.list().filter(({ state }) => state !== "terminated");
+  return { cloud, file, pool, alive };
+}
+
+test("a provider that keeps its promises passes, and nothing was made", async () => {
+  const { cloud, file } = await serve();
+  const { code, stdout } = await bench.run(["provider", "test", "-f", file]);
+  expect(stdout.toString()).toMatch(/^CHECK +VERDICT +EVIDENCE\nanswers +kept/);
+  expect(stdout.toString()).not.toMatch(/broken|unclear/);
+  expect(code).toBe(0);
+  expect(cloud.list()).toEqual([]);
+});
+
+test("with --create one machine is made of the provider's type, and ended", async () => {
+  const { cloud, file, alive } = await serve();
+  const { code, stdout } = await bench.run(["provider", "test", "-f", file, "--create", "small", "--json"]);
+  const report = JSON.parse(stdout.toString());
+  expect(report.findings.filter(({ verdict }: { verdict: string }) => verdict !== "kept")).toEqual([]);
+  expect(report).toMatchObject({ left: [], measures: { listConsistencyMs: expect.any(Number) } });
+  expect(code).toBe(0);
+  expect(cloud.list()).toMatchObject([{ instanceType: "t3.small" }]);
+  expect(alive()).toEqual([]);
+});
+
+test("a broken promise is told in words, and by the exit code", async () => {
+  const { file } = await serve({ unvouchedListings: 1 });
+  const { code, stdout } = await bench.run(["provider", "test", "-f", file]);
+  expect(stdout.toString()).toMatch(
+    /list-whole +broken +a listing is complete, .* does not call it complete/,
+  );
+  expect(code).toBe(1);
+});
+
+test.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const)("%s ends the machine first, and exits with %i", async (signal, exitCode) => {
+  const { file, cloud, alive } = await serve({ wedgedState: "pending" });
+  const running = bench.start(["provider", "test", "-f", file, "--create", "small"]);
+  await expect.poll(() => cloud.list().length, { timeout: 30_000 }).toBe(1);
+  running.child.kill(signal);
+  await running.says(/Ending what was made/);
+  expect((await running.ended).code).toBe(exitCode);
+  expect(alive()).toEqual([]);
+});
+
+test("what cannot be tested is refused before anything is asked", async () => {
+  const { file, pool } = await serve();
+  const unknown = await bench.run(["provider", "test", "-f", file, "--create", "large"]);
+  expect(unknown.stderr).toMatch(/no instance type large.*\n.*It has: small/);
+  expect(unknown.code).toBe(125);
+  writeFileSync(file, JSON.stringify({ ...pool, maxInstances: -1 }));
+  const wrong = await bench.run(["provider", "test", "-f", file]);
+  expect(wrong.stderr).toMatch(/is not the configuration of a pool.*\n.*\/maxInstances: /);
+  expect(wrong.code).toBe(125);
+});
+
+test("the secret is shown nowhere", async () => {
+  const { file, pool } = await serve();
+  const secret = "a secret that nobody shall see";
+  writeFileSync(file, JSON.stringify({ ...pool, provider: { ...pool.provider, secret } }));
+  const { code, stdout, stderr } = await bench.run(["provider", "test", "-f", file]);
+  expect(code).toBe(1);
+  expect(stdout.toString() + stderr).not.toContain(secret);
+});

@@ -1,0 +1,141 @@
+import { describe, expect, test } from "vitest";
+import { listPages, MAX_LIST_PAGES, MAX_LIST_WALKS } from "../../src/providers/pages.ts";
+import type { Instance } from "../../src/schema/provider.ts";
+
+const T0 = Date.UTC(2026, 10, 21);
+
+function machine(number: number): Instance {
+  const id = `i-${String(number).padStart(4, "0")}`;
+  return { id, name: id, address: null, state: "running", instanceType: "t", tags: {}, createdAt: "" };
+}
+
+/** A cloud with so many machines, and so many to a page, of which some may end whenever a page was read. */
+function cloudOf({
+  machines,
+  size,
+  ends,
+}: {
+  machines: number;
+  size: number;
+  ends?: (read: number) => number;
+}) {
+  const alive = Array.from({ length: machines }, (_, number) => machine(number));
+  let reads = 0;
+  const after = <Page>(page: Page): Page => {
+    alive.splice(0, ends?.(reads) ?? 0);
+    reads += 1;
+    return page;
+  };
+  return {
+    alive,
+    reads: () => reads,
+    /** As Hetzner and DigitalOcean do: pages have numbers, and rows move up. */
+    byNumber: async (cursor = "0") => {
+      const from = Number(cursor) * size;
+      const next = from + size < alive.length ? String(Number(cursor) + 1) : null;
+      return after({ items: alive.slice(from, from + size), complete: true, next });
+    },
+    /** Each page begins after the last id of the one before: nothing can slip by. */
+    byId: async (cursor = "") => {
+      const rest = alive.filter(({ id }) => id > cursor);
+      const items = rest.slice(0, size);
+      return after({ items, complete: true, next: rest.length > size ? (items.at(-1)?.id ?? null) : null });
+    },
+  };
+}
+
+// 50 to a page is Hetzner's, 200 DigitalOcean's most.
+const BOUNDARIES = [50, 200].flatMap((size) =>
+  [size - 1, size, size + 1].map((machines) => ({ size, machines })),
+);
+
+describe("a page boundary while machines are being deleted (peers.md §8 case 19)", () => {
+  test.each(BOUNDARIES)(
+    "$machines machines, $size to a page, and none ends: all, for certain",
+    async (row) => {
+      for (const pages of ["byNumber", "byId"] as const) {
+        const cloud = cloudOf(row);
+        const answer = await listPages(cloud[pages], T0);
+        expect(answer).toEqual({ kind: "listed", beganAt: T0, items: cloud.alive });
+        // One page is read once, and two are read until they agree.
+        expect(cloud.reads()).toBe(row.machines > row.size ? 4 : 1);
+      }
+    },
+  );
+
+  test.each(BOUNDARIES)("$machines machines, $size to a page, and one ends after the first", async (row) => {
+    for (const pages of ["byNumber", "byId"] as const) {
+      const cloud = cloudOf({ ...row, ends: (read) => (read === 0 ? 1 : 0) });
+      const answer = await listPages(cloud[pages], T0);
+      expect(answer).not.toHaveProperty("partial");
+      expect(answer).toMatchObject({ items: expect.arrayContaining(cloud.alive) });
+    }
+  });
+
+  test.each(BOUNDARIES)("twice $machines machines, $size to a page, and one ends after each", async (row) => {
+    const cloud = cloudOf({ ...row, machines: 2 * row.machines, ends: () => 1 });
+    const answer = await listPages(cloud.byNumber, T0);
+    // Never quiet: absence proves nothing, and what was seen was there.
+    expect(answer).toMatchObject({ kind: "listed", partial: expect.stringContaining("changed") });
+  });
+
+  test("without the second reading a living machine would be missing", async () => {
+    const cloud = cloudOf({ machines: 100, size: 50, ends: (read) => (read === 0 ? 1 : 0) });
+    const first = await cloud.byNumber();
+    const second = await cloud.byNumber("1");
+    const shown = [...first.items, ...second.items].map(({ id }) => id);
+    expect(cloud.alive.filter(({ id }) => !shown.includes(id))).toHaveLength(1);
+  });
+});
+
+describe("what a listing proves", () => {
+  const page = (more: object) => async () => ({ items: [machine(1)], complete: true, ...more });
+
+  test.each([{ next: null }, {}])("a single page that is complete is whole: %j", async (more) => {
+    expect(await listPages(page(more), T0)).toEqual({ kind: "listed", beganAt: T0, items: [machine(1)] });
+  });
+
+  test("one that is not called complete proves no absence", async () => {
+    const answer = await listPages(page({ complete: false }), T0);
+    expect(answer).toMatchObject({ items: [machine(1)], partial: expect.stringContaining("complete") });
+  });
+
+  test("of several pages the last says whether they are complete", async () => {
+    const pages = (last: boolean) => async (cursor?: string) =>
+      cursor === undefined
+        ? { items: [machine(1)], complete: !last, next: "2" }
+        : { items: [machine(2)], complete: last };
+    expect(await listPages(pages(true), T0)).not.toHaveProperty("partial");
+    expect(await listPages(pages(false), T0)).toHaveProperty("partial");
+  });
+
+  test.each([
+    [MAX_LIST_PAGES, false],
+    [MAX_LIST_PAGES + 1, true],
+  ])("%i pages: partial %j", async (machines, partial) => {
+    const cloud = cloudOf({ machines, size: 1 });
+    const answer = await listPages(cloud.byId, T0);
+    expect("partial" in answer).toBe(partial);
+    expect(cloud.reads()).toBe(partial ? MAX_LIST_PAGES : 2 * machines);
+  });
+
+  test("a cursor that leads nowhere ends", async () => {
+    expect(await listPages(page({ next: "again" }), T0)).toHaveProperty("partial");
+  });
+
+  test("a page that fails fails the listing: it proves nothing", async () => {
+    const failure = { class: "temporary", text: "no" } as const;
+    const read = async (cursor?: string) =>
+      cursor === undefined ? { items: [machine(1)], complete: true, next: "2" } : { failure };
+    expect(await listPages(read, T0)).toEqual({ kind: "failed", failure });
+  });
+
+  test.each([
+    [MAX_LIST_WALKS - 2, false],
+    [MAX_LIST_WALKS - 1, true],
+  ])("pages that change during %i readings: partial %j", async (changes, partial) => {
+    const changing = (read: number) => (read % 2 === 0 && read / 2 < changes ? 1 : 0);
+    const cloud = cloudOf({ machines: 8, size: 4, ends: changing });
+    expect("partial" in (await listPages(cloud.byNumber, T0))).toBe(partial);
+  });
+});

@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+import { eventsAfter, hasEvents } from "../../../src/core/pool/events.ts";
+import { loadedPool } from "../../../src/core/pool/load.ts";
+import { isLiveRun, isLiveWorker, type RunRow, type WorkerRow } from "../../../src/core/pool/state.ts";
+import { Rows } from "../../../src/core/rows.ts";
+import { PoolEventList } from "../../../src/schema/pool.ts";
+import { MapDisk } from "../support/map-disk.ts";
+import { at, existing, recordOf, run, T0, workerRow, workerSays } from "../support/pool.ts";
+import { poolConfig } from "../support/pool-config.ts";
+
+function story() {
+  const runs = new MapDisk<RunRow>();
+  const workers = new MapDisk<WorkerRow>();
+  workers.write("w1", workerRow("w1", "booting"), true, T0);
+  const load = (record = recordOf(poolConfig({ maxInstances: 0 }))) =>
+    existing(loadedPool(record, new Rows(runs, isLiveRun), new Rows(workers, isLiveWorker)));
+  return { load, state: at(load(), T0, run("a"), run("b")) };
+}
+
+const ends = (id: string) =>
+  run(id, { version: 3, state: "complete", wants: "nothing", ended: 1, epoch: 0, exitCode: 0 });
+const told = (list: PoolEventList) =>
+  list.items.map(({ run: one, worker }) => `${one?.id ?? worker?.id} ${one?.state ?? worker?.state}`);
+
+test("it begins with all that lives, and what is read is what the API says", () => {
+  const list = eventsAfter(story().state, null);
+  expect(told(list)).toEqual(["w1 booting", "a pending", "b pending"]);
+  expect(PoolEventList.safeParse(list).error).toBeUndefined();
+});
+
+test("then each row comes once, as it is now: what was in between may be missing, the latest never", () => {
+  const { state } = story();
+  const { next } = eventsAfter(state, null);
+  expect(hasEvents(state, next)).toBe(false);
+  const later = at(state, T0 + 5, workerSays("w1"), ends("a"));
+  expect(hasEvents(later, next)).toBe(true);
+  const list = eventsAfter(later, next);
+  expect(told(list)).toEqual(["w1 running", "b pending", "a complete"]);
+  expect(eventsAfter(later, list.next).items).toEqual([]);
+});
+
+test("a pool that was loaded again goes on where it was, with what has ended meanwhile", () => {
+  const { state, load } = story();
+  const { next } = eventsAfter(state, null);
+  const later = at(state, T0 + 5, workerSays("w1"), ends("a"));
+  const again = load(later.record);
+  expect(told(eventsAfter(again, next))).toEqual(["w1 running", "b pending", "a complete"]);
+  const end = eventsAfter(again, next).next;
+  expect(eventsAfter(again, end).items).toEqual([]);
+  expect(told(eventsAfter(at(again, T0 + 9, ends("b")), end))).toEqual(["b complete"]);
+});
+
+test("numbers only grow, also over a restart and for many changes in one millisecond", () => {
+  const { state, load } = story();
+  const { items } = eventsAfter(state, null);
+  const again = at(load(state.record), T0 + 1, run("c"));
+  const later = eventsAfter(again, null).items.at(-1)?.number ?? 0;
+  expect(new Set(items.map(({ number }) => number)).size).toBe(items.length);
+  expect(later).toBeGreaterThan(items.at(-1)?.number ?? 0);
+});
+
+test("a reader who was behind a run that is deleted now is past its change, and waits for the next", () => {
+  const { state } = story();
+  const { next } = eventsAfter(state, null);
+  const ended = at(state, T0 + 5, workerSays("w1"), ends("a"));
+  const { next: behind } = eventsAfter(ended, next);
+  const later = at(ended, T0 + 9, ends("b"));
+  const key = [...later.runs.ended(9)].find(([, row]) => row.run === "b")?.[0] ?? "";
+  const deleted = at(later, T0 + 10, { type: "forget_answered", key, answer: { kind: "forgotten" } });
+  for (const after of [next, behind]) {
+    const list = eventsAfter(deleted, after);
+    expect(told(list)).not.toContain("b complete");
+    expect(hasEvents(deleted, list.next)).toBe(false);
+  }
+});

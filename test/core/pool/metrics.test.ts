@@ -1,0 +1,119 @@
+import { describe, expect, test } from "vitest";
+import { metricsOf } from "../../../src/core/pool/metrics.ts";
+import { METRICS, metricsText } from "../../../src/schema/metrics.ts";
+import { faultsOf, promtoolSays } from "../support/exposition.ts";
+import { configured, held, hold, MINUTE, placed, T0, vcpus, waiting, workerRow } from "../support/pool.ts";
+
+const NOW = T0 + 5_000;
+
+/** A pool with something of everything. */
+const full = () =>
+  held(
+    configured(
+      { maxInstances: 9 },
+      [
+        waiting("a", { submittedAt: T0 - 5_000, ...vcpus(4) }),
+        placed("b", "w1", { state: "running", ...vcpus(2) }),
+        placed("c", "w1"),
+      ],
+      [
+        workerRow("w1", "ready", { idleBehavior: "hold" }),
+        workerRow("w2", "ready", { idleBehavior: "hold" }),
+        workerRow("w3", "asked"),
+        workerRow("w4", "unknown"),
+        workerRow("w5", "shutdown"),
+        workerRow("w6", "ready", { idleBehavior: "drain" }),
+        workerRow("w7", "gone"),
+      ],
+    ),
+    hold(T0 + MINUTE, { cause: "quota", scope: "type:small" }),
+  );
+
+const textOf = (state = full()) => metricsText(metricsOf(state, NOW));
+const linesOf = (state?: ReturnType<typeof full>) => textOf(state).split("\n");
+
+describe("gauges are queries over rows (invariant 6, arvados.md §2.12)", () => {
+  test.each([
+    'drover_pool_up{pool="default"} 1',
+    'drover_runs{pool="default",state="pending"} 2',
+    'drover_runs{pool="default",state="running"} 1',
+    'drover_runs_starting{pool="default"} 1',
+    'drover_queue_runs{pool="default",reason="machine_asked",instance_type="small"} 1',
+    'drover_queue_oldest_age_seconds{pool="default"} 10',
+    'drover_allocated_vcpus{pool="default"} 3',
+    'drover_instances_max{pool="default"} 9',
+    'drover_instances_max_price{pool="default"} 9',
+    'drover_instances_unpriced{pool="default"} 0',
+    'drover_hold_offs{pool="default",cause="quota"} 1',
+    'drover_hold_offs{pool="default",cause="boot"} 0',
+    'drover_cloud_list_failing{pool="default"} 0',
+  ])("%s", (line) => {
+    expect(linesOf()).toContain(line.replace("machine_asked", reasonOfQueue()));
+  });
+
+  /** Which of the reasons it is decides the plan; here only that it is told matters. */
+  function reasonOfQueue(): string {
+    return /reason="(\w+)"/.exec(textOf())?.[1] ?? "";
+  }
+
+  test.each(["inuse", "hold", "booting", "unknown", "shutdown", "idle"])(
+    "each machine is in the first category that fits: %s",
+    (category) => {
+      const labels = `pool="default",category="${category}"`;
+      expect(linesOf()).toContain(`drover_instances{${labels},instance_type="small"} 1`);
+      expect(linesOf()).toContain(`drover_instances_vcpus{${labels}} 4`);
+      expect(linesOf()).toContain(`drover_instances_memory_bytes{${labels}} ${1024 ** 3}`);
+      expect(linesOf()).toContain(`drover_instances_price{${labels}} 1`);
+    },
+  );
+
+  test("the worst bill is left out while a price is not known (peers.md §8 case 21)", () => {
+    const type = { vcpus: 4, memory: "1GiB" };
+    expect(textOf(configured({ instanceTypes: { small: type } }))).not.toContain("_max_price");
+  });
+});
+
+describe("the text is what Prometheus reads", () => {
+  const strange = () => {
+    const state = full();
+    return { ...state, record: { ...state.record, name: 'a"b\\c\nd' } };
+  };
+
+  test("an empty pool has all counters from the beginning, as 0 (arvados.md §2.12, pre-set)", () => {
+    const told = new Set(metricsOf(configured(), T0).map(({ name }) => name));
+    const absent = Object.keys(METRICS).filter((name) => !told.has(name as keyof typeof METRICS));
+    expect(absent).toEqual(["drover_queue_runs", "drover_instances"]);
+  });
+
+  test.each([
+    ["an empty pool", configured],
+    ["a full one", full],
+    ["a strange name", strange],
+  ])("of %s nothing is wrong", (_what, state) => {
+    expect(faultsOf(textOf(state()))).toEqual([]);
+  });
+
+  test("the check notices what is wrong", () => {
+    const bad = '# HELP a_total x\n# TYPE a_total gauge\na_total{b="1"} 1\na_total{b="1"} NaN\nc{d=1} 2\n';
+    expect(faultsOf(bad).length).toBeGreaterThanOrEqual(5);
+  });
+
+  test("`promtool check metrics` finds nothing", ({ skip }) => {
+    const said = promtoolSays(textOf());
+    if (said === undefined) return skip("there is no promtool here: apt-get install prometheus");
+    expect(said).toEqual({ status: 0, output: "" });
+  });
+
+  test("no run and no machine is a label (decisions.md, metrics)", () => {
+    const names = new Set(metricsOf(full(), NOW).flatMap(({ labels }) => Object.keys(labels)));
+    expect([...names].sort()).toEqual([
+      "category",
+      "cause",
+      "instance_type",
+      "outcome",
+      "pool",
+      "reason",
+      "state",
+    ]);
+  });
+});

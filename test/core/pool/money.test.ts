@@ -1,0 +1,93 @@
+import { describe, expect, test } from "vitest";
+import { eligibleTypes } from "../../../src/core/pool/eligible.ts";
+import { priceOfRow, rateOf, spendOf } from "../../../src/core/pool/money.ts";
+import { poolView, workerSummary } from "../../../src/core/pool/views.ts";
+import { type InstanceType, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
+import { answer, configured, NEED, owed, placed, T0, workerRow } from "../support/pool.ts";
+import { poolConfig } from "../support/pool-config.ts";
+
+const TYPE: InstanceType = { vcpus: 4, memory: "1GiB", disk: "0", gpus: 0 };
+const at = (price?: number): InstanceType => (price === undefined ? TYPE : { ...TYPE, price });
+const GIB = 1024 ** 3;
+
+describe("what a pool's machines cost an hour (api.md: spend per hour, worst-case bill)", () => {
+  const types = { cheap: { vcpus: 1, memory: "1GiB", price: 0.1 }, dear: { ...TYPE, price: 2 } };
+
+  test("all that may exist count, whatever their state, and what is gone does not (invariant 3)", () => {
+    const phases = ["asked", "booting", "ready", "unknown", "shutdown", "gone"] as const;
+    const workers = phases.map((phase, n) => workerRow(`w${n}`, phase, { type: at(1) }));
+    expect(spendOf(configured({ instanceTypes: types, maxInstances: 8 }, [], workers))).toEqual({
+      perHour: 5,
+      unpriced: 0,
+      worstPerHour: 16,
+    });
+  });
+
+  test("a machine costs what it was asked for, not what its type costs now", () => {
+    const workers = [workerRow("w1", "ready", { type: at(7) })];
+    expect(spendOf(configured({ instanceTypes: types, maxInstances: 1 }, [], workers))).toMatchObject({
+      perHour: 7,
+      worstPerHour: 7,
+    });
+  });
+
+  test("what its provider says comes before the list, also where that says nothing (arvados.md §5.2)", () => {
+    const toldPrice = { price: 0.5, since: T0 };
+    const workers = [at(7), at()].map((type, n) => workerRow(`w${n}`, "ready", { type, toldPrice }));
+    expect(spendOf(configured({ instanceTypes: types, maxInstances: 2 }, [], workers))).toMatchObject({
+      perHour: 1,
+      unpriced: 0,
+    });
+    expect(workers.map((row) => rateOf({ ...NEED, vcpus: 2, memoryBytes: 0 }, row))).toEqual([0.25, 0.25]);
+  });
+
+  test("a machine of one's own costs nothing", () => {
+    const own = workerRow("w1", "ready", { own: true, type: at(), resources: NEED });
+    expect(priceOfRow(own)).toBe(0);
+    expect(spendOf(configured({ instanceTypes: types, maxInstances: 0 }, [], [own]))).toEqual({
+      perHour: 0,
+      unpriced: 0,
+      worstPerHour: 0,
+    });
+  });
+
+  test("a price that is not known is never 0 in silence (peers.md §8 case 21)", () => {
+    const state = configured(
+      { instanceTypes: { ...types, unknown: TYPE } },
+      [],
+      [workerRow("w1", "ready", { type: at() }), workerRow("w2", "ready", { type: at(1) })],
+    );
+    expect(spendOf(state)).toEqual({ perHour: 1, unpriced: 1, worstPerHour: null });
+    const view = poolView(state, T0);
+    expect(PoolView.parse(view).spend).toEqual(spendOf(state));
+    const shown = workerSummary(workerRow("w1", "ready", { type: at() }), [], "default");
+    expect(WorkerSummary.parse(shown).price).toBeNull();
+  });
+
+  test("a type without a price is still used: it is taken for free (peers.md §8 case 21)", () => {
+    const config = poolConfig({ instanceTypes: { cheap: types.cheap, unknown: TYPE } });
+    expect(eligibleTypes(config, NEED).map(({ name }) => name)).toEqual(["unknown"]);
+  });
+});
+
+describe("what an hour of a run costs: the price times its greatest share of the machine", () => {
+  test.each<[string, Partial<typeof NEED>, number]>([
+    ["half of the processors", { vcpus: 2, memoryBytes: 0 }, 4],
+    ["all of the memory", { vcpus: 1, memoryBytes: GIB }, 8],
+    ["more than there is, as an order of before may", { vcpus: 9 }, 8],
+    ["what the machine has none of", { vcpus: 0, memoryBytes: 0, diskBytes: 5 }, 0],
+  ])("%s", (_what, need, rate) => {
+    expect(rateOf({ ...NEED, ...need }, workerRow("w1", "ready", { type: at(8) }))).toBe(rate);
+  });
+
+  test("the run is told with its place, and again as long as it has not heard", () => {
+    const state = configured({}, [placed("a", "w1")], [workerRow("w1", "ready", { type: at(8) })]);
+    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1, rate: 2 });
+    expect(owed(state, T0, "place")[0]?.body).toMatchObject({ epoch: 1, rate: 2 });
+  });
+
+  test("nothing is told where the price is not known", () => {
+    const state = configured({}, [placed("a", "w1")], [workerRow("w1", "ready", { type: at() })]);
+    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1 });
+  });
+});

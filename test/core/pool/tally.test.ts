@@ -1,0 +1,172 @@
+import { describe, expect, test } from "vitest";
+import type { RunUpsert, WorkerUpsert } from "../../../src/core/messages.ts";
+import { loadedPool } from "../../../src/core/pool/load.ts";
+import {
+  isLiveRun,
+  isLiveWorker,
+  type PoolState,
+  type RunRow,
+  type WorkerRow,
+} from "../../../src/core/pool/state.ts";
+import { ENDS_LEFT_TO_ROWS } from "../../../src/core/pool/tally.ts";
+import { Rows } from "../../../src/core/rows.ts";
+import { MapDisk } from "../support/map-disk.ts";
+import { at, existing, MINUTE, recordOf, run, T0, workerRow, workerSays } from "../support/pool.ts";
+import { poolConfig } from "../support/pool-config.ts";
+
+/** A pool on disks of its own: what is loaded again is what it has stored. */
+function stored(workers: WorkerRow[] = []) {
+  const runDisk = new MapDisk<RunRow>();
+  const workerDisk = new MapDisk<WorkerRow>();
+  for (const row of workers) workerDisk.write(row.worker, row, isLiveWorker(row), T0);
+  const load = (record: Parameters<typeof loadedPool>[0]) =>
+    existing(loadedPool(record, new Rows(runDisk, isLiveRun), new Rows(workerDisk, isLiveWorker)));
+  return { load, first: load(recordOf(poolConfig({ maxInstances: 0 }))) };
+}
+
+const countsOf = ({ memo }: PoolState) => memo.counting.counts;
+const ended = (id: string, more: Partial<RunUpsert> = {}) =>
+  run(id, {
+    version: 2,
+    state: "complete",
+    wants: "nothing",
+    startedAt: T0 + 2_000,
+    finishedAt: T0 + 5_000,
+    ...more,
+  });
+
+describe("each end of a run is counted once", () => {
+  test("with what it took, and what went wrong on the way (nomad.md §6.2)", () => {
+    const { first } = stored();
+    const state = at(first, T0, run("a"), ended("a", { restarts: 2, oomKills: 1 }));
+    expect(countsOf(state)).toEqual({
+      "ended complete": 1,
+      restarts: 2,
+      oomKills: 1,
+      "start times": 1,
+      "start seconds": 2,
+      "run times": 1,
+      "run seconds": 3,
+    });
+  });
+
+  test("however often it is told", () => {
+    const { first } = stored();
+    const state = at(first, T0, run("a"), ended("a"), ended("a"), ended("a", { version: 3 }));
+    expect(countsOf(state)["ended complete"]).toBe(1);
+  });
+
+  test("also by a pool that is loaded again, and costs the record no write", () => {
+    const { first, load } = stored();
+    const state = at(first, T0, run("a"), ended("a"), run("b"), ended("b", { state: "aborted" }));
+    expect(state.record.tally).toBeUndefined();
+    const again = load(state.record);
+    expect(countsOf(again)).toEqual(countsOf(state));
+    expect(countsOf(at(again, T0, run("c"), ended("c")))["ended complete"]).toBe(2);
+  });
+
+  test("by the hundred they are stored, and what was submitted before counts when it ends after", () => {
+    const { first, load } = stored();
+    let state = at(first, T0, run("old"));
+    for (let n = 1; n <= ENDS_LEFT_TO_ROWS; n += 1) state = at(state, T0 + n, run(`r${n}`), ended(`r${n}`));
+    expect(state.record.tally).toMatchObject({ upTo: ENDS_LEFT_TO_ROWS });
+    state = at(state, T0 + 90 * MINUTE, ended("old"));
+    expect(countsOf(load(state.record))["ended complete"]).toBe(ENDS_LEFT_TO_ROWS + 1);
+  });
+
+  test("and is not lost when its row goes", () => {
+    const { first, load } = stored();
+    let state = at(first, T0, run("a"), ended("a"));
+    const key = `${String(T0).padStart(15, "0")}/a`;
+    state = at(state, T0, { type: "forget_answered", key, answer: { kind: "forgotten" } });
+    expect(state.runs.get(key)).toBeUndefined();
+    expect(countsOf(load(state.record))["ended complete"]).toBe(1);
+  });
+});
+
+describe("what happens to a machine is counted once (arvados.md §1.13, §2.12)", () => {
+  const said = (...words: Partial<WorkerUpsert>[]) => {
+    const { first, load } = stored([
+      workerRow("w1", "asked", { type: { ...workerRow("w1").type, price: 3 } }),
+    ]);
+    let state = first;
+    for (const [n, more] of words.entries()) {
+      const says = workerSays("w1", {
+        version: n + 2,
+        booted: false,
+        readyAt: null,
+        instance: "i-1",
+        ...more,
+      });
+      state = at(state, T0 + (n + 1) * MINUTE, says, says);
+    }
+    expect(countsOf(load(state.record))).toEqual(countsOf(state));
+    return countsOf(state);
+  };
+  const boots = { phase: "booting" } as const;
+  const ready = {
+    phase: "ready",
+    booted: true,
+    readyAt: T0 + 2 * MINUTE,
+    bootOutcome: "success",
+  } as const;
+  const shutdown = { phase: "shutdown", reason: "idle" } as const;
+  const gone = { phase: "gone" } as const;
+  const failure = { class: "boot", text: "too late", at: T0 } as const;
+  const capacity = { class: "capacity", text: "none left", at: T0 } as const;
+
+  test.each<[string, Partial<WorkerUpsert>[], Record<string, number>]>([
+    ["made", [boots], { "created success": 1 }],
+    ["ready", [boots, ready], { "boot success": 1, "ready times": 1, "ready seconds": 120 }],
+    ["not made", [{ ...boots, instance: null, failure: capacity }], { "created failure": 1 }],
+    [
+      "never ready",
+      [boots, { ...shutdown, failure, bootOutcome: "failure" }, { ...gone, failure, bootOutcome: "failure" }],
+      { "boot failure": 1, destroys: 1 },
+    ],
+    [
+      "killed while it boots",
+      [boots, { ...shutdown, bootOutcome: "aborted" }, { ...gone, bootOutcome: "aborted" }],
+      { "boot aborted": 1, "disappeared shutdown": 1 },
+    ],
+    [
+      "gone while it boots",
+      [boots, { ...gone, bootOutcome: "disappeared" }],
+      { "boot disappeared": 1, "disappeared booting": 1 },
+    ],
+    [
+      "gone while ready",
+      [boots, ready, { ...ready, ...gone }],
+      { "boot success": 1, "disappeared ready": 1 },
+    ],
+    [
+      "at a price that falls when it is a minute old (arvados.md §5.2)",
+      [
+        boots,
+        { ...ready, toldPrice: { price: 1.2, since: T0 + MINUTE } },
+        { ...ready, ...gone, toldPrice: { price: 1.2, since: T0 + MINUTE } },
+      ],
+      { spent: 0.09 },
+    ],
+    [
+      "ready, as an earlier version says it",
+      [boots, { ...ready, bootOutcome: undefined }, { ...ready, ...shutdown }],
+      { "boot success": 1, destroys: 1 },
+    ],
+    [
+      "that comes back after it was taken for gone: no time is paid for twice",
+      [boots, ready, { ...ready, ...gone }, { ...ready, ...shutdown }, { ...ready, ...gone }],
+      { spent: 0.25 },
+    ],
+    [
+      "a whole life",
+      [boots, ready, { ...ready, ...shutdown }, { ...ready, ...gone }],
+      { "boot success": 1, destroys: 1, "disappeared shutdown": 1, "shutdown seconds": 60, spent: 0.2 },
+    ],
+  ])("%s", (_what, words, counts) => {
+    const told = said(...words);
+    expect(told).toMatchObject(counts);
+    const outcomes = Object.keys(told).filter((name) => name.startsWith("boot "));
+    expect(outcomes.length).toBeLessThanOrEqual(1);
+  });
+});

@@ -1,0 +1,111 @@
+import { describe, expect, test } from "vitest";
+import type { BootOutcome } from "../../../src/core/messages.ts";
+import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import type { Living } from "../../../src/core/worker/state.ts";
+import { upsertOf } from "../../../src/core/worker/summary.ts";
+import {
+  at,
+  BOOTED,
+  created,
+  INSTANCE,
+  intent,
+  MINUTE,
+  nothing,
+  ready,
+  reloaded,
+  report,
+  T0,
+} from "../support/worker.ts";
+
+const kill: WorkerEventIn = { type: "kill", reason: "", by: "ann" };
+const drain: WorkerEventIn = { type: "behavior", behavior: "drain", by: "ann" };
+const terminated: WorkerEventIn = {
+  type: "sighting",
+  sighting: {
+    worker: "default-s-1",
+    provider: intent().provider,
+    beganAt: T0,
+    instance: { ...INSTANCE, state: "terminated" },
+  },
+  consistencyMs: 0,
+};
+const refused: WorkerEventIn = {
+  type: "create_answered",
+  answer: { kind: "failed", failure: { class: "quota", text: "no more" } },
+};
+
+const asked = at(nothing(), T0, { type: "create", intent: intent() });
+const enrolled = at(asked, T0, created, { type: "enroll", secret: "s", bootId: "b" });
+const outcomeOf = (state: Living, now = T0) => upsertOf(state, now).bootOutcome;
+
+describe("a boot has one outcome, and the first one stays (arvados.md §1.13)", () => {
+  test.each<[string, Living, BootOutcome | undefined]>([
+    [
+      "arvados.md §1.13 row 1: success: the boot probe has succeeded",
+      at(enrolled, T0, report(1, BOOTED)),
+      "success",
+    ],
+    [
+      "arvados.md §1.13 row 2: failure: broken while set to run",
+      at(enrolled, T0, report(1, { broken: "no disk" })),
+      "failure",
+    ],
+    [
+      "arvados.md §1.13 point 1: failure: it was not ready in time",
+      at(enrolled, T0 + 10 * MINUTE, { type: "tick" }),
+      "failure",
+    ],
+    ["arvados.md §1.13 row 3: aborted: drained", at(enrolled, T0, drain), "aborted"],
+    ["arvados.md §1.13 row 3: aborted: killed", at(enrolled, T0, kill), "aborted"],
+    [
+      "arvados.md §1.13 row 4: disappeared: nobody had asked for that",
+      at(enrolled, T0, terminated),
+      "disappeared",
+    ],
+    ["arvados.md §1.13: none, it boots", enrolled, undefined],
+    ["arvados.md §1.13: none, no machine was made", at(asked, T0, refused), undefined],
+    ["arvados.md §1.13: none, killed before there was a machine", at(asked, T0, kill), undefined],
+  ])("%s", (_what, state, outcome) => {
+    expect(outcomeOf(state)).toBe(outcome);
+  });
+
+  test.each<[string, Living, BootOutcome]>([
+    [
+      "arvados.md §1.9 step 5: success, then broken",
+      at(enrolled, T0, report(1, BOOTED), report(2, { broken: "no disk" })),
+      "success",
+    ],
+    ["success, then gone", at(ready(), T0, terminated), "success"],
+    ["failure, then gone", at(enrolled, T0, report(1, { broken: "no" }), terminated), "failure"],
+    ["aborted, then gone", at(enrolled, T0, kill, terminated), "aborted"],
+    [
+      "broken in the report that says that it has booted",
+      at(enrolled, T0, report(1, { ...BOOTED, broken: "no" })),
+      "failure",
+    ],
+    ["a machine that came after its worker was killed", at(asked, T0, kill, created, terminated), "aborted"],
+  ])("%s", (_what, state, outcome) => {
+    expect([outcomeOf(state), outcomeOf(reloaded(state))]).toEqual([outcome, outcome]);
+  });
+
+  test("held or drained, that it is broken is none yet (arvados.md §1.9)", () => {
+    const held = at(enrolled, T0, { type: "behavior", behavior: "hold", by: "ann" });
+    expect(outcomeOf(at(held, T0, report(1, { broken: "no disk" })))).toBeUndefined();
+  });
+
+  test("what an earlier version has stored without one was a success if it was ever ready", () => {
+    const { bootOutcome: _, ...record } = ready().record;
+    const old = { ...ready(), record };
+    expect(outcomeOf(old)).toBe("success");
+    expect(outcomeOf(at(old, T0, terminated))).toBe("success");
+  });
+
+  test("a failed boot and one that disappeared are the pool's news, an aborted one is not (D24)", () => {
+    expect(upsertOf(at(enrolled, T0, report(1, { broken: "no disk" })), T0).failure).toMatchObject({
+      class: "boot",
+      text: "broken: no disk",
+    });
+    expect(upsertOf(at(enrolled, T0, terminated), T0).failure?.class).toBe("boot");
+    expect(upsertOf(at(enrolled, T0, drain), T0).failure).toBeUndefined();
+  });
+});

@@ -1,0 +1,174 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeHome } from "../edge/support/drover.ts";
+import type { Json } from "../edge/support/edge.ts";
+import { OWN_POOL } from "../edge/support/http-host.ts";
+import { type Server, startServer } from "../edge/support/server.ts";
+import { until } from "../local/support/scratch.ts";
+
+// docs/recipes/host.sh is a host (`host-protocol.md`, Report): here it joins a real Drover, runs what is
+// placed on it, and is let go again. What it starts are real processes.
+
+const SCRIPT = join(import.meta.dirname, "../../docs/recipes/host.sh");
+/** Where the host keeps what it knows: a name that a shell could misread. */
+const STATE = "host's state";
+
+let server: Server;
+let home = "";
+let worker = "";
+let host: Host;
+beforeAll(async () => {
+  server = await startServer();
+  home = makeHome("recipe-host");
+  await server.json(201, "PUT", "/v1/pools/own", { ...OWN_POOL, allowHostPaths: true });
+  await joins();
+});
+afterAll(async () => {
+  await host?.end();
+  for (const pid of commandPids()) killGroup(pid);
+  await server.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+interface Host {
+  ended: Promise<number | null>;
+  /** SIGKILL to the script, and to nothing that it has started. */
+  end: () => Promise<number | null>;
+}
+
+/** Types the line of the recipe, in the directory in which its state is. */
+function startHost(...args: string[]): Host {
+  const child = spawn("sh", [SCRIPT, ...args], {
+    cwd: home,
+    env: { PATH: process.env.PATH, HOME: home, DROVER_URL: server.url, DROVER_HOST_DIR: STATE },
+    stdio: ["ignore", "ignore", "inherit"],
+    detached: true,
+  });
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  const end = () => {
+    killGroup(child.pid);
+    return ended;
+  };
+  return { ended, end };
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Lets this machine join. */
+async function joins(): Promise<void> {
+  const enrollment = await server.json(201, "POST", "/v1/enrollments", { pool: "own" });
+  worker = enrollment.worker;
+  host = startHost(enrollment.code);
+  await until("it is ready", async () => (await workerNow()).state === "idle" || undefined);
+}
+
+const workerNow = (): Promise<Json> => server.json(200, "GET", `/v1/workers/${worker}`);
+const isIn = (id: string, state: string) =>
+  until(`${id} is ${state}`, async () => {
+    const run = await server.json(200, "GET", `/v1/runs/${id}`);
+    return run.state === state ? run : undefined;
+  });
+const end = (id: string): Promise<Json> => server.json(200, "GET", `/v1/runs/${id}?wait=50s&state=done`);
+const submit = (id: string, spec: object): Promise<Json> =>
+  server.json(201, "POST", "/v1/runs", { id, pool: "own", ...spec });
+const logOf = async (id: string, stream: string): Promise<string> =>
+  (await server.call("GET", `/v1/runs/${id}/logs/main/${stream}`)).text();
+/** The process groups of commands that its jobs have begun. */
+function commandPids(): number[] {
+  const file = join(home, "pids");
+  return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").map(Number) : [];
+}
+const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
+/** Says which process it is, then does not end by itself. */
+const stays = (more = "") => ["sh", "-c", `echo $$ >>'${home}/pids'; echo begun; ${more}exec sleep 600`];
+
+test("it runs commands as submitted, and says how they ended, with all of their output", async () => {
+  const argument = 'a\'b "c" \\ \\n \n\t \u001b[1m ,"] ä…';
+  const env = { QUOTED: 'it\'s "q" \\ :","', EMPTY: "" };
+  const script = 'printf "%s|%s|%s" "$QUOTED" "$EMPTY" "$1"; seq 1 300000 >&2; exit 3';
+  const commands: [id: string, spec: object, expected: object][] = [
+    ["said", { argv: ["sh", "-c", script, "sh", argument], env }, { exitCode: 3, signal: null }],
+    ["well", { argv: ["true"], dir: "." }, { exitCode: 0 }],
+    ["by-signal", { argv: ["sh", "-c", "kill -KILL $$"] }, { signal: "SIGKILL" }],
+    ["leaves-something", { argv: ["sh", "-c", "sleep 600 & exit 4"] }, { exitCode: 4 }],
+    ["not-there", { argv: ["no-such-command"] }, { exitCode: 127 }],
+  ];
+  const runs = commands.map(([id, spec]) => ({ id, pool: "own", resources: { vcpus: 0 }, ...spec }));
+  await server.json(201, "POST", "/v1/runs", { runs });
+  for (const [id, , expected] of commands) {
+    expect(await end(id), id).toMatchObject({ state: "complete", placements: [{ worker }], ...expected });
+  }
+  expect(await logOf("said", "stdout")).toBe(`${env.QUOTED}||${argument}`);
+  const numbers = Array.from({ length: 300_000 }, (_, i) => `${i + 1}\n`).join("");
+  expect((await logOf("said", "stderr")) === numbers).toBe(true);
+});
+
+test("a command runs where its task says, whatever its variables are called", async () => {
+  const odd = join(home, 'it\'s "here" \\ &');
+  mkdirSync(odd);
+  const argv = ["sh", "-c", 'pwd; printf "%s" "$dir"'];
+  const env = { dir: "/" };
+  for (const [id, more, printed] of [
+    ["somewhere", { dir: odd, env, meta: env }, `${odd}\n/`],
+    ["nowhere", { env, meta: env }, `${join(home, STATE)}/jobs/nowhere/main/1.1/dir\n/`],
+  ] as const) {
+    await submit(id, { argv, ...more });
+    expect(await end(id)).toMatchObject({ state: "complete", exitCode: 0 });
+    expect(await logOf(id, "stdout")).toBe(printed);
+  }
+});
+
+test("an abort stops it: by its signal, or when the kill timeout is over", async () => {
+  await submit("polite", { argv: stays() });
+  await submit("deaf", { argv: stays("trap '' TERM; "), killTimeout: "1s" });
+  await Promise.all([isIn("polite", "running"), isIn("deaf", "running")]);
+  const [polite = 0, deaf = 0] = await until("both have begun", () =>
+    commandPids().length === 2 ? commandPids() : undefined,
+  );
+  const ids = ["polite", "deaf"];
+  await Promise.all(ids.map((id) => server.json(200, "POST", `/v1/runs/${id}/abort`)));
+  for (const id of ids) {
+    expect(await end(id)).toMatchObject({ state: "aborted" });
+    expect(await logOf(id, "stdout")).toBe("begun\n");
+  }
+  expect([isAlive(polite), isAlive(deaf)]).toEqual([false, false]);
+});
+
+test("started anew it goes on with what runs, and starts nothing twice; a drain waits for that", async () => {
+  const script = `echo $$ >>'${home}/pids'; until [ -e '${home}/enough' ]; do sleep 0.1; done; exit 5`;
+  await submit("goes-on", { argv: ["sh", "-c", script] });
+  await isIn("goes-on", "running");
+  const begun = commandPids().length;
+  const { incarnation } = await workerNow();
+  await host.end();
+  host = startHost();
+  await until("it has joined again", async () => (await workerNow()).incarnation > incarnation || undefined);
+  expect((await server.json(200, "POST", `/v1/workers/${worker}/drain`)).state).toBe("running");
+  writeFileSync(join(home, "enough"), "");
+  expect(await end("goes-on")).toMatchObject({ state: "complete", exitCode: 5, placements: [{ worker }] });
+  expect(commandPids().length).toBe(begun);
+  expect(await host.ended).toBe(0);
+  expect((await workerNow()).state).toBe("gone");
+});
+
+test("a kill ends it with all that it runs; by a new code the machine becomes another worker", async () => {
+  const before = worker;
+  rmSync(join(home, STATE, "worker"));
+  await joins();
+  expect(worker).not.toBe(before);
+  await submit("killed", { argv: stays() });
+  await isIn("killed", "running");
+  await server.json(200, "POST", `/v1/workers/${worker}/kill`, { reason: "test" });
+  expect(await end("killed")).toMatchObject({ state: "unknown", failure: { code: "machine_lost" } });
+  expect(await host.ended).toBe(0);
+  expect(isAlive(commandPids().at(-1) ?? 0)).toBe(false);
+});

@@ -1,0 +1,291 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { signedHeaders } from "../../agent/plane/sign.ts";
+import { DroverError, type ErrorCode, type FailureCode, STATUS_OF_CODE } from "../../src/core/errors.ts";
+import { MAX_BODY_BYTES } from "../../src/core/limits.ts";
+import { START_ERROR_CODES } from "../../src/schema/task.ts";
+import { until } from "../local/support/scratch.ts";
+import { createEdge, type Edge, type Json } from "./support/edge.ts";
+import { type Answer, HttpHost, OWN_POOL } from "./support/http-host.ts";
+import { type Server, startServer } from "./support/server.ts";
+import { CLEAN_EXIT, SteadyHost } from "./support/steady-host.ts";
+
+// Every code that a client can meet, met over HTTP. The tables have a row for each code, by their types: a
+// new code does not compile until it has one. What no test can bring about says why.
+
+let server: Server;
+let host: SteadyHost;
+beforeAll(async () => {
+  server = await startServer();
+  host = await SteadyHost.join(server, "own");
+  await server.json(201, "PUT", "/v1/pools/queue", { ...OWN_POOL, maxQueue: 1 });
+});
+afterAll(() => server.stop());
+afterEach(() => vi.restoreAllMocks());
+
+/** Why a code is not produced here, and the test that does. */
+interface Excuse {
+  not: string;
+  but?: string;
+}
+
+const argv = ["true"];
+/** Any number of them fit on one host. */
+const resources = { vcpus: 0, memory: 0 };
+let made = 0;
+/** A run of this test alone. */
+async function submitted(more: object = {}): Promise<string> {
+  made += 1;
+  const id = `run-${made}`;
+  await server.json(201, "POST", "/v1/runs", { id, argv, pool: "own", resources, ...more });
+  return id;
+}
+async function running(more: object = {}): Promise<string> {
+  const id = await submitted(more);
+  await host.start(id);
+  return id;
+}
+async function ended(more: object = {}): Promise<string> {
+  const id = await running(more);
+  await host.end(id, { state: "exited", exit: CLEAN_EXIT });
+  return id;
+}
+
+const ask = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+  server.call(method, path, body, headers);
+const post = (path: string, body: unknown = {}) => ask("POST", path, body);
+const run = (more: object) => post("/v1/runs", { argv, pool: "own", ...more });
+
+/** What a host is told, as an answer of `fetch`. */
+async function told(answer: Promise<Answer>): Promise<Response> {
+  const { status, body } = await answer;
+  return new Response(JSON.stringify(body), { status });
+}
+
+async function invite(ttl = "1h"): Promise<Json> {
+  return server.json(201, "POST", "/v1/enrollments", { pool: "own", ttl });
+}
+
+async function enrolled(): Promise<HttpHost> {
+  const fresh = new HttpHost(server);
+  await fresh.enroll((await invite()).code);
+  return fresh;
+}
+
+/** The Worker over objects of which one fails like this: what only an outage or a mistake of ours brings. */
+function faulty(error: unknown, at = ""): Edge {
+  const edge = createEdge();
+  edge.addRun("a");
+  edge.fault = (call) => {
+    if (call.endsWith(at)) throw error;
+  };
+  return edge;
+}
+
+const DELETE_TEST = "test/edge/delete.test.ts";
+const NO_SNAPSHOT = `/v1/snapshots/sha256:${"0".repeat(64)}`;
+const BYTES = { "content-type": "application/octet-stream" };
+
+const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
+  invalid_request: () => run({ argv: [] }),
+  malformed_json: () =>
+    server.send(
+      "POST",
+      "/v1/runs",
+      { authorization: `Bearer ${server.token}`, "content-type": "application/json" },
+      "{",
+    ),
+  unauthorized: () => server.send("GET", "/v1/runs", {}),
+  bad_signature: async () => told(new HttpHost(server).call("reports", host.next(), host.worker)),
+  forbidden: { not: "there is one token, and it may do everything: scopes come with tokens" },
+  wrong_worker: async () => {
+    const other = await enrolled();
+    return told(other.call("reports", other.next(), host.worker));
+  },
+  not_found: () => ask("GET", "/v1/nothing"),
+  unknown_run: () => ask("GET", "/v1/runs/nobody"),
+  unknown_task: async () => ask("GET", `/v1/runs/${await submitted()}/stats?task=nobody`),
+  unknown_attempt: () => {
+    const headers = signedHeaders(host.secret, randomUUID(), Date.now(), "x");
+    const path = `/v1/hosts/${host.worker}/logs/${encodeURIComponent("nobody/main/1.1")}/stdout?offset=0`;
+    return server.send("PUT", path, { ...headers, "content-length": "1" }, "x");
+  },
+  unknown_pool: () => ask("GET", "/v1/pools/nobody"),
+  unknown_worker: () => ask("GET", "/v1/workers/nobody"),
+  unknown_snapshot: () => ask("GET", NO_SNAPSHOT),
+  method_not_allowed: () => ask("DELETE", "/v1/runs"),
+  run_exists: async () => run({ id: await submitted(), priority: 7 }),
+  not_running: async () => {
+    const pool = "queue";
+    const id = await submitted({ pool });
+    const answer = await post(`/v1/runs/${id}/signal`, { signal: "SIGHUP" });
+    await post(`/v1/runs/${id}/abort`);
+    return answer;
+  },
+  terminal: async () => post(`/v1/runs/${await ended()}/restart`),
+  not_terminal: async () => ask("DELETE", `/v1/runs/${await running()}`),
+  stale_index: async () =>
+    ask("PATCH", `/v1/runs/${await running()}`, { specIndex: 99, spec: { argv, pool: "own" } }),
+  code_used: async () => {
+    const { code } = await invite();
+    await new HttpHost(server).enroll(code);
+    return told(new HttpHost(server).enroll(code));
+  },
+  stale_incarnation: async () => {
+    const first = await enrolled();
+    const later = new HttpHost(server, first.secret);
+    later.worker = first.worker;
+    await later.join();
+    return told(first.report());
+  },
+  cloned: async () => {
+    const first = await enrolled();
+    const copy = new HttpHost(server, first.secret);
+    copy.worker = first.worker;
+    await copy.join("boot of the clone");
+    return told(first.join());
+  },
+  pool_in_use: () => ask("DELETE", "/v1/pools/own"),
+  pool_draining: async () => {
+    const leaving = await SteadyHost.join(server, "leaving");
+    const id = await submitted({ pool: "leaving" });
+    await leaving.start(id);
+    await server.json(200, "DELETE", "/v1/pools/leaving?drain=1");
+    return run({ pool: "leaving" });
+  },
+  expired_run: async () => {
+    const id = await ended();
+    await until("it is deleted", async () => {
+      await host.say();
+      return (await ask("DELETE", `/v1/runs/${id}`)).status === 204 || undefined;
+    });
+    return ask("GET", `/v1/runs/${id}`);
+  },
+  expired_logs: { not: "it takes a look at retention, of which there is one a minute", but: DELETE_TEST },
+  enrollment_over: async () => {
+    const { code, worker } = await invite("1s");
+    await until("its worker is gone", async () => {
+      const { state } = await server.json(200, "GET", `/v1/workers/${worker}`);
+      return state === "gone" || undefined;
+    });
+    return told(new HttpHost(server).enroll(code));
+  },
+  length_required: () => {
+    const headers = { ...BYTES, authorization: `Bearer ${server.token}` };
+    const body = new Blob(["in pieces"]).stream();
+    return fetch(`${server.url}${NO_SNAPSHOT}`, { method: "PUT", headers, body, duplex: "half" });
+  },
+  body_too_large: () =>
+    server.send(
+      "POST",
+      "/v1/runs",
+      { authorization: `Bearer ${server.token}`, "content-type": "application/json" },
+      "x".repeat(MAX_BODY_BYTES + 1),
+    ),
+  unsupported_media_type: () => ask("POST", "/v1/runs", {}, { "content-type": "text/plain" }),
+  range_not_satisfiable: async () =>
+    ask("GET", `/v1/runs/${await ended()}/logs/main/stdout`, undefined, { range: "bytes=99-" }),
+  upgrade_required: () => {
+    const headers = signedHeaders(host.secret, randomUUID(), Date.now(), "");
+    return server.send("GET", `/v1/hosts/${host.worker}/socket`, headers);
+  },
+  idempotency_mismatch: async () => {
+    const headers = { "idempotency-key": randomUUID() };
+    await ask("POST", "/v1/runs", { argv, pool: "own" }, headers);
+    return ask("POST", "/v1/runs", { argv, pool: "own", priority: 7 }, headers);
+  },
+  unsatisfiable: () => run({ resources: { vcpus: 1_000 } }),
+  digest_mismatch: () =>
+    server.send("PUT", NO_SNAPSHOT, { ...BYTES, authorization: `Bearer ${server.token}` }, "others"),
+  host_paths_not_allowed: () => run({ dir: "/" }),
+  fake_driver_not_allowed: () => run({ argv: undefined, tasks: [{ name: "main", argv, driver: "fake" }] }),
+  busy: async () => {
+    await submitted({ pool: "queue" });
+    return run({ pool: "queue" });
+  },
+  internal: () => {
+    // A fault of ours is told to the log; here it is wanted.
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    return faulty(new TypeError("a mistake")).call("GET", "/v1/runs/a");
+  },
+  no_bucket: () => faulty(new DroverError("no_bucket", "there is none")).call("GET", NO_SNAPSHOT),
+  not_acknowledged: () => {
+    const silent = new DroverError("not_acknowledged", "the pool was silent");
+    return faulty(silent, "submit").call("POST", "/v1/runs", { argv });
+  },
+  unavailable: () =>
+    faulty(Object.assign(new Error("reset"), { durableObjectReset: true })).call("GET", "/v1/runs/a"),
+};
+
+describe("every error code is met over HTTP, with its status", () => {
+  const rows = Object.entries(CODES).flatMap(([code, produce]) =>
+    "not" in produce ? [] : [{ code, produce }],
+  );
+
+  test.each(rows)("$code", async ({ code, produce }) => {
+    const answer = await produce();
+    const problem = (await answer.json()) as Json;
+    const status = STATUS_OF_CODE[code as ErrorCode]; // the rows are named by codes
+    expect(problem).toMatchObject({ code, status, type: `urn:drover:error:${code}` });
+    expect(answer.status).toBe(status);
+  });
+});
+
+/** A run whose only task could not be started, as its host says. */
+async function notStarted(code: string): Promise<Json> {
+  const id = await running();
+  return host.end(id, { state: "exited", startError: { code, text: "no" } });
+}
+
+type StartError = (typeof START_ERROR_CODES)[number];
+const startErrors = Object.fromEntries(START_ERROR_CODES.map((code) => [code, () => notStarted(code)]));
+
+const FAILURES: Record<FailureCode, (() => Promise<Json>) | Excuse> = {
+  ...(startErrors as Record<StartError, () => Promise<Json>>), // one for each of its keys
+  outputs_failed: async () =>
+    host.end(await running({ outputs: ["dist"] }), {
+      state: "exited",
+      exit: CLEAN_EXIT,
+      outputs: { error: "no" },
+    }),
+  task_failed: async () => {
+    const restart = { attempts: 0 };
+    const tasks = ["main", "other"].map((name) => ({ name, argv, restart }));
+    const id = await submitted({ argv: undefined, tasks, reschedule: { attempts: 0 } });
+    await host.start(id);
+    await host.start(id, "other");
+    await host.tell(`${id}/other/1.1`, { state: "exited", endedAgoMs: 1, exit: CLEAN_EXIT });
+    return host.end(id, { state: "exited", exit: { ...CLEAN_EXIT, code: 3 } });
+  },
+  queue_timeout: async () => {
+    await server.json(201, "PUT", "/v1/pools/nowhere", OWN_POOL);
+    const id = await submitted({ pool: "nowhere", queueTimeout: "50ms" });
+    return server.json(200, "GET", `/v1/runs/${id}?wait=30s`);
+  },
+  machine_lost: async () =>
+    host.end(await running(), { state: "exited", exit: CLEAN_EXIT, stopped: "lease" }),
+  status_lost: async () => host.end(await running(), { state: "gone" }),
+  unkillable: { not: "it takes a machine that is destroyed", but: "test/objects/unkillable.test.ts" },
+  agent_ended: { not: "it takes an agent that is told to end", but: "test/edge/agent-end.test.ts" },
+};
+
+describe("every code of a failure stands in the status of a run", () => {
+  const rows = Object.entries(FAILURES).flatMap(([code, produce]) =>
+    "not" in produce ? [] : [{ code, produce }],
+  );
+
+  test.each(rows)("$code", async ({ code, produce }) => {
+    expect((await produce()).failure).toMatchObject({ code, text: expect.stringMatching(/\S/) });
+  });
+});
+
+test("a code that is not produced here has a reason, or another test that names it", () => {
+  for (const [code, one] of [...Object.entries(CODES), ...Object.entries(FAILURES)]) {
+    if (!("not" in one)) continue;
+    expect(one.not).toMatch(/\w+ \w+/);
+    if (one.but === undefined) continue;
+    expect(readFileSync(join(import.meta.dirname, "../..", one.but), "utf8")).toContain(`"${code}"`);
+  }
+});

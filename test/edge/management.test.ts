@@ -1,0 +1,69 @@
+import { describe, expect, test } from "vitest";
+import { faultsOf } from "../core/support/exposition.ts";
+import { createEdge } from "./support/edge.ts";
+
+const down = (name: string) => (call: string) => {
+  if (call.startsWith(`pool ${name} `)) throw new Error("it is broken");
+};
+
+describe("GET /metrics (api.md, The rest)", () => {
+  test("takes a token, and is what Prometheus reads", async () => {
+    const edge = createEdge("a", "b");
+    expect((await edge.send("GET", "/metrics", {})).status).toBe(401);
+    const answer = await edge.call("GET", "/metrics");
+    expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    const text = await answer.text();
+    expect(faultsOf(text)).toEqual([]);
+    expect(text).toContain('drover_pool_up{pool="a"} 1\ndrover_pool_up{pool="b"} 1\n');
+  });
+
+  test("asks each pool once, or only those that are named", async () => {
+    const edge = createEdge("a", "b", "c");
+    await edge.call("GET", "/metrics?pool=a&pool=c");
+    expect(edge.calls).toEqual(["pool a metrics", "pool c metrics"]);
+  });
+
+  test("a pool that does not answer is down, and hides no other", async () => {
+    const edge = createEdge("a", "b");
+    edge.fault = down("a");
+    const text = await (await edge.call("GET", "/metrics")).text();
+    expect(text).toContain('drover_pool_up{pool="a"} 0\ndrover_pool_up{pool="b"} 1\n');
+  });
+});
+
+describe("DELETE /v1/pools/{name} (api.md, Pools and workers)", () => {
+  test.each([
+    ["", true],
+    ["?drain=0", true],
+    ["?drain=1", false],
+  ])("with %j it answers whether the pool is gone: %j", async (query, deleted) => {
+    const edge = createEdge("a");
+    expect(await edge.json(200, "DELETE", `/v1/pools/a${query}`)).toEqual({ name: "a", deleted });
+  });
+
+  test("an unknown pool is 404, and any other word 400", async () => {
+    const edge = createEdge("a");
+    expect((await edge.json(404, "DELETE", "/v1/pools/b")).code).toBe("unknown_pool");
+    expect((await edge.json(400, "DELETE", "/v1/pools/a?drain=yes")).errors[0].pointer).toBe("?drain");
+  });
+});
+
+describe("GET /v1/events (api.md, The rest)", () => {
+  test("is a list, of the pool `default` unless it is said", async () => {
+    const edge = createEdge("default", "b");
+    expect(await edge.json(200, "GET", "/v1/events")).toMatchObject({ items: [{ number: 7 }], next: 7 });
+    expect(await edge.json(200, "GET", "/v1/events?pool=b&after=7")).toEqual({ items: [], next: 7 });
+    expect((await edge.json(404, "GET", "/v1/events?pool=c")).code).toBe("unknown_pool");
+    await edge.json(400, "GET", "/v1/events?after=-1");
+  });
+
+  test("or a stream, whose ids resume it", async () => {
+    const edge = createEdge("default");
+    const headers = { accept: "text/event-stream", "last-event-id": "6" };
+    const answer = await edge.call("GET", "/v1/events", undefined, headers);
+    const reader = answer.body?.getReader();
+    const first = new TextDecoder().decode((await reader?.read())?.value);
+    await reader?.cancel();
+    expect(first).toMatch(/^event: worker\ndata: \{"id":"default-w1".*\nid: 7\n\n/);
+  });
+});

@@ -1,0 +1,133 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeSecret } from "../../agent/plane/sign.ts";
+import { until } from "../local/support/scratch.ts";
+import { makeHome } from "./support/drover.ts";
+import type { Json } from "./support/edge.ts";
+import { OWN_POOL } from "./support/http-host.ts";
+import { type Server, startServer } from "./support/server.ts";
+
+// "A shell script and curl make a host" (`host-protocol.md`, Report): this one reports in plain text, signs
+// with openssl, and starts what the orders name, or stops what they do not.
+
+const HOST = `#!/bin/sh
+set -u
+key=$(printf '%s' "\${SECRET#whsec_}" | base64 -d | od -An -v -tx1 | tr -d ' \\n')
+say() { # path, body
+  now=$(date +%s)
+  id="call-$now-$$"
+  signature=$(printf '%s.%s.%s' "$id" "$now" "$2" |
+    openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | base64)
+  curl -sS -X POST "$URL/v1/hosts/$WORKER/$1" -H 'content-type: text/plain' --data-binary "$2" \\
+    -H "webhook-id: $id" -H "webhook-timestamp: $now" -H "webhook-signature: v1,$signature"
+}
+seen=0
+while sleep 1; do
+  living=$(for pid in runs/*/pid; do
+    [ -e "$pid" ] && kill -0 "$(cat "$pid")" 2>/dev/null && basename "$(dirname "$pid")"
+  done)
+  stale=$(cat stale 2>/dev/null)
+  orders=$(say reports "$living
+$stale
+orders $seen
+")
+  revision=$(printf '%s' "$orders" | sed -n 's/.*"revision":\\([0-9]*\\).*/\\1/p')
+  [ -n "$revision" ] || continue
+  seen=$revision
+  wanted=$(printf '%s' "$orders" | grep -o '"id":"[^"]*","want":"run"' | cut -d'"' -f4 | cut -d/ -f1)
+  for run in $wanted; do
+    [ -e "runs/$run" ] && continue
+    mkdir -p "runs/$run"
+    sh task "$run" & echo $! > "runs/$run/pid"
+  done
+  for dir in runs/*/; do
+    run=$(basename "$dir")
+    [ -e "$dir/pid" ] || continue
+    case " $(echo $wanted) " in *" $run "*) ;; *) kill "$(cat "$dir/pid")" 2>/dev/null ;; esac
+  done
+done
+`;
+
+let server: Server;
+let home = "";
+let host: ChildProcess | undefined;
+beforeAll(async () => {
+  server = await startServer();
+  home = makeHome("plain-text");
+  rmSync(home, { recursive: true, force: true });
+  mkdirSync(home);
+  await server.json(201, "PUT", "/v1/pools/own", OWN_POOL);
+});
+afterAll(async () => {
+  if (host?.pid !== undefined) process.kill(-host.pid, "SIGKILL");
+  await server.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const workerNow = (id: string): Promise<Json> => server.json(200, "GET", `/v1/workers/${id}`);
+const runNow = (id: string): Promise<Json> => server.json(200, "GET", `/v1/runs/${id}`);
+const runIs = (id: string, state: string) =>
+  until(`${id} is ${state}`, async () => ((await runNow(id)).state === state ? true : undefined));
+
+/** A machine that has enrolled by hand, as the host of that worker. */
+async function startHost(): Promise<string> {
+  const { code, worker } = await server.json(201, "POST", "/v1/enrollments", { pool: "own" });
+  const secret = makeSecret();
+  const resources = { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 };
+  const agent = { version: "sh", os: "linux", arch: "x64" };
+  const body = JSON.stringify({ code, secret, agent, bootId: "boot-1", resources });
+  const json = { "content-type": "application/json" };
+  expect((await server.send("POST", "/v1/hosts/enroll", json, body)).status).toBe(200);
+  writeFileSync(join(home, "host.sh"), HOST);
+  writeFileSync(join(home, "task"), 'until [ -e "end-$1" ]; do sleep 0.1; done\n');
+  host = spawn("sh", ["host.sh"], {
+    cwd: home,
+    env: { PATH: process.env.PATH, URL: server.url, WORKER: worker, SECRET: secret },
+    stdio: ["ignore", "ignore", "inherit"],
+    detached: true,
+  });
+  return worker;
+}
+
+test("a shell script and curl make a host (host-protocol.md, Report; arvados.md §1.7)", async () => {
+  const worker = await startHost();
+  await until("it is ready", async () => (await workerNow(worker)).state === "idle" || undefined);
+  const submit = async (): Promise<string> =>
+    (await server.json(201, "POST", "/v1/runs", { pool: "own", argv: ["ignored"] })).id;
+
+  // A run that it lists runs; one that it lists no more, though it has seen the orders, is over.
+  const first = await submit();
+  await runIs(first, "running");
+  writeFileSync(join(home, `end-${first}`), "");
+  const over = await server.json(200, "GET", `/v1/runs/${first}?wait=30s&state=done`);
+  expect(over).toMatchObject({ placements: [{ worker, outcome: "gone" }], exitCode: null });
+
+  // What the orders omit, or say to stop, it stops.
+  const second = await submit();
+  await runIs(second, "running");
+  await server.json(200, "POST", `/v1/runs/${second}/abort`);
+  expect((await server.json(200, "GET", `/v1/runs/${second}?wait=30s&state=done`)).state).toBe("aborted");
+
+  // Something that still holds on for longer than the time-out makes the machine count as broken.
+  writeFileSync(join(home, "stale"), `${second} stale`);
+  const stale = await until("it is broken", async () => {
+    const shown = await workerNow(worker);
+    return shown.idleBehavior === "drain" ? shown : undefined;
+  });
+  expect(stale.reason).toContain(`broken: run ${second} has ended there`);
+});
+
+test("a plain-text report with a bad signature is refused like any other", async () => {
+  const { worker } = await server.json(201, "POST", "/v1/enrollments", { pool: "own" });
+  const now = String(Math.floor(Date.now() / 1_000));
+  const headers = {
+    "content-type": "text/plain; charset=utf-8",
+    "webhook-id": "x",
+    "webhook-timestamp": now,
+    "webhook-signature": "v1,AAAA",
+  };
+  const answer = await server.send("POST", `/v1/hosts/${worker}/reports`, headers, "broken\n");
+  expect([answer.status, await answer.json()]).toMatchObject([401, { code: "bad_signature" }]);
+});

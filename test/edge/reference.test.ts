@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { createEdge } from "./support/edge.ts";
+
+/** Every place that a page takes something from. */
+function sourcesOf(html: string): string[] {
+  return [...html.matchAll(/ (?:src|href)="([^"]*)"/g)].map(([, source]) => source ?? "");
+}
+
+describe("GET /docs: the reference page (api.md, The rest)", () => {
+  const edge = createEdge();
+
+  test("needs no token, and takes everything from this Drover", async () => {
+    const answer = await edge.send("GET", "/docs", {});
+    const html = await answer.text();
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(sourcesOf(html)).toContain("/docs/swagger-ui-bundle.js");
+    for (const source of sourcesOf(html).filter((one) => one !== "data:,")) {
+      expect([source, (await edge.send("GET", source, {})).status]).toEqual([source, 200]);
+    }
+  });
+
+  test("shows this Drover's document, and asks nobody else about it", async () => {
+    const start = await (await edge.send("GET", "/docs/start.js", {})).text();
+    expect(start).toContain('url: "/openapi.json"');
+    expect(start).toContain("validatorUrl: null");
+  });
+
+  test("may run no script and no style that stands in it, and has none", async () => {
+    const answer = await edge.send("GET", "/docs", {});
+    const policy = answer.headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';");
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    expect(await answer.text()).not.toMatch(/<script(?! src=)|<style| style=| on\w+=/);
+  });
+
+  test.each([
+    ["swagger-ui-bundle.js", "text/javascript", "SwaggerUIBundle"],
+    ["swagger-ui.css", "text/css", ".swagger-ui"],
+  ])("%s is whole, and fetched only once", async (name, type, within) => {
+    const answer = await edge.send("GET", `/docs/${name}`, {});
+    expect(answer.headers.get("content-type")).toBe(`${type}; charset=utf-8`);
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    const text = await answer.text();
+    expect(text.length).toBeGreaterThan(100_000);
+    expect(text).toContain(within);
+    expect(text).not.toContain("sourceMappingURL");
+    const tag = answer.headers.get("etag") ?? "";
+    const again = await edge.send("GET", `/docs/${name}`, { "if-none-match": tag });
+    expect([again.status, await again.text()]).toEqual([304, ""]);
+  });
+
+  test("has no other files", async () => {
+    expect((await edge.send("GET", "/docs/package.json", {})).status).toBe(404);
+  });
+});

@@ -1,0 +1,88 @@
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { until } from "../local/support/scratch.ts";
+import { endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
+import type { Json } from "./support/edge.ts";
+
+// Sticky runs through the whole of Drover: decisions.md, previous data; nomad.md §5.4.
+
+let home: string;
+let up: RunningDrover;
+beforeAll(async () => {
+  home = makeHome("sticky");
+  up = await startDrover(home);
+}, 60_000);
+afterAll(async () => {
+  await endDrover(home, up);
+  rmSync(home, { recursive: true, force: true });
+}, 60_000);
+
+const sh = (name: string, script: string) => ({
+  name,
+  argv: ["sh", "-c", script],
+  dir: ".",
+  restart: { attempts: 0 },
+});
+
+/** A group of which `main` does this, placed anew once, 5 s later. */
+async function submit(id: string, script: string): Promise<void> {
+  const tasks = [sh("main", script), sh("beside", "true")];
+  const resources = { vcpus: 0, memory: "64MiB" };
+  const reschedule = { attempts: 1, delay: "5s" };
+  await up.json(201, "POST", "/v1/runs", { id, tasks, resources, sticky: true, reschedule });
+}
+
+async function endOf(id: string): Promise<Json> {
+  return until(`${id} has ended`, async () => {
+    const status = await up.json(200, "GET", `/v1/runs/${id}?wait=20s&state=done`);
+    return status.finishedAt === null ? undefined : status;
+  });
+}
+
+const outputOf = async (id: string) => (await up.call("GET", `/v1/runs/${id}/logs/main/stdout`)).text();
+
+async function dataEventsOf(id: string): Promise<string[]> {
+  const { items } = await up.json(200, "GET", `/v1/runs/${id}/events`);
+  const found = items.filter((event: Json) => event.type.startsWith("Data "));
+  return found.map((event: Json) => `${event.type}: ${event.message}`);
+}
+
+const COUNT =
+  'echo x >>tried; echo y >>"$DROVER_ALLOC_DIR/data/tried"; cat tried "$DROVER_ALLOC_DIR/data/tried"';
+
+/** What the machines keep of ended placements. */
+function keptHere(): string[] {
+  const instances = join(up.stateDir, "instances");
+  return readdirSync(instances).flatMap((name) => readdirSync(join(instances, name, "agent", "kept")));
+}
+
+test("a group that has failed goes on with its data on the worker that had it", async () => {
+  await submit("again", `${COUNT}; [ "$(wc -l <tried)" = 2 ]`);
+  const run = await endOf("again");
+  expect(run).toMatchObject({ state: "complete", spec: { sticky: true } });
+  const [first, second] = run.placements;
+  expect([second.worker, run.placements.length]).toEqual([first.worker, 2]);
+  expect(await outputOf("again")).toBe("x\nx\ny\ny\n");
+  expect(await dataEventsOf("again")).toEqual([
+    "Data Moved: its directories go on with what placement 1 has left on this worker",
+  ]);
+  // Its end is known on the machine by the word of the control plane alone.
+  await until("nothing of it is kept", () => keptHere().length === 0 || undefined);
+}, 120_000);
+
+test("one whose machine is killed begins with nothing elsewhere, and says so", async () => {
+  const again = join(home, "again");
+  await submit("moved", `${COUNT}; [ -e ${again} ] || { : >${again}; echo on; sleep 600; }`);
+  await until("it has begun", async () => ((await outputOf("moved")) === "x\ny\non\n" ? true : undefined));
+  const { placements } = await up.json(200, "GET", "/v1/runs/moved");
+  await up.json(200, "POST", `/v1/workers/${placements[0].worker}/kill`, {});
+  const run = await endOf("moved");
+  expect(run).toMatchObject({ state: "complete", placements: [{ outcome: "lost" }, { outcome: "gone" }] });
+  expect(run.placements[1].worker).not.toBe(placements[0].worker);
+  expect(await outputOf("moved")).toBe("x\ny\n");
+  expect(await dataEventsOf("moved")).toEqual([
+    `Data Lost: it begins with empty directories: its data were on worker ${placements[0].worker}; ` +
+      "what another one needs belongs into `outputs`",
+  ]);
+}, 120_000);

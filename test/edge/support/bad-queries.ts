@@ -1,0 +1,25 @@
+import type { BadRequest } from "./bad-fields.ts";
+
+const invalid = { status: 400, code: "invalid_request" };
+
+/** One more than a run can have. */
+const MANY = Array.from({ length: 65 }, (_, index) => `l${index}`);
+const manyLabels = Object.fromEntries(MANY.map((name) => [name, "v"]));
+
+function abort(name: string, body: unknown, pointer: string, detail: string): BadRequest {
+  return { name, method: "POST", path: "/v1/runs/abort", body, ...invalid, pointer, detail };
+}
+
+/** Bad questions about many runs. */
+export const BAD_QUERIES: BadRequest[] = [
+  {
+    name: "more labels than a run can have",
+    method: "GET",
+    path: `/v1/runs?${MANY.map((name) => `label=${name}:v`).join("&")}`,
+    ...invalid,
+    pointer: "?label",
+    detail: "at most 64",
+  },
+  abort("more labels than a run can have", { labels: manyLabels }, "/labels", "at most 64"),
+  abort("a limit beside ids", { ids: ["a"], limit: 1 }, "/limit", "beside `ids`"),
+];

@@ -1,0 +1,130 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Json } from "../edge/support/edge.ts";
+import { type Server, startServer } from "../edge/support/server.ts";
+import { faultsOfStorage } from "./support/audit.ts";
+import { Sender } from "./support/http.ts";
+import { faultsOfAnswer } from "./support/judge.ts";
+import { type Cell, cellsOf, nameOfCell } from "./support/mutations.ts";
+import { type Document, readDocument } from "./support/operations.ts";
+import { plan } from "./support/requests.ts";
+import { World } from "./support/world.ts";
+
+// Every place of every operation that `/openapi.json` says, changed in every way that applies, over HTTP
+// against a real Drover. What is found is shrunk, and printed with what repeats it:
+// DROVER_FUZZ_SEED=… DROVER_FUZZ_PATH=… DROVER_FUZZ_CELL='…' npx vitest run test/fuzz
+
+/** It goes on with other values for so long at least, in CI. */
+const LEAST_MS = Number(process.env.DROVER_FUZZ_MS ?? 60_000);
+const SEED = Number(process.env.DROVER_FUZZ_SEED ?? Date.now() % 2 ** 31);
+const PATH = process.env.DROVER_FUZZ_PATH;
+const ONLY = process.env.DROVER_FUZZ_CELL ?? "";
+const AT_ONCE = 8;
+const MAX_SHOWN = 400;
+const MAX_FINDINGS = 40;
+
+let server: Server;
+let doc: Document;
+let world: World;
+let sender: Sender;
+beforeAll(async () => {
+  server = await startServer();
+  doc = readDocument(await server.json(200, "GET", "/openapi.json"));
+  world = await World.make(server);
+  sender = new Sender(server.url);
+});
+afterAll(async () => {
+  sender?.end();
+  await server?.stop();
+});
+
+const findings = new Map<string, string>();
+const tried = new Map<string, number>();
+const answered = new Map<string, Map<number, number>>();
+
+/** Tries a cell with some values. What it finds is kept, once for each cell. */
+async function tryCell(cell: Cell, seed: number, path?: string): Promise<void> {
+  const name = nameOfCell(cell);
+  const property = fc.asyncProperty(cell.change, fc.nat(10_000), async (change, pick) => {
+    const planned = await plan(doc, world, cell, change, pick);
+    const { wire } = planned;
+    const reply = await sender.send(wire);
+    const body: Json = reply.type === "application/json" && !reply.cut ? JSON.parse(reply.text) : undefined;
+    await world.note(cell.operation.name, wire.path, reply.status, body);
+    const statuses = answered.get(cell.operation.name) ?? new Map<number, number>();
+    answered.set(cell.operation.name, statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1));
+    tried.set(name, (tried.get(name) ?? 0) + 1);
+    const faults = faultsOfAnswer(doc, cell.operation, planned, reply);
+    if (faults.length > 0) {
+      const sent = `${wire.method} ${wire.path} ${JSON.stringify(wire.headers)} ${wire.body ?? ""}`;
+      throw new Error(`${faults.join("; ")}\n${cut(sent)}\n${reply.status} ${cut(reply.text)}`);
+    }
+  });
+  const result = await fc.check(property, { seed, numRuns: 1, ...(path === undefined ? {} : { path }) });
+  if (!result.failed || findings.has(name)) return;
+  const error =
+    result.errorInstance instanceof Error ? result.errorInstance.message : String(result.errorInstance);
+  const again = `DROVER_FUZZ_SEED=${result.seed} DROVER_FUZZ_PATH=${result.counterexamplePath}`;
+  findings.set(name, `${name}\n${error}\n${again} DROVER_FUZZ_CELL='${name}'`);
+}
+
+const cut = (text: string) => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
+
+/** All cells once, some at a time, in an order that the seed says. */
+async function tryAll(cells: Cell[], seed: number): Promise<void> {
+  const [order = []] = fc.sample(fc.shuffledSubarray(cells, { minLength: cells.length }), {
+    seed,
+    numRuns: 1,
+  });
+  const open = [...order];
+  const work = async () => {
+    for (let cell = open.pop(); cell !== undefined && findings.size < MAX_FINDINGS; cell = open.pop()) {
+      await tryCell(cell, seed, PATH);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+}
+
+test("whatever a request says, the answer is one that the document allows", {
+  timeout: 900_000,
+}, async () => {
+  const cells = doc.operations
+    .flatMap((operation) => cellsOf(operation, doc.schemas))
+    .filter((cell) => nameOfCell(cell).startsWith(ONLY));
+  const beganAt = performance.now();
+  let rounds = 0;
+  do {
+    await tryAll(cells, SEED + rounds);
+    rounds += 1;
+  } while (performance.now() - beganAt < LEAST_MS && findings.size < MAX_FINDINGS && PATH === undefined);
+  const requests = [...tried.values()].reduce((sum, n) => sum + n, 0);
+  const seconds = Math.round((performance.now() - beganAt) / 1_000);
+  console.info(`${requests} requests, ${cells.length} cells, ${rounds} rounds, ${seconds} s, seed ${SEED}`);
+  for (const line of tableOf(cells)) console.info(line);
+  expect([...findings.values()].join("\n\n")).toBe("");
+  expect(cells.map(nameOfCell).filter((name) => !tried.has(name))).toEqual([]);
+  if (ONLY === "") expect(withoutSuccess()).toEqual([]);
+  expect(await faultsOfStorage(server, world)).toEqual([]);
+});
+
+/** For each operation: its places, the ways in which they were changed, and how it has answered. */
+function tableOf(cells: Cell[]): string[] {
+  return [...answered].map(([name, statuses]) => {
+    const own = cells.filter(({ operation }) => operation.name === name);
+    const places = new Set(own.map(({ site }) => `${site.in} ${site.name}`)).size;
+    const kinds = new Set(own.map(({ kind }) => kind)).size;
+    const counts = [...statuses].sort(([a], [b]) => a - b).map(([status, n]) => `${n}×${status}`);
+    return `${name}: ${places} places, ${kinds} kinds: ${counts.join(" ")}`;
+  });
+}
+
+/** Operations that have never done what they are for: what was sent to them did not reach far. */
+function withoutSuccess(): string[] {
+  const taken = doc.operations.filter(({ name }) =>
+    [...(answered.get(name)?.keys() ?? [])].some((status) => status < 300),
+  );
+  // A socket begins with another request than `fetch` makes.
+  return doc.operations
+    .filter((one) => !taken.includes(one) && !("101" in one.answers))
+    .map(({ name }) => name);
+}

@@ -1,0 +1,78 @@
+import { makeSecret } from "../../../agent/plane/sign.ts";
+import type { Json } from "../../edge/support/edge.ts";
+import type { HttpHost } from "../../edge/support/http-host.ts";
+import { HOSTS, QUEUE, type World } from "./world.ts";
+
+const argv = ["true"];
+const short = { argv, pool: QUEUE };
+const group = {
+  pool: QUEUE,
+  tasks: [
+    {
+      name: "side",
+      argv,
+      lifecycle: { hook: "prestart", sidecar: true },
+      driver: "fake",
+      fake: { runFor: "1s", startError: { text: "no" } },
+    },
+    { name: "main", argv },
+  ],
+};
+const secret = makeSecret();
+
+/** A pool whose provider nobody answers for. */
+const config = {
+  provider: { kind: "http", url: "http://127.0.0.1:9", secret: "none" },
+  instanceTypes: { small: { vcpus: 2, memory: "2GiB" } },
+  maxInstances: 2,
+};
+
+const attemptReport = {
+  id: "nobody/main/1.1",
+  state: "exited",
+  exit: { code: 0, signal: null, oomKilled: false, message: "" },
+  log: { stdout: { from: 0, size: 0 }, stderr: { from: 0, size: 0 } },
+};
+
+function report({ worker, incarnation, seq }: HttpHost): Json {
+  return {
+    worker,
+    incarnation,
+    seq,
+    full: true,
+    ordersSeen: 0,
+    attempts: [attemptReport],
+    stale: [{ run: "nobody", holder: "a lock" }],
+  };
+}
+
+/** Bodies that are right, of each operation that takes one: of several the one that has the place changed. */
+export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> = {
+  "POST /v1/runs": () => [short, group, { runs: [short] }, { runs: [group] }],
+  "POST /v1/runs/query": () => [{ runs: ["held"], states: ["all"], wait: "0" }],
+  "POST /v1/runs/abort": () => [{ labels: { team: "x" }, pool: QUEUE, reason: "enough", limit: 10 }],
+  "PATCH /v1/runs/{id}": () => [
+    { specIndex: 1, spec: short },
+    { specIndex: 1, spec: group },
+  ],
+  "POST /v1/runs/{id}/abort": () => [{ reason: "enough" }],
+  "POST /v1/runs/{id}/restart": () => [{ task: "main" }, { all: true }],
+  "POST /v1/runs/{id}/signal": () => [{ task: "main", signal: "SIGHUP" }],
+  "PUT /v1/pools/{name}": () => [config],
+  "POST /v1/workers/{id}/kill": () => [{ reason: "enough" }],
+  "POST /v1/enrollments": () => [{ pool: HOSTS, ttl: "1h" }],
+  "POST /v1/hosts/enroll": ({ invitation }) => [
+    {
+      code: invitation.code,
+      secret,
+      agent: { version: "1", os: "linux", arch: "x64" },
+      bootId: "boot-1",
+      resources: { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 },
+    },
+  ],
+  "POST /v1/hosts/{worker}/join": (_, { worker }) => [{ worker, bootId: "boot-1" }],
+  "POST /v1/hosts/{worker}/reports": (_, speaker) => {
+    speaker.seq += 1;
+    return [report(speaker)];
+  },
+};

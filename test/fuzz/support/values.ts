@@ -1,0 +1,69 @@
+import fc from "fast-check";
+import { branchesOf, type Schema, type Schemas } from "./schema.ts";
+
+/** Durations fit their pattern, but not every text that fits it is one that is allowed everywhere. */
+const DURATIONS = ["0s", "1ms", "250ms", "1s", "2.5s", "10s", "1h30m", "2m", "7d"];
+/** Nothing is held for long, and nobody outside of this machine is asked for anything. */
+const WAITS = ["0", "1ms", "20ms"];
+const URLS = ["http://127.0.0.1:9/a.tar", "http://127.0.0.1:9", "https://127.0.0.1:9/b?c#d"];
+const SIZES = ["0", "1", "64KiB", "512MiB", "1GiB"];
+
+/** Any value that fits the schema. `name` is what the field is called: some fields say more by it. */
+export function fittingValue(schema: Schema, schemas: Schemas, name: string): fc.Arbitrary<unknown> {
+  const branches = branchesOf(schema, schemas).map((branch) => branchValue(branch, schemas, name));
+  return branches.length === 1 && branches[0] !== undefined ? branches[0] : fc.oneof(...branches);
+}
+
+function branchValue(schema: Schema, schemas: Schemas, name: string): fc.Arbitrary<unknown> {
+  if ("const" in schema) return fc.constant(schema.const);
+  if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
+  const types = schema.type === undefined ? ["null"] : [schema.type].flat();
+  return fc.oneof(...types.map((type) => typedValue(type, schema, schemas, name)));
+}
+
+function typedValue(type: string, schema: Schema, schemas: Schemas, name: string): fc.Arbitrary<unknown> {
+  switch (type) {
+    case "string":
+      return textOf(schema, name);
+    case "integer":
+    case "number":
+      return fc.integer({ min: schema.minimum ?? 0, max: Math.min(schema.maximum ?? 1_000, 2 ** 31 - 1) });
+    case "boolean":
+      return fc.boolean();
+    case "array": {
+      const item = schema.items === undefined ? fc.constant(null) : fittingValue(schema.items, schemas, name);
+      const minLength = schema.minItems ?? 0;
+      return fc.array(item, { minLength, maxLength: Math.min(schema.maxItems ?? 3, minLength + 2) });
+    }
+    case "object":
+      return objectOf(schema, schemas);
+    default:
+      return fc.constant(null);
+  }
+}
+
+function objectOf(schema: Schema, schemas: Schemas): fc.Arbitrary<unknown> {
+  const { properties = {}, required = [], additionalProperties } = schema;
+  const fields = Object.entries(properties)
+    .filter(([name]) => required.includes(name))
+    .map(([name, inner]) => [name, fittingValue(inner, schemas, name)]);
+  if (typeof additionalProperties !== "object") return fc.record(Object.fromEntries(fields));
+  const value = fittingValue(additionalProperties, schemas, "");
+  const { pattern } = schema.propertyNames ?? {};
+  const names =
+    pattern === undefined ? fc.constantFrom("a", "b1", "small") : fc.stringMatching(new RegExp(pattern));
+  return fc.dictionary(names, value, { minKeys: 1, maxKeys: 2 });
+}
+
+function textOf({ pattern = "", format, minLength = 0, maxLength = 64, example }: Schema, name: string) {
+  if (name === "wait") return fc.constantFrom(...WAITS);
+  if (format === "uri" || pattern.startsWith("^https?")) return fc.constantFrom(...URLS);
+  if (pattern.includes("(ms|s|m|h|d)")) return fc.constantFrom(...DURATIONS);
+  if (["memory", "disk", "tail"].includes(name)) return fc.constantFrom(...SIZES);
+  const shown = typeof example === "string" ? [fc.constant(example)] : [];
+  // A text without a pattern may be anything; one with an example is mostly something like it.
+  if (pattern === "" && shown[0] !== undefined) return shown[0];
+  const any = fc.string({ minLength, maxLength: Math.min(maxLength, minLength + 24) });
+  const fitting = pattern === "" ? any : fc.stringMatching(new RegExp(pattern));
+  return fc.oneof(fitting, ...shown);
+}

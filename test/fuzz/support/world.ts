@@ -1,0 +1,183 @@
+import { createHash } from "node:crypto";
+import type { Json } from "../../edge/support/edge.ts";
+import { HttpHost, OWN_POOL } from "../../edge/support/http-host.ts";
+import type { Server } from "../../edge/support/server.ts";
+import { until } from "../../local/support/scratch.ts";
+
+/** A body of bytes, and as a snapshot: no route reads what is in one. */
+export const BYTES = Buffer.from("hello\n");
+const SNAPSHOT = `sha256:${createHash("sha256").update(BYTES).digest("hex")}`;
+/** The pool of the runs that the fuzzer submits. No machine serves it: they wait until they are aborted. */
+export const QUEUE = "fuzz";
+/** The pool of hosts that the fuzzer plays. */
+export const HOSTS = "fuzz-hosts";
+const LIBERAL = {
+  allowFakeDriver: true,
+  allowHostPaths: true,
+  // Any run could be held by some machine: what is refused is refused for what it says.
+  instanceTypes: { none: { vcpus: 1_024, memory: "1TiB", disk: "1000TiB", gpus: 64 } },
+};
+/** Pools that are put, changed and deleted. */
+const POOLS = ["fuzz-a", "fuzz-b", "fuzz-c"];
+/** Runs that wait at once: the others are aborted, oldest first. */
+const MAX_WAITING = 60;
+/** How many requests a host signs until another one takes its place: they may have made it a clone. */
+const MAX_CALLS_OF_HOST = 20;
+
+/** What requests are about: runs in every state, hosts, workers and pools, all made for it. */
+export class World {
+  readonly server: Server;
+  /** Runs that were answered with 200 or 201, and that nobody has deleted. */
+  readonly runs = new Set<string>();
+  readonly pools = new Set<string>([QUEUE, HOSTS]);
+  #waiting: string[] = [];
+  #ended: string[] = [];
+  #workers: string[] = [];
+  /** By path: a join makes what an earlier start says stale. */
+  readonly #speakers = new Map<string, { calls: number; host: Promise<HttpHost> }>();
+  /** It holds the run `held`, and is asked for nothing that could end it. */
+  holder: HttpHost;
+  attempt = "held/main/1.1";
+  invitation: Json;
+
+  private constructor(server: Server, holder: HttpHost, invitation: Json) {
+    this.server = server;
+    this.holder = holder;
+    this.invitation = invitation;
+  }
+
+  static async make(server: Server): Promise<World> {
+    await server.json(201, "PUT", `/v1/pools/${QUEUE}`, { ...OWN_POOL, ...LIBERAL, maxQueue: 500 });
+    await server.json(201, "PUT", `/v1/pools/${HOSTS}`, { ...OWN_POOL, ...LIBERAL });
+    const invite = (): Promise<Json> => server.json(201, "POST", "/v1/enrollments", { pool: HOSTS });
+    const world = new World(server, new HttpHost(server), await invite());
+    await world.#readyHost(world.holder);
+    for (const id of ["held", "ended", "gone"]) await world.#play(id);
+    world.runs.add("held").add("ended");
+    world.#ended.push("ended");
+    for (let n = 0; n < 3; n += 1) world.#workers.push((await invite()).worker);
+    return world;
+  }
+
+  /** A run on the holder: it runs, or has ended, or has been deleted. */
+  async #play(id: string): Promise<void> {
+    const { holder, server } = this;
+    await server.json(201, "POST", "/v1/runs", { id, pool: HOSTS, argv: ["true"], queueTimeout: "1h" });
+    await until(`${id} is placed`, async () => {
+      const { body } = await holder.report({ attempts: this.#attempts("held") });
+      return body.attempts?.some((one: Json) => one.id === `${id}/main/1.1`) || undefined;
+    });
+    if (id === "held") {
+      await holder.report({ attempts: this.#attempts("held") });
+      return;
+    }
+    const exit = { code: 0, signal: null, oomKilled: false, message: "" };
+    const data = Buffer.from("hello\n").toString("base64");
+    const log = { stdout: { from: 0, size: 6, data }, stderr: { from: 0, size: 0 } };
+    const attempts = [
+      ...this.#attempts("held"),
+      { id: `${id}/main/1.1`, state: "exited", startedAgoMs: 5, endedAgoMs: 1, exit, log },
+    ];
+    await until(`${id} has ended`, async () => {
+      await holder.report({ attempts });
+      return (await server.json(200, "GET", `/v1/runs/${id}`)).state === "complete" || undefined;
+    });
+    if (id !== "gone") return;
+    await until("it is deleted", async () => {
+      await holder.report({ attempts: this.#attempts("held") });
+      return (await server.call("DELETE", `/v1/runs/${id}`)).status === 204 || undefined;
+    });
+  }
+
+  #attempts(id: string): Json[] {
+    const log = { stdout: { from: 0, size: 0 }, stderr: { from: 0, size: 0 } };
+    return [{ id: `${id}/main/1.1`, state: "running", startedAgoMs: 5, log }];
+  }
+
+  /** A host that has reported with room, and may be asked for anything. */
+  async #readyHost(host: HttpHost): Promise<HttpHost> {
+    const { code } = await this.server.json(201, "POST", "/v1/enrollments", { pool: HOSTS });
+    await host.enroll(code);
+    await host.report({ means: { kill: "processes", limits: [] } });
+    return host;
+  }
+
+  /** The host that signs what is fuzzed; after a while another one, for what was signed may have ended it. */
+  async speakerOf(path: string): Promise<HttpHost> {
+    if (!path.startsWith("/v1/hosts/{worker}") || path.includes("/logs/")) return this.holder;
+    const found = this.#speakers.get(path) ?? { calls: 0, host: this.#readyHost(new HttpHost(this.server)) };
+    found.calls += 1;
+    this.#speakers.set(path, found);
+    if (found.calls >= MAX_CALLS_OF_HOST) this.#speakers.delete(path);
+    return found.host;
+  }
+
+  /** A value for a part of a path: one of what there is. */
+  pathValue(operation: string, name: string, pick: number): string {
+    const from = (...all: string[]) => all[pick % all.length] ?? "";
+    if (name === "task") return "main";
+    if (name === "stream") return from("stdout", "stderr");
+    if (name === "name") return from(...POOLS);
+    if (name === "snapshot") return SNAPSHOT;
+    if (name === "attempt") return this.attempt;
+    if (operation.includes("/v1/workers/")) return from(...this.#workers);
+    if (/^(PATCH|DELETE)|\/abort$/.test(operation)) return this.#victim(operation, pick);
+    return from("held", "ended", "gone", "nobody", ...this.#waiting.slice(-2));
+  }
+
+  #victim(operation: string, pick: number): string {
+    const some = operation.startsWith("DELETE") ? this.#ended.filter((id) => id !== "ended") : this.#waiting;
+    return pick % 9 === 0 ? "gone" : (some[pick % Math.max(1, some.length)] ?? "nobody");
+  }
+
+  /** Notes what an answer has changed, and keeps what waits in bounds. */
+  async note(operation: string, path: string, status: number, body: Json): Promise<void> {
+    if (operation === "POST /v1/runs" && (status === 200 || status === 201)) {
+      const made: string[] = (body.items ?? [body]).map(({ id }: Json) => id);
+      for (const id of made) this.runs.add(id);
+      this.#waiting.push(
+        ...made.filter((id) => id !== "held" && id !== "ended" && !this.#waiting.includes(id)),
+      );
+    }
+    if (operation === "DELETE /v1/runs/{id}" && status === 204) this.#forget(idIn(path));
+    if (operation === "POST /v1/runs/{id}/abort" && status === 200) this.#end(body.id);
+    if (operation === "POST /v1/enrollments" && status === 201)
+      this.#workers = [...this.#workers.slice(-5), body.worker];
+    if (operation === "PUT /v1/pools/{name}" && status < 300) this.pools.add(body.name);
+    while (this.#waiting.length > MAX_WAITING) await this.#abortOldest();
+  }
+
+  async #abortOldest(): Promise<void> {
+    const id = this.#waiting.shift() ?? "";
+    const answer = await this.server.call("POST", `/v1/runs/${id}/abort`, {});
+    const { state } = (await answer.json()) as Json;
+    if (state !== undefined) this.#end(id);
+  }
+
+  #end(id: string): void {
+    this.#waiting = this.#waiting.filter((one) => one !== id);
+    if (!this.#ended.includes(id)) this.#ended.push(id);
+    if (this.#ended.length > MAX_WAITING) this.#ended.splice(1, 1);
+  }
+
+  #forget(id: string): void {
+    this.runs.delete(id);
+    this.#ended = this.#ended.filter((one) => one !== id);
+  }
+
+  /** Ends what still waits. */
+  async close(): Promise<void> {
+    while (this.#waiting.length > 0) await this.#abortOldest();
+    await this.server.call("POST", "/v1/runs/held/abort", {});
+    await until("held has ended", async () => {
+      const exit = { code: null, signal: "SIGTERM", oomKilled: false, message: "" };
+      const log = { stdout: { from: 0, size: 0 }, stderr: { from: 0, size: 0 } };
+      await this.holder.report({
+        attempts: [{ id: this.attempt, state: "exited", startedAgoMs: 5, endedAgoMs: 1, exit, log }],
+      });
+      return (await this.server.json(200, "GET", "/v1/runs/held")).state === "aborted" || undefined;
+    });
+  }
+}
+
+const idIn = (path: string) => decodeURIComponent(path.split("?")[0]?.split("/").at(-1) ?? "");

@@ -1,0 +1,139 @@
+import { expect } from "vitest";
+import type { RunEvent, RunSpecInput, RunStatus } from "../../src/schema/run.ts";
+
+type TaskInput = NonNullable<RunSpecInput["tasks"]>[number];
+
+/** What a task does: as the fake driver plays it, and as a real command does the same. */
+interface Play {
+  fake: NonNullable<TaskInput["fake"]>;
+  /** For a shell, which has said `on` by then. */
+  command?: string;
+  /** What it does before it says that. */
+  before?: string;
+  /** In place of a shell. */
+  argv?: string[];
+  memory?: string;
+}
+
+interface ScenarioTask {
+  name: string;
+  play: Play;
+  more: Partial<TaskInput>;
+}
+
+/** What happens once these tasks run. */
+export interface Act {
+  once: string[];
+  what: "abort" | "agent dies";
+}
+
+/** How one task has ended. */
+interface TaskEnd {
+  failed: boolean;
+  /** Each attempt's exit code or signal; `none` if there was no exit, or nobody knows it. */
+  exits: string[];
+  /** The types of all its events, in order. */
+  events: string | RegExp;
+}
+
+/** How a run has ended. The text of its failure may go on. */
+interface End {
+  state: RunStatus["state"];
+  allocStatus: RunStatus["allocStatus"];
+  exitCode: number | null;
+  failure: { code: string; text: string } | null;
+  tasks: Record<string, TaskEnd>;
+}
+
+/** A group, what is done to it, and how it ends: the same on every level. */
+export interface Scenario {
+  name: string;
+  tasks: ScenarioTask[];
+  timeout?: string;
+  act?: Act;
+  /** What a real machine must be able to limit. */
+  needs?: "memory";
+  end: End;
+  /** `<task> <event type>`: of each of these lists one comes after the other, the first of its kind each. */
+  order: string[][];
+}
+
+/** What an ended run tells. */
+export interface Told {
+  status: RunStatus;
+  events: RunEvent[];
+}
+
+/** A task that is not started again, unless `more` says so. */
+export function task(name: string, play: Play, more: Partial<TaskInput> = {}): ScenarioTask {
+  return { name, play, more: { restart: { attempts: 0 }, ...more } };
+}
+
+/** The group as it is submitted: played by the fake driver, or with real commands. */
+export function specOf({ tasks, timeout }: Scenario, driver: "fake" | "exec"): RunSpecInput {
+  return {
+    tasks: tasks.map(({ name, play, more }) => ({
+      name,
+      ...(driver === "fake" ? played(play) : real(play)),
+      ...more,
+    })),
+    resources: { vcpus: 0, memory: "64MiB" },
+    reschedule: { attempts: 0 },
+    killTimeout: "2s",
+    ...(timeout === undefined ? {} : { timeout }),
+  };
+}
+
+/**
+ * The tasks that are lost when the agent of their machine dies: with real processes, somebody kills them
+ * then.
+ */
+export function mortalsOf({ tasks }: Scenario): string[] {
+  return tasks.filter(({ play }) => play.fake.dieWithAgent).map(({ name }) => name);
+}
+
+function played({ fake }: Play) {
+  return { argv: ["play"], driver: "fake" as const, fake: { output: ["on"], ...fake } };
+}
+
+function real({ argv, before = ":", command = ":", memory }: Play) {
+  const resources = memory === undefined ? {} : { resources: { memory } };
+  return { argv: argv ?? ["sh", "-c", `${before}; echo on; ${command}`], ...resources };
+}
+
+/** The run has ended as its scenario says, with everything in its order. */
+export function expectEnd({ end, order }: Scenario, { status, events }: Told): void {
+  const { state, allocStatus, exitCode, failure } = status;
+  const tasks = status.tasks.map(({ name, state, failed, attempts }) => {
+    const types = events.filter((one) => one.task === name).map(({ type }) => type);
+    return [name, { state, failed, exits: attempts.map(exitOf), events: types.join(", ") }];
+  });
+  const told = {
+    state,
+    allocStatus,
+    exitCode,
+    failure: failure === null ? null : { code: failure.code, text: failure.text },
+    tasks: Object.fromEntries(tasks),
+  };
+  const wanted = Object.entries(end.tasks).map(([name, { events, ...more }]) => [
+    name,
+    { state: "dead", ...more, events: typeof events === "string" ? events : expect.stringMatching(events) },
+  ]);
+  expect(told).toEqual({
+    ...end,
+    failure: end.failure && { ...end.failure, text: expect.stringContaining(end.failure.text) },
+    tasks: Object.fromEntries(wanted),
+  });
+  const all = events.map((event) => `${event.task} ${event.type}`);
+  for (const chain of order) {
+    const places = chain.map((one) => all.indexOf(one));
+    expect(places, `${chain.join(" < ")} in ${all.join(", ")}`).toEqual([...places].sort((a, b) => a - b));
+    expect(places).not.toContain(-1);
+  }
+}
+
+function exitOf({ exit }: RunStatus["tasks"][number]["attempts"][number]): string {
+  if (exit === null) return "none";
+  const { code, signal, oomKilled } = exit;
+  return `${signal ?? code}${oomKilled ? ", out of memory" : ""}`;
+}

@@ -1,0 +1,167 @@
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS, MAX_TEXT_CHARS } from "../../src/core/limits.ts";
+import type { ProviderFailure } from "../../src/core/messages.ts";
+import { httpProvider } from "../../src/providers/http.ts";
+import type { CreateInstance } from "../../src/schema/provider.ts";
+
+// A provider that answers anything at all: each call ends with a classified reason, never with an exception.
+
+type Answer = (response: ServerResponse) => void;
+
+let answer: Answer = (response) => response.end();
+let server: Server;
+/** What was asked for, as `METHOD path`. */
+const calls: string[] = [];
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    calls.push(`${request.method} ${request.url}`);
+    answer(response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+const NOW = Date.UTC(2026, 10, 21, 8, 30);
+/** Long enough for every answer that comes, and short enough to wait for the one that does not. */
+const TIMEOUT_MS = 2_000;
+const WANTED: CreateInstance = {
+  token: "w1",
+  name: "w1",
+  instanceType: "small",
+  image: "",
+  userData: "the code is drvc_secret",
+  tags: {},
+  resources: { vcpus: 1, memoryBytes: 1, diskBytes: 0, gpus: 0 },
+};
+
+function provider() {
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  return httpProvider({ kind: "http", url, secret: "secret" }, () => NOW, TIMEOUT_MS);
+}
+
+const says =
+  (status: number, body: string | object = "", headers: Record<string, string> = {}): Answer =>
+  (response) => {
+    response.writeHead(status, headers).end(typeof body === "string" ? body : JSON.stringify(body));
+  };
+
+/** An answer that goes on as long as somebody reads. */
+const endless: Answer = (response) => {
+  const piece = Buffer.alloc(1024 * 1024, 32);
+  const more = () => {
+    while (!response.destroyed && response.write(piece));
+  };
+  response.on("drain", more);
+  more();
+};
+
+/** How each of the three calls fails, with this answer. */
+async function failures(to: Answer): Promise<(ProviderFailure | undefined)[]> {
+  answer = to;
+  const cloud = provider();
+  const answers = [await cloud.create(WANTED), await cloud.list("drover-pool:p"), await cloud.destroy("i-1")];
+  return answers.map((one) => (one.kind === "failed" ? one.failure : undefined));
+}
+
+describe("what a provider may answer that is none of the contract", () => {
+  it.each<[string, Answer, ProviderFailure["class"], RegExp]>([
+    ["nothing: it hangs up", (response) => void response.destroy(), "temporary", /could not be reached/],
+    ["nothing, ever", () => {}, "temporary", /took too long/],
+    [
+      "half an answer",
+      (response) => void response.writeHead(200, { "content-length": "9" }).end("{"),
+      "temporary",
+      /could not be reached|took too long/,
+    ],
+    ["an endless one", endless, "temporary", new RegExp(`longer than ${MAX_PROVIDER_ANSWER_BYTES} bytes`)],
+    ["a redirect", says(302, "", { location: "http://elsewhere.test/" }), "invalid", /answered 302/],
+    ["not found, in HTML", says(404, "<html>no such page</html>"), "invalid", /answered 404.*no such page/],
+    ["a gateway's trouble, in HTML", says(502, "<html>bad gateway</html>"), "temporary", /answered 502/],
+    ["trouble without a word", says(503), "temporary", /answered 503/],
+    ["a request that took too long to come", says(408), "temporary", /answered 408/],
+    ["a request that came too early", says(425), "temporary", /answered 425/],
+    ["a limit without a word", says(429), "rate_limit", /answered 429/],
+    [
+      "a class that there is not",
+      says(500, { class: "bored", text: "no" }),
+      "temporary",
+      /answered 500.*bored/,
+    ],
+  ])("%s: %s", async (what, to, cause, text) => {
+    const [create, list, destroy] = await failures(to);
+    for (const failure of [create, list, ...(what.startsWith("not found") ? [] : [destroy])]) {
+      expect(failure).toMatchObject({ class: cause, text: expect.stringMatching(text) });
+    }
+  });
+
+  it.each<[string, string, RegExp]>([
+    ["nothing at all", "", /it is empty/],
+    ["HTML", "<html>welcome</html>", /it is no JSON/],
+    ["half a JSON", '{"items": [', /it is no JSON/],
+    ["another JSON", '{"machines": []}', /not as agreed: `/],
+    ["a list of no machines", '{"items": [{"id": 7}], "complete": true}', /not as agreed: `/],
+    ["null", "null", /not as agreed/],
+  ])("200 with %s: whether it had its effect a listing will show", async (_what, body, text) => {
+    const [create, list, destroy] = await failures(says(200, body));
+    for (const failure of [create, list]) {
+      expect(failure).toMatchObject({ class: "temporary", text: expect.stringMatching(text) });
+    }
+    // Nobody believes the answer to a destroy anyway.
+    expect(destroy).toBeUndefined();
+  });
+
+  it("what it repeats of a create is not shown: that is secret", async () => {
+    const [create] = await failures(says(200, WANTED));
+    expect(create?.text).not.toContain("drvc_secret");
+  });
+
+  it("no redirect is followed: the secret is for this address alone", async () => {
+    calls.length = 0;
+    await failures(says(307, "", { location: "/elsewhere" }));
+    expect(calls).toEqual(["POST /instances", "GET /instances?tag=drover-pool%3Ap", "DELETE /instances/i-1"]);
+  });
+
+  it("a long text is cut", async () => {
+    const long = "x".repeat(2 * MAX_TEXT_CHARS);
+    for (const body of [long, { class: "quota", text: long }]) {
+      const [create] = await failures(says(500, body));
+      expect(create?.text).toHaveLength(MAX_TEXT_CHARS);
+    }
+  });
+});
+
+describe("when to ask again (peers.md §8 case 20, RFC 9110 §10.2.3)", () => {
+  const slow = { class: "rate_limit", text: "slow down" };
+
+  it.each<[string, object | string, Record<string, string>, number | undefined]>([
+    ["seconds", "", { "retry-after": "7" }, 7_000],
+    ["a date", "", { "retry-after": new Date(NOW + 9_000).toUTCString() }, 9_000],
+    ["a date that has passed", "", { "retry-after": new Date(NOW - 9_000).toUTCString() }, 0],
+    ["no time at all", "", { "retry-after": "soon" }, undefined],
+    ["the service's own word", { ...slow, retryAfterMs: 1_500 }, {}, 1_500],
+    ["which counts more than the header", { ...slow, retryAfterMs: 1_500 }, { "retry-after": "7" }, 1_500],
+    ["the header beside a body without a time", slow, { "retry-after": "7" }, 7_000],
+    ["the longest", "", { "retry-after": String(MAX_RETRY_AFTER_MS / 1_000) }, MAX_RETRY_AFTER_MS],
+    ["longer than that", "", { "retry-after": "99999999" }, MAX_RETRY_AFTER_MS],
+    ["much longer, in the body", { ...slow, retryAfterMs: 1e300 }, {}, MAX_RETRY_AFTER_MS],
+  ])("%s", async (_what, body, headers, ms) => {
+    for (const failure of await failures(says(429, body, headers))) {
+      expect(failure).toMatchObject({ class: "rate_limit" });
+      expect(failure?.retryAfterMs).toBe(ms);
+    }
+  });
+});
+
+it("the scope of a refusal arrives as it was said (D18)", async () => {
+  for (const scope of ["all", "group", "type"] as const) {
+    const said = { class: "capacity", text: "none left", scope };
+    expect(await failures(says(503, said))).toEqual([said, said, said]);
+  }
+});

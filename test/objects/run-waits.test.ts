@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { Changes, MAX_CHANGES_KEPT } from "../../src/core/pool/changes.ts";
+import type { PoolState, RunRow } from "../../src/core/pool/state.ts";
+import { RunLists } from "../../src/objects/run-lists.ts";
+import { RunWaits } from "../../src/objects/run-waits.ts";
+import type { SqlRowDisk } from "../../src/objects/store.ts";
+import { upsert } from "./support/told-pool.ts";
+
+/** As much of a pool as those look at who wait, and who list by id. */
+function rowsOf(ids: readonly string[]) {
+  const changes = new Changes(0);
+  const runs = new Map<string, RunRow>();
+  const change = (id: string, version: number) => {
+    const row = upsert(id, "running", version) as unknown as RunRow; // what is looked at is in both
+    runs.set(id, changes.run({ ...row, ended: version }, runs.get(id), id, version));
+  };
+  for (const id of ids) change(id, 1);
+  const state = { memo: { changes }, runs } as unknown as PoolState; // as above
+  return { state, change };
+}
+
+test("who waits reads anew if more has changed at once than is remembered (api.md, Waiting)", async () => {
+  const ids = Array.from({ length: MAX_CHANGES_KEPT + 1 }, (_, index) => `r${index}`);
+  const { state, change } = rowsOf(ids);
+  const waits = new RunWaits(() => () => undefined);
+  const filter = { labels: {}, states: ["complete" as const] };
+  const wait = waits.first(state, filter, 60_000, { mark: waits.mark(state) });
+  expect(waits.size).toBe(1);
+  for (const id of ids) change(id, 2);
+  waits.changed(state);
+  expect(waits.size).toBe(0);
+  expect(await wait).toBeUndefined();
+});
+
+test("of the runs that are kept at hand, those go that were heard of the longest ago", () => {
+  const none = { readLive: () => [] } as unknown as SqlRowDisk<RunRow>; // nothing else is read by id
+  const lists = new RunLists(none);
+  const { state } = rowsOf(["first", "second"]);
+  const has = (id: string) => lists.rowsOf(state as never, [id]).length === 1;
+  for (const id of ["first", "second", "first"]) lists.seen(id, id);
+  for (let other = 0; has("second"); other += 1) lists.seen(`other-${other}`, "");
+  expect(has("first")).toBe(true);
+});

@@ -1,0 +1,57 @@
+import { type ControlPlane, Host } from "../../sim/host.ts";
+import { World } from "../../sim/world.ts";
+import { sign, TestHost } from "./host.ts";
+import { objects } from "./world.ts";
+
+const TICK_MS = 5;
+
+/** A machine that plays what its orders say. */
+export interface PlayedHost {
+  /** Its agent is killed, and started again some seconds later. */
+  restartAgent(): void;
+  /** To be called at the end of a test: nothing of it goes on. */
+  end(): void;
+}
+
+/**
+ * The host of the simulator before real objects: the agent's own decisions, and its fake driver. Its clock
+ * follows the one of this process, and nothing fails. It works by webhook alone.
+ */
+export function startPlayedHost(worker: string, code: string): PlayedHost {
+  const world = new World(1, []);
+  const calls = new TestHost(() => objects.worker(worker));
+  const report: ControlPlane["report"] = async (said, waitMs) => {
+    const call = await sign(JSON.stringify(said));
+    return objects
+      .worker(worker)
+      .report(call, waitMs)
+      .then(
+        (orders) => orders,
+        (error: { code: string }) => {
+          if (error.code === "stale_incarnation") return "stale" as const;
+          throw error;
+        },
+      );
+  };
+  const withoutSocket = async (setup: ReturnType<TestHost["enroll"]>) => {
+    const { socketUrl: _, ...rest } = await setup;
+    return rest;
+  };
+  const plane = {
+    enroll: () => withoutSocket(calls.enroll(code)),
+    join: () => withoutSocket(calls.join()),
+    report,
+    connect: () => Promise.reject(new Error("no socket was offered")),
+  };
+  const host = new Host(world, worker, plane, { started: () => undefined, signaled: () => undefined });
+  const ahead = world.now - Date.now();
+  const clock = setInterval(() => world.time.until(Date.now() + ahead), TICK_MS);
+  void host.startAgent();
+  return {
+    restartAgent: () => host.restartAgent(),
+    end: () => {
+      clearInterval(clock);
+      host.die("the test is over");
+    },
+  };
+}

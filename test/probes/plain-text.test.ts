@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { livePlacements } from "../../src/core/worker/state.ts";
+import { plainReport, readRunProbe } from "../../src/probes/plain-text.ts";
+import { Report } from "../../src/schema/host.ts";
+import { at, attemptOf, holding, owed, report, T0 } from "../core/support/worker.ts";
+
+const NOTHING = { runs: [] as string[], stale: [] as string[], broken: false, ordersSeen: 0 };
+const read = (text: string) => {
+  const { runs, ...probe } = readRunProbe(text);
+  return { runs: [...runs], ...probe };
+};
+
+describe("the lines of a run probe, by exact match (arvados.md §1.7)", () => {
+  test.each<[string, string, Partial<typeof NOTHING>]>([
+    ["arvados.md §1.7 row 1: an empty line is ignored", "\n\n", {}],
+    ["arvados.md §1.7 row 2: it cannot run anything", "broken\n", { broken: true }],
+    ["arvados.md §1.7 row 3: no run id", "No such file\nUPPER\n", {}],
+    ["arvados.md §1.7 row 4: a process lives", "build-1\nbuild-2\n", { runs: ["build-1", "build-2"] }],
+    ["arvados.md §1.7 row 4: the last line without its end", "build-1", { runs: ["build-1"] }],
+    ["arvados.md §1.7 row 5: something still holds on", "build-1 stale\n", { stale: ["build-1"] }],
+    ["arvados.md §1.7 row 6: any other word", "build-1 dead\nbuild-2 stale now\n", {}],
+    [
+      "arvados.md §1.7 point 1: nothing is trimmed",
+      "build-1 \n build-2\nbuild-3\r\nbroken \nbuild-4  stale\n",
+      {},
+    ],
+    [
+      "ours: the orders that it has applied, the last that it names",
+      "orders 4\norders 7\n",
+      { ordersSeen: 7 },
+    ],
+    ["ours: no revision", "orders\norders x\norders -1\n", { runs: ["orders"] }],
+  ])("%s", (_what, text, probe) => {
+    expect(read(text)).toEqual({ ...NOTHING, ...probe });
+  });
+});
+
+describe("the report that it is", () => {
+  const worker = holding(["a", "b"]);
+  const of = (text: string) => plainReport(text, 1_700_000_000, 3, livePlacements(worker));
+  const told = (text: string) =>
+    owed(
+      at(worker, T0, report(1), { type: "report", report: { ...of(text), incarnation: 1 } }),
+      T0,
+      "observed",
+    );
+
+  test("one like any other, numbered by when it was sent", () => {
+    const made = of("a\nbroken\nb stale\n");
+    expect(Report.parse(made)).toEqual(made);
+    expect(made).toMatchObject({ incarnation: 3, seq: 1_700_000_000, full: true, stale: ["b"] });
+    expect(made.broken).toBeTypeOf("string");
+  });
+
+  test("all that was ordered of a listed run lives", () => {
+    expect(of("a\nnobody-knows-it\n").attempts).toEqual([
+      { id: attemptOf("a"), state: "running", startedAgoMs: 0 },
+    ]);
+  });
+
+  // arvados.md §1.10 point 5
+  test("that a run is not listed proves its end only after its orders were seen", () => {
+    expect(told("a\n").map(({ run }) => run)).toEqual(["a"]);
+    const seen = told("a\norders 99\n").map(({ run, attempts }) => [run, attempts[0]?.state]);
+    expect(seen).toEqual([
+      ["a", "running"],
+      ["b", "gone"],
+    ]);
+  });
+});
