@@ -24,6 +24,7 @@ export default defineConfig({
           include: ["test/*.test.ts", "test/{core,archive,probes,cli,sim}/**/*.test.ts"],
           sequence: { groupOrder: 0 },
           maxWorkers: 2,
+          setupFiles: ["test/chance/properties.ts"],
         },
       },
       {
@@ -52,6 +53,7 @@ export default defineConfig({
           // Each file has a Drover of its own, and waits for it most of the time: one alone uses a quarter of
           // two cores.
           maxWorkers: 2,
+          setupFiles: ["test/chance/properties.ts"],
         },
       },
     ],

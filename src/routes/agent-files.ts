@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";
-import { problemAnswer } from "./params.ts";
+import { notModifiedAnswer, problemAnswer } from "./params.ts";
 import { sha256 } from "./submission.ts";
 
 /** The host agent that this Worker serves, as `scripts/build.mjs` packs it. */
@@ -25,8 +25,6 @@ interface AgentFile {
   summary: string;
   text(c: EdgeContext): string;
 }
-
-const notModified = { 304: { description: "it is what `If-None-Match` names" } };
 
 /** Adds the files that a machine fetches to become a host. Open: there is nothing secret in them. */
 export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
@@ -61,8 +59,8 @@ function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile)
     summary,
     request: { query: z.strictObject({}) },
     responses: {
-      ...notModified,
       200: { description: "the file", content: { [type]: { schema: z.string() } } },
+      304: notModifiedAnswer,
       default: problemAnswer,
     },
   });
@@ -75,8 +73,8 @@ function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile)
     summary: "Its digest, as sha256sum -c reads it",
     request: { query: z.strictObject({}) },
     responses: {
-      ...notModified,
       200: { description: "the digest", content: { "text/plain": { schema: z.string() } } },
+      304: notModifiedAnswer,
       default: problemAnswer,
     },
   });

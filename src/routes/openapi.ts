@@ -6,7 +6,7 @@ import { addExamples } from "./example-document.ts";
 import { refuse } from "./invalid.ts";
 import { MEANING_OF_CODE } from "./meanings.ts";
 import { operation, SECURITY_SCHEMES, TAGS } from "./operation.ts";
-import { problemAnswer } from "./params.ts";
+import { notModifiedAnswer, problemAnswer } from "./params.ts";
 import { titleOf } from "./problem.ts";
 import { sha256 } from "./submission.ts";
 
@@ -31,6 +31,7 @@ const route = operation({
   request: { query: z.strictObject({}) },
   responses: {
     200: { description: "OpenAPI 3.1", content },
+    304: notModifiedAnswer,
     default: problemAnswer,
   },
 });

@@ -63,6 +63,9 @@ export const problemAnswer = {
   content: { "application/problem+json": { schema: Problem } },
 };
 
+/** Of what has an `ETag`: the client has it already, and gets no body. */
+export const notModifiedAnswer = { description: "it is what `If-None-Match` names" };
+
 /** An answer in JSON. */
 export function jsonAnswer<Schema extends z.ZodType>(description: string, schema: Schema) {
   return { description, content: { "application/json": { schema } } };

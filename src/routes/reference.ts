@@ -4,7 +4,7 @@ import { DroverError } from "../core/errors.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";
-import { problemAnswer } from "./params.ts";
+import { notModifiedAnswer, problemAnswer } from "./params.ts";
 
 /** One file of the reference page, as `scripts/build.mjs` packs it. */
 export interface ReferenceFile {
@@ -41,6 +41,7 @@ const page = operation({
   request: { query: z.strictObject({}) },
   responses: {
     200: { description: "the page", content: { "text/html": { schema: z.string() } } },
+    304: notModifiedAnswer,
     default: problemAnswer,
   },
 });
@@ -64,6 +65,7 @@ const part = operation({
       description: "the file",
       content: { "text/javascript": { schema: z.string() }, "text/css": { schema: z.string() } },
     },
+    304: notModifiedAnswer,
     default: problemAnswer,
   },
 });

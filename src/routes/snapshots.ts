@@ -8,7 +8,7 @@ import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { behindTheEnd, spanOf } from "./log-request.ts";
 import { operation } from "./operation.ts";
-import { jsonAnswer, problemAnswer } from "./params.ts";
+import { jsonAnswer, notModifiedAnswer, problemAnswer } from "./params.ts";
 import { renderError } from "./problem.ts";
 import { readAway } from "./read-away.ts";
 import { SignatureHeaders, signatureOf } from "./signature.ts";
@@ -34,7 +34,7 @@ const answers = {
   get: {
     200: { description: "the archive", content: archive },
     206: { description: "the bytes of the range", content: archive },
-    304: { description: "the client has it already (`If-None-Match`)" },
+    304: notModifiedAnswer,
     default: problemAnswer,
   },
 };

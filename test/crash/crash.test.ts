@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFailed, test } from "vitest";
+import { SEED } from "../chance/seed.ts";
 import { endDrover, makeHome, poolConfigOf, startDrover } from "../edge/support/drover.ts";
 import { leftOf } from "../local/support/up-process.ts";
 import { Chance } from "../sim/rng.ts";
@@ -14,11 +15,10 @@ import { Told } from "./support/told.ts";
 // The whole system as real processes on one state directory, of which something is killed with SIGKILL again
 // and again, at random moments, while users submit, abort and watch runs (`architecture.md` §8). Agents and
 // machines outlive `drover up`, commands outlive their agent: a run may end `unknown` only if its own machine
-// was killed. DROVER_CRASH_ROUNDS=100 strikes a hundred times at each; DROVER_CRASH_SEED=7 chooses jobs,
+// was killed. DROVER_CRASH_ROUNDS=100 strikes a hundred times at each; DROVER_SEED=7 chooses jobs,
 // strikes and moments again, though never quite the interleaving.
 
 const ROUNDS = Number(process.env.DROVER_CRASH_ROUNDS ?? 10);
-const SEED = Number(process.env.DROVER_CRASH_SEED ?? Date.now() % 1_000_000);
 /** For a strike on a busy machine; one takes from half a second to four. */
 const STRIKE_WITHIN_MS = 30_000;
 const POOL = "crash";

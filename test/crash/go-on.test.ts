@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { RunSpecInput } from "../../src/schema/run.ts";
+import { SEED } from "../chance/seed.ts";
 import {
   drover,
   endDrover,
@@ -17,11 +18,10 @@ import { leftOf } from "../local/support/up-process.ts";
 import { Chance } from "../sim/rng.ts";
 
 // The whole group of `drover up` is killed with SIGKILL at random moments, again and again, while runs go on
-// and commands are attached to them. DROVER_CRASH_ROUNDS=100 plays longer; DROVER_CRASH_SEED=7 chooses the
+// and commands are attached to them. DROVER_CRASH_ROUNDS=100 plays longer; DROVER_SEED=7 chooses the
 // moments again.
 
 const ROUNDS = Number(process.env.DROVER_CRASH_ROUNDS ?? 4);
-const SEED = Number(process.env.DROVER_CRASH_SEED ?? Date.now() % 1_000_000);
 /** The latest moment of a crash, counted from when `drover up` said that it is up. */
 const CRASH_WITHIN_MS = 2_500;
 /** For a round on a busy machine; one takes about four seconds. */

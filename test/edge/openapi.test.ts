@@ -125,9 +125,10 @@ describe("GET /openapi.json", () => {
     expect(report.properties.attempts.items.additionalProperties).toBeUndefined();
   });
 
-  test("says that what a machine has already is not sent again", async () => {
+  test("says that what a client has already is not sent again", async () => {
     const { paths } = await document();
-    for (const path of Object.keys(paths).filter((one) => one.startsWith("/agent/"))) {
+    const agents = Object.keys(paths).filter((one) => one.startsWith("/agent/"));
+    for (const path of [...agents, "/openapi.json", "/docs"]) {
       const { etag } = Object.fromEntries((await edge.send("GET", path, {})).headers);
       const again = await edge.send("GET", path, { "if-none-match": etag ?? "" });
       expect([path, again.status]).toEqual([path, 304]);

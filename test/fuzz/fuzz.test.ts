@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { SEED } from "../chance/seed.ts";
 import type { Json } from "../edge/support/edge.ts";
 import { type Server, startServer } from "../edge/support/server.ts";
 import { faultsOfStorage } from "./support/audit.ts";
@@ -12,11 +13,10 @@ import { World } from "./support/world.ts";
 
 // Every place of every operation that `/openapi.json` says, changed in every way that applies, over HTTP
 // against a real Drover. What is found is shrunk, and printed with what repeats it:
-// DROVER_FUZZ_SEED=… DROVER_FUZZ_PATH=… DROVER_FUZZ_CELL='…' npx vitest run test/fuzz
+// DROVER_SEED=… DROVER_FUZZ_PATH=… DROVER_FUZZ_CELL='…' npx vitest run test/fuzz
 
 /** It goes on with other values for so long at least, in CI. */
 const LEAST_MS = Number(process.env.DROVER_FUZZ_MS ?? 60_000);
-const SEED = Number(process.env.DROVER_FUZZ_SEED ?? Date.now() % 2 ** 31);
 const PATH = process.env.DROVER_FUZZ_PATH;
 const ONLY = process.env.DROVER_FUZZ_CELL ?? "";
 const AT_ONCE = 8;
@@ -64,7 +64,7 @@ async function tryCell(cell: Cell, seed: number, path?: string): Promise<void> {
   if (!result.failed || findings.has(name)) return;
   const error =
     result.errorInstance instanceof Error ? result.errorInstance.message : String(result.errorInstance);
-  const again = `DROVER_FUZZ_SEED=${result.seed} DROVER_FUZZ_PATH=${result.counterexamplePath}`;
+  const again = `DROVER_SEED=${result.seed} DROVER_FUZZ_PATH=${result.counterexamplePath}`;
   findings.set(name, `${name}\n${error}\n${again} DROVER_FUZZ_CELL='${name}'`);
 }
 

@@ -105,8 +105,7 @@ export async function plan(doc: Document, world: World, cell: Cell, change: Chan
   if (operation.signed && !draft.unsigned) {
     // A snapshot is streamed: its digest is signed in the place of its bytes.
     const streamed =
-      operation.method === "PUT" &&
-      /sha256:([0-9a-f]+)/.exec(decodeURIComponent(draft.path.snapshot ?? ""))?.[1];
+      operation.method === "PUT" && /^sha256(?::|%3A)([0-9a-f]+)$/.exec(draft.path.snapshot ?? "")?.[1];
     const id = streamed ? `snapshot_${streamed}` : randomUUID();
     const body = streamed ? "" : (draft.body?.toString() ?? "");
     const signed = signedHeaders(speaker.secret, id, Date.now(), body);
