@@ -14,6 +14,12 @@ export const MAX_QUERY_IDS = 10_000;
 export const MAX_REPORT_BYTES = 1024 * 1024;
 /** The longest time for which a read is held (`api.md`, Waiting). */
 export const MAX_WAIT_MS = 60_000;
+/**
+ * Waits that one pool holds, and ids that different ones of these name: what they take of the 128 MB that its
+ * isolate has is bounded (`cloudflare.md` §2).
+ */
+export const MAX_HELD_WAITS = 10_000;
+export const MAX_HELD_WAIT_IDS = 250_000;
 /** A host's socket is closed with this and the HTTP status that says why (4409 is the 409 of the webhook). */
 export const CLOSE_CODES_FROM = 4_000;
 /** The longest time for which the answer to a report is held (`host-protocol.md`). */

@@ -1,3 +1,5 @@
+import { DroverError } from "../core/errors.ts";
+import { MAX_HELD_WAIT_IDS, MAX_HELD_WAITS } from "../core/limits.ts";
 import type { Changes } from "../core/pool/changes.ts";
 import type { PoolState, RunRow } from "../core/pool/state.ts";
 import { isTerminal } from "../core/run-state.ts";
@@ -25,6 +27,9 @@ interface Group {
 }
 
 type Labels = Readonly<Record<string, string>>;
+
+/** When a pool that holds as many waits as it can may have room again. */
+const FULL_RETRY_MS = 1_000;
 
 /** The rows must be read anew: what has changed meanwhile is not known any more. */
 const AGAIN = Symbol("again");
@@ -150,10 +155,11 @@ export class RunWaits {
     }
   }
 
-  #wait(key: string, filter: RunFilter, make: () => Watch<unknown>, waitMs: number): Promise<unknown> {
+  async #wait(key: string, filter: RunFilter, make: () => Watch<unknown>, waitMs: number): Promise<unknown> {
     const found = this.#groups.get(key);
     const group = found ?? { key, filter, watch: make(), waiters: new Set() };
-    if (group.watch.over() || waitMs <= 0) return Promise.resolve(group.watch.answer());
+    if (group.watch.over() || waitMs <= 0) return group.watch.answer();
+    this.#assertRoom(found === undefined ? (filter.ids?.length ?? 0) : 0);
     if (found === undefined) this.#add(group);
     return new Promise((resolve) => {
       const stop = this.#timer(waitMs, () => {
@@ -167,6 +173,17 @@ export class RunWaits {
       };
       group.waiters.add(done);
     });
+  }
+
+  /** Throws `unavailable` if this pool cannot hold one wait more, for so many ids that no other asks for. */
+  #assertRoom(ids: number): void {
+    let held = ids;
+    for (const { filter } of this.#groups.values()) held += filter.ids?.length ?? 0;
+    if (this.size < MAX_HELD_WAITS && held <= MAX_HELD_WAIT_IDS) return;
+    const text =
+      `the pool holds ${this.size} waits for ${held - ids} ids already, and takes no more: ask again, ` +
+      "or by a label instead of by ids, or without `wait`";
+    throw new DroverError("unavailable", text, { retryAfterMs: FULL_RETRY_MS });
   }
 
   #end(group: Group, answer: unknown): void {

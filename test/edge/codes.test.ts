@@ -74,6 +74,13 @@ async function enrolled(): Promise<HttpHost> {
   return fresh;
 }
 
+/** A host sends output of an attempt. */
+function putLog({ worker, secret }: HttpHost, attempt: string): Promise<Response> {
+  const headers = signedHeaders(secret, randomUUID(), Date.now(), "x");
+  const path = `/v1/hosts/${worker}/logs/${encodeURIComponent(attempt)}/stdout?offset=0`;
+  return server.send("PUT", path, { ...headers, "content-length": "1" }, "x");
+}
+
 /** The Worker over objects of which one fails like this: what only an outage or a mistake of ours brings. */
 function faulty(error: unknown, at = ""): Edge {
   const edge = createEdge();
@@ -99,7 +106,7 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     ),
   unauthorized: () => server.send("GET", "/v1/runs", {}),
   bad_signature: async () => told(new HttpHost(server).call("reports", host.next(), host.worker)),
-  forbidden: { not: "there is one token, and it may do everything: scopes come with tokens" },
+  forbidden: async () => putLog(await enrolled(), `${await running()}/main/1.1`),
   wrong_worker: async () => {
     const other = await enrolled();
     return told(other.call("reports", other.next(), host.worker));
@@ -107,11 +114,7 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
   not_found: () => ask("GET", "/v1/nothing"),
   unknown_run: () => ask("GET", "/v1/runs/nobody"),
   unknown_task: async () => ask("GET", `/v1/runs/${await submitted()}/stats?task=nobody`),
-  unknown_attempt: () => {
-    const headers = signedHeaders(host.secret, randomUUID(), Date.now(), "x");
-    const path = `/v1/hosts/${host.worker}/logs/${encodeURIComponent("nobody/main/1.1")}/stdout?offset=0`;
-    return server.send("PUT", path, { ...headers, "content-length": "1" }, "x");
-  },
+  unknown_attempt: () => putLog(host, "nobody/main/1.1"),
   unknown_pool: () => ask("GET", "/v1/pools/nobody"),
   unknown_worker: () => ask("GET", "/v1/workers/nobody"),
   unknown_snapshot: () => ask("GET", NO_SNAPSHOT),

@@ -1,6 +1,8 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { MAX_HELD_WAIT_IDS, MAX_HELD_WAITS, MAX_QUERY_IDS } from "../../src/core/limits.ts";
 import { Changes, MAX_CHANGES_KEPT } from "../../src/core/pool/changes.ts";
 import type { PoolState, RunRow } from "../../src/core/pool/state.ts";
+import type { RunState } from "../../src/core/run-state.ts";
 import { RunLists } from "../../src/objects/run-lists.ts";
 import { RunWaits } from "../../src/objects/run-waits.ts";
 import type { SqlRowDisk } from "../../src/objects/store.ts";
@@ -10,13 +12,13 @@ import { upsert } from "./support/told-pool.ts";
 function rowsOf(ids: readonly string[]) {
   const changes = new Changes(0);
   const runs = new Map<string, RunRow>();
-  const change = (id: string, version: number) => {
-    const row = upsert(id, "running", version) as unknown as RunRow; // what is looked at is in both
+  const change = (id: string, version: number, runState: RunState = "running") => {
+    const row = upsert(id, runState, version) as unknown as RunRow; // what is looked at is in both
     runs.set(id, changes.run({ ...row, ended: version }, runs.get(id), id, version));
   };
   for (const id of ids) change(id, 1);
   const state = { memo: { changes }, runs } as unknown as PoolState; // as above
-  return { state, change };
+  return { state, change, runs };
 }
 
 test("who waits reads anew if more has changed at once than is remembered (api.md, Waiting)", async () => {
@@ -30,6 +32,41 @@ test("who waits reads anew if more has changed at once than is remembered (api.m
   waits.changed(state);
   expect(waits.size).toBe(0);
   expect(await wait).toBeUndefined();
+});
+
+describe("a pool holds so many waits, and no more (cloudflare.md §2: an isolate has 128 MB)", () => {
+  const filter = (ids?: string[]) => ({ ids, labels: {}, states: ["complete" as const] });
+  const full = { code: "unavailable", retryAfterMs: 1_000 };
+  const idsOf = (set: string, count: number) => Array.from({ length: count }, (_, at) => `${set}-${at}`);
+  const begin = () => {
+    const { state, change, runs } = rowsOf(["first"]);
+    const waits = new RunWaits(() => () => undefined);
+    const rows = [...runs.values()];
+    const ask = (ids?: string[]) => waits.first(state, filter(ids), 60_000, { rows });
+    return { state, change, waits, ask };
+  };
+
+  test("of all who ask", async () => {
+    const { state, change, waits, ask } = begin();
+    const held = Array.from({ length: MAX_HELD_WAITS }, () => ask());
+    expect(waits.size).toBe(MAX_HELD_WAITS);
+    await expect(ask()).rejects.toMatchObject(full);
+    change("first", 2, "complete");
+    waits.changed(state);
+    await Promise.all(held);
+    void ask();
+    expect(waits.size).toBe(1);
+  });
+
+  test("of ids, which those who ask the same have together", async () => {
+    const { waits, ask } = begin();
+    const sets = MAX_HELD_WAIT_IDS / MAX_QUERY_IDS;
+    for (let set = 0; set < sets; set += 1) void ask(idsOf(`${set}`, MAX_QUERY_IDS));
+    await expect(ask(["one-more"])).rejects.toMatchObject(full);
+    void ask(idsOf("0", MAX_QUERY_IDS));
+    void ask();
+    expect(waits.size).toBe(sets + 2);
+  });
 });
 
 test("of the runs that are kept at hand, those go that were heard of the longest ago", () => {
