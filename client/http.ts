@@ -29,6 +29,8 @@ export interface Call extends CallOptions {
   body?: unknown;
   /** Bytes to send in the place of a body. */
   content?: Content;
+  /** For so long a try may be without an answer, beyond `waitMs`; half a minute if nothing is said. */
+  answerWithinMs?: number | undefined;
   /** Sending it twice does no more than sending it once: only then is it tried again. */
   repeatable: boolean;
 }
@@ -42,6 +44,9 @@ export interface Content {
 /** A try without an answer is given up after this, beyond what the server was asked to wait. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
+/** The same of a call that is about up to a thousand runs: a busy Drover asks each of them. */
+export const MANY_TIMEOUT_MS = 120_000;
+
 /** A try that sends bytes, of which none has been taken for so long, or that has no answer then. */
 const STALL_TIMEOUT_MS = 120_000;
 
@@ -51,7 +56,8 @@ export async function callJson<T>(
   call: Call,
 ): Promise<{ value: T; headers: Headers; tries: number }> {
   return await persistently(target, call, async (tries) => {
-    const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS + (call.waitMs ?? 0));
+    const { waitMs = 0, answerWithinMs = REQUEST_TIMEOUT_MS } = call;
+    const timeout = AbortSignal.timeout(answerWithinMs + waitMs);
     const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
     const response = await exchange(target, call, signal);
     const text = await broken(target, call, response.text());

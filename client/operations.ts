@@ -26,6 +26,8 @@ interface Manner extends CallOptions {
   key?: string | null | undefined;
   /** Of a route without a key that is no read: asking twice does no more than asking once. */
   repeatable?: boolean;
+  /** For so long a try may be without an answer. */
+  answerWithinMs?: number;
 }
 
 /** The request that asks a route for something. */

@@ -1,5 +1,5 @@
 import type { Operations } from "../src/generated/api.ts";
-import type { CallOptions, Target } from "./http.ts";
+import { type CallOptions, MANY_TIMEOUT_MS, type Target } from "./http.ts";
 import { ask } from "./operations.ts";
 import type { AbortedList, RunList, StateFilter } from "./types.ts";
 import { untilDone, WAIT_STEP_MS } from "./until-done.ts";
@@ -66,7 +66,8 @@ export function runListsOf(target: Target) {
 
     /** Asks all that are selected to end: one page, as `next` says. Asking twice does no harm. */
     async abortMany(which: AbortManyInput, options: CallOptions = {}): Promise<AbortedList> {
-      return await ask(target, "abortRuns", { body: which }, { ...options, repeatable: true });
+      const manner = { repeatable: true, answerWithinMs: MANY_TIMEOUT_MS };
+      return await ask(target, "abortRuns", { body: which }, { ...options, ...manner });
     },
 
     /** One page, newest first. With `waitMs`: held until at least one run matches. */

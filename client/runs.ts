@@ -1,5 +1,5 @@
 import { followTask } from "./follow.ts";
-import { type CallOptions, callJson, callStream, type Target } from "./http.ts";
+import { type CallOptions, callJson, callStream, MANY_TIMEOUT_MS, type Target } from "./http.ts";
 import { type LogWish, readLog } from "./logs.ts";
 import { ask, callOf } from "./operations.ts";
 import { hasEnded } from "./states.ts";
@@ -51,7 +51,7 @@ export function submissionsOf(target: Target) {
     ): Promise<RunStatus[]> {
       const named = key === undefined && specs.some(({ id }) => id !== undefined);
       const runs = named ? specs.map((spec) => ({ ...spec, id: spec.id ?? newRunId() })) : [...specs];
-      const manner = { ...options, key: keyFor(runs, key) };
+      const manner = { ...options, key: keyFor(runs, key), answerWithinMs: MANY_TIMEOUT_MS };
       return (await callJson<RunBatch>(target, callOf("submitRuns", { body: { runs } }, manner))).value.items;
     },
   };

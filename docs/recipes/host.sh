@@ -147,26 +147,30 @@ stop_all() {
   for pid in jobs/*/*/*/pid; do [ ! -e "$pid" ] || forget "${pid%/pid}"; done
 }
 
-# ship <attempt> <stream>: what of its output is not stored yet, a MiB at a time.
+# ship <attempt> <stream>: what of its output is not stored yet, a MiB at a time. Fails if some is left: a
+# report is due, or nobody has taken it. What is refused for good is left out.
 ship() {
   stored=$(cat "jobs/$1/$2.stored" 2>/dev/null || echo 0)
   while [ "$stored" -lt "$(wc -c <"jobs/$1/$2")" ]; do
     tail -c "+$((stored + 1))" "jobs/$1/$2" | head -c 1048576 >body
-    call PUT "logs/$(echo "$1" | sed 's:/:%2F:g')/$2?offset=$stored" application/octet-stream || return
+    if ! call PUT "logs/$(echo "$1" | sed 's:/:%2F:g')/$2?offset=$stored" application/octet-stream; then
+      case $status in 408 | 429) return 1 ;; 4*) return 0 ;; *) return 1 ;; esac
+    fi
     stored=$(number stored)
     echo "$stored" >"jobs/$1/$2.stored"
+    [ "$(date +%s)" -lt "$due" ] || return 1
   done
 }
 
 # --- The exchange: a report goes in, orders come back ---
 
 # attempt <attempt>: as the report says it. It has ended only when nothing is left of what it has started, and
-# its output was sent before.
+# all of its output is stored.
 attempt() {
   job=jobs/$1 state=gone
   [ ! -e "$job/exit" ] || signal KILL "$job"
   if signal 0 "$job"; then state=running; elif [ -e "$job/exit" ]; then state=exited; fi
-  for stream in stdout stderr; do ship "$1" $stream; done
+  for stream in stdout stderr; do ship "$1" $stream || [ $state != exited ] || state=running; done
   printf '{"id":"%s","state":"%s"' "$1" $state
   if [ $state = exited ]; then
     code=$(cat "$job/exit") signal=null
@@ -181,6 +185,8 @@ attempt() {
 
 # While all that is here lives, plain text says it. How something has ended only JSON can say.
 report() {
+  # However fast a command writes, a report goes out: for the lease, and for the orders that come back.
+  due=$(($(date +%s) + 5))
   for pid in jobs/*/*/*/pid; do
     [ ! -e "$pid" ] || { id=${pid#jobs/} && attempt "${id%/pid}"; }
   done >attempts

@@ -116,6 +116,8 @@ export const MAX_STRANGERS_SHOWN = 20;
 export const MAX_POOL_TAGS = 32;
 /** How long something may hold on to a run that has ended, before its machine counts as broken (§1.8). */
 export const STALE_RUN_MS = 5_000;
+/** The longest `killTimeout` that hosts grant, where a pool says nothing (`nomad.md` §4.6 step 6). */
+export const MAX_KILL_MS = 3_600_000;
 /** Notices that differ by less in when the machine will be gone say the same: each change is a row. */
 export const NOTICE_DRIFT_MS = 10_000;
 /** Tolerance for the time stamp of a signed call (Standard Webhooks 1.0). */

@@ -266,6 +266,7 @@ export interface WorkerSettings {
   /** Absent in what an earlier version has stored: the defaults. */
   staleRunMs?: Millis;
   unlistedMs?: Millis;
+  maxKillMs?: Millis;
 }
 
 /** Pool → CloudWorker: what a complete listing, begun at `beganAt`, says of its instance. */

@@ -63,6 +63,9 @@ const Timeouts = z.strictObject({
   unlisted: PositiveDuration.optional().meta({
     description: "so long may a machine be missing from listings that was just made: 2m if left out",
   }),
+  maxKill: PositiveDuration.optional().meta({
+    description: "a longer `killTimeout` of a run is cut to this: 1h if left out",
+  }),
   lease: PositiveDuration.refine((text) => durationMs(text) >= 120_000, {
     error: "must be at least 2m",
   }).default("30m"),
@@ -123,7 +126,7 @@ export type PoolConfig = z.output<typeof PoolConfig>;
 export type PoolConfigInput = z.input<typeof PoolConfig>;
 
 /** Fields of the agreed API that a later version will take: named so that the refusal can say so. */
-export const LATER_POOL_FIELDS = ["term", "maxKill"] as const;
+export const LATER_POOL_FIELDS = ["term"] as const;
 
 export const WORKER_STATES = ["unknown", "booting", "idle", "running", "shutdown", "gone"] as const;
 export type WorkerState = (typeof WORKER_STATES)[number];

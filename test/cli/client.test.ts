@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Client, createClient } from "../../client/client.ts";
 import { ApiError, UnreachableError } from "../../client/errors.ts";
 import { backOffMs, DEFAULT_PATIENCE, retryDelayMs } from "../../client/retry.ts";
@@ -15,7 +15,10 @@ beforeEach(async () => {
   plane = await new ControlPlane().start();
   client = createClient({ url: `${plane.url}/`, token: TOKEN });
 });
-afterEach(() => plane.stop());
+afterEach(() => {
+  vi.restoreAllMocks();
+  return plane.stop();
+});
 
 const RUNS = /^\/v1\/runs$/;
 const LOGS = /\/logs\/main\/stdout$/;
@@ -246,6 +249,17 @@ test("wait asks again after each answer that is not the end", async () => {
   plane.end({ state: "timedout" });
   expect((await waiting).state).toBe("timedout");
   expect(plane.seen[0]?.query.toString()).toBe("wait=30000ms&state=done");
+});
+
+test("a call about many runs may take longer than one about one, and a held one by as long as it is held", async () => {
+  const asked = vi.spyOn(AbortSignal, "timeout");
+  plane.on("POST", /./, (_seen, res) => json(res, 200, { items: [] }));
+  plane.on("GET", /./, (_seen, res) => json(res, 200, {}));
+  await client.runs.abortMany({ all: true });
+  await client.runs.submitBatch([spec]);
+  await client.runs.get("r1");
+  await client.runs.get("r1", { waitMs: 5_000 });
+  expect(asked.mock.calls.flat()).toEqual([120_000, 120_000, 30_000, 35_000]);
 });
 
 test("every route is asked as the API has it", async () => {

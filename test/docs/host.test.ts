@@ -127,6 +127,16 @@ test("a command runs where its task says, whatever its variables are called", as
   }
 });
 
+test("a command that always has more to say than was sent hears of an abort all the same", async () => {
+  const ahead = "$(($(wc -c <../stdout) - $(cat ../stdout.stored 2>/dev/null || echo 0)))";
+  const more = `[ ${ahead} -gt 3000000 ] && sleep 0.01 || head -c 1048576 /dev/zero`;
+  await submit("talks", { argv: ["sh", "-c", `while :; do ${more}; done`], killTimeout: "1s" });
+  const stored = join(home, STATE, "jobs/talks/main/1.1/stdout.stored");
+  await until("some of it is stored", () => existsSync(stored) || undefined);
+  await server.json(200, "POST", "/v1/runs/talks/abort");
+  expect(await end("talks")).toMatchObject({ state: "aborted" });
+});
+
 test("an abort stops it: by its signal, or when the kill timeout is over", async () => {
   await submit("polite", { argv: stays() });
   await submit("deaf", { argv: stays("trap '' TERM; "), killTimeout: "1s" });

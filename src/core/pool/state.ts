@@ -204,5 +204,6 @@ export function settingsOf(config: PoolConfig): WorkerSettings {
     maxRuns: config.maxRunsPerInstance,
     ...(timeouts.staleRun === undefined ? {} : { staleRunMs: durationMs(timeouts.staleRun) }),
     ...(timeouts.unlisted === undefined ? {} : { unlistedMs: durationMs(timeouts.unlisted) }),
+    ...(timeouts.maxKill === undefined ? {} : { maxKillMs: durationMs(timeouts.maxKill) }),
   };
 }

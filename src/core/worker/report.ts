@@ -1,7 +1,7 @@
 import type { AttemptOrder, AttemptReport, Orders, Report } from "../../schema/host.ts";
 import { parseAttemptId } from "../attempt-id.ts";
-import { LAST_BYTE_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { LAST_BYTE_MS, MAX_KILL_MS } from "../limits.ts";
+import type { Instant, Millis } from "../machine.ts";
 import { waitsToStart } from "../means.ts";
 import type { Observed, ObservedAnswer, WantedAttempt } from "../messages.ts";
 import { foldBoot } from "./boot.ts";
@@ -204,7 +204,10 @@ const NOTHING = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
 export function ordersFor(state: Living, answers: number, now: Instant): Orders {
   const { record, memo } = state;
   const rows = livePlacements(state);
-  const attempts = rows.flatMap((row) => (row.order?.attempts ?? []).map((one) => orderNow(one, now)));
+  const { maxKillMs = MAX_KILL_MS } = record.intent.settings;
+  const attempts = rows
+    .flatMap((row) => row.order?.attempts ?? [])
+    .map((one) => orderNow(one, maxKillMs, now));
   for (const [key, { attempts: held }] of Object.entries(memo.reported)) {
     if (state.placements.get(key) === undefined)
       attempts.push(...held.map(({ id }) => ({ id, want: "run" as const })));
@@ -227,7 +230,14 @@ export function ordersFor(state: Living, answers: number, now: Instant): Orders 
   };
 }
 
-/** What the host is told of an attempt now: how long it is to wait yet, not until when. */
-function orderNow({ startAt = 0, ...order }: WantedAttempt, now: Instant): AttemptOrder {
-  return order.want === "run" && startAt > now ? { ...order, startInMs: startAt - now } : order;
+/**
+ * What the host is told of an attempt now: how long it is to wait yet, not until when, and how long its stop
+ * may take here at most (`nomad.md` §4.6 step 6).
+ */
+function orderNow({ startAt = 0, ...order }: WantedAttempt, maxKillMs: Millis, now: Instant): AttemptOrder {
+  if (order.want === "stop") return { ...order, timeoutMs: Math.min(order.timeoutMs, maxKillMs) };
+  const start = startAt > now ? { startInMs: startAt - now } : {};
+  if (order.task === undefined) return { ...order, ...start };
+  const killTimeoutMs = Math.min(order.task.killTimeoutMs, maxKillMs);
+  return { ...order, ...start, task: { ...order.task, killTimeoutMs } };
 }

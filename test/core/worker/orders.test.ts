@@ -67,6 +67,33 @@ describe("an order that is accepted is what the host is told (architecture.md §
   });
 });
 
+test.each([
+  ["1h, if the pool says nothing", {}, 3_600_000],
+  ["what the pool says", { maxKillMs: 7_000 }, 7_000],
+])("a stop takes at most %s, by an order and by the task's own (nomad.md §4.6 step 6)", (_, more, maxMs) => {
+  const state = at(ready(T0, settings(more)), T0, order("a"));
+  const stopIn = (timeoutMs: number) => stopOf("a").map((stop) => ({ ...stop, timeoutMs }));
+  const attempts = (killTimeoutMs: number) => [
+    { id: attemptOf("b"), want: "run" as const, task: { ...TASK, killTimeoutMs } },
+  ];
+  for (const [asked, granted] of [
+    [maxMs - 1, maxMs - 1],
+    [maxMs, maxMs],
+    [maxMs + 1, maxMs],
+  ] as const) {
+    const told = at(
+      state,
+      T0,
+      order("a", { revision: 2, attempts: stopIn(asked) }),
+      order("b", { attempts: attempts(asked) }),
+    );
+    expect(ordersFor(told, 1, T0).attempts).toMatchObject([
+      { timeoutMs: granted },
+      { task: { killTimeoutMs: granted } },
+    ]);
+  }
+});
+
 describe("a worker refuses what it cannot have begun by the next report", () => {
   const enrolled: WorkerEventIn = { type: "enroll", secret: "s", bootId: "b" };
   const booting = at(nothing(), T0, { type: "create", intent: intent() }, created, enrolled);
