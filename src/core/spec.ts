@@ -25,7 +25,7 @@ export interface GroupTask {
 
 /** A run as the rules see it: the short form is a group with one task, called `main`. */
 export interface Group {
-  tasks: GroupTask[];
+  tasks: readonly GroupTask[];
   /** One main task and nothing else, in either form: what it exits with is the run's (`api.md`, States). */
   lone: boolean;
   /** It came as one command, which is not started again unless it says so. */
@@ -36,6 +36,15 @@ export interface Group {
 
 /** Reads a spec, in either form. Specs that were stored before there were groups read as they always did. */
 export function groupOf(spec: RunSpec): Group {
+  const known = bySpec.get(spec) ?? readGroup(spec);
+  bySpec.set(spec, known);
+  return known;
+}
+
+/** Groups by their specs, which never change: each decision asks for them, and the durations are text. */
+const bySpec = new WeakMap<RunSpec, Group>();
+
+function readGroup(spec: RunSpec): Group {
   const type = spec.type ?? "batch";
   const short = spec.tasks === undefined;
   const tasks = tasksIn(spec).map((input): GroupTask => {
