@@ -3,8 +3,8 @@ import type { HostState } from "./types.ts";
 
 /** The placement that an attempt is of, `<run>/<epoch>`: its tasks share directories. */
 export function placementOf(id: string): string {
-  const [run, , attempt = ""] = id.split("/");
-  return `${run}/${attempt.slice(0, attempt.indexOf("."))}`;
+  const attempt = id.lastIndexOf("/") + 1;
+  return `${id.slice(0, id.indexOf("/"))}/${id.slice(attempt, id.indexOf(".", attempt))}`;
 }
 
 /** Remembers the placements of all attempts that are known now. */

@@ -201,8 +201,12 @@ export function placementKey(run: string, epoch: number): string {
 }
 
 /** The placements that have not ended. */
-export function livePlacements(state: WorkerState): PlacementRow[] {
-  return [...state.placements.live()].filter((row) => row.state === "live");
+export function livePlacements(state: WorkerState): readonly PlacementRow[] {
+  return state.placements.derive(notEnded);
+}
+
+function notEnded(rows: readonly PlacementRow[]): PlacementRow[] {
+  return rows.filter((row) => row.state === "live");
 }
 
 /** The revision of the orders: that of the placement that changed last. */
