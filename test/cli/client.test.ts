@@ -251,7 +251,7 @@ test("wait asks again after each answer that is not the end", async () => {
   expect(plane.seen[0]?.query.toString()).toBe("wait=30000ms&state=done");
 });
 
-test("a call about many runs may take longer than one about one, and a held one by as long as it is held", async () => {
+test("a call about many runs may take longer than about one, and a held one by what it is held", async () => {
   const asked = vi.spyOn(AbortSignal, "timeout");
   plane.on("POST", /./, (_seen, res) => json(res, 200, { items: [] }));
   plane.on("GET", /./, (_seen, res) => json(res, 200, {}));

@@ -63,7 +63,7 @@ async function idsOfPage(query: string): Promise<{ ids: string[]; next: string |
 }
 
 describe("many runs (issue 6, done when)", () => {
-  test("1,000 commands in one batch, a wait for all by label or by ids, pages while 1,000 more come", async () => {
+  test("1,000 commands in one batch, one wait for all of them, and pages while 1,000 more come", async () => {
     const client = clientOf(up);
     const exitCodeOf = (index: number) => index % 7;
     const batch = (set: string, specOf: (index: number) => object) => {
