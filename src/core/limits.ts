@@ -19,7 +19,7 @@ export const MAX_WAIT_MS = 60_000;
  * isolate has is bounded (`cloudflare.md` §2).
  */
 export const MAX_HELD_WAITS = 10_000;
-export const MAX_HELD_WAIT_IDS = 250_000;
+export const MAX_HELD_WAIT_IDS = 100_000;
 /** A host's socket is closed with this and the HTTP status that says why (4409 is the 409 of the webhook). */
 export const CLOSE_CODES_FROM = 4_000;
 /** The longest time for which the answer to a report is held (`host-protocol.md`). */
@@ -110,6 +110,10 @@ export const UNLISTED_MS = 2 * 60_000;
 export const MAX_RETRY_AFTER_MS = 3_600_000;
 /** Bytes of one answer of a provider: a listing of 10,000 machines fits, an endless answer does not. */
 export const MAX_PROVIDER_ANSWER_BYTES = 16 * 1024 * 1024;
+/** Machines that are gone and are listed with a pool's: the latest. */
+export const GONE_WORKERS_SHOWN = 1_000;
+/** The highest number that a worker's name is believed to have: another machine's name says nothing of ours. */
+export const MAX_WORKER_NUMBER = 1_000_000_000;
 /** Machines in a listing that are not this pool's, and are named with it. */
 export const MAX_STRANGERS_SHOWN = 20;
 /** The pool's own tags for its machines. */

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { DroverError } from "../core/errors.ts";
-import { ACKNOWLEDGE_MS } from "../core/limits.ts";
+import { ACKNOWLEDGE_MS, GONE_WORKERS_SHOWN } from "../core/limits.ts";
 import type {
   Configure,
   ConfigureAnswer,
@@ -189,10 +189,8 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     this.#shell.enter();
     const state = this.#configured();
     const runs = runsByWorker(state);
-    const rows = states.includes("gone")
-      ? this.#workers.readBelow("~", 1_000).map(([, row]) => row)
-      : [...state.workers.live()];
-    return rows
+    const gone = states.includes("gone") ? this.#workers.readLatestEnded("askedAt", GONE_WORKERS_SHOWN) : [];
+    return [...state.workers.live(), ...gone.map(([, row]) => row)]
       .map((row) => workerSummary(row, runs.get(row.worker) ?? [], this.#name))
       .filter((one) => states.includes(one.state));
   }

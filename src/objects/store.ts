@@ -85,9 +85,9 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     return this.#select("WHERE live = 0 ORDER BY k LIMIT ?", limit);
   }
 
-  /** Rows with keys below `before`, the highest first. */
-  readBelow(before: string, limit: number): [string, Row][] {
-    return this.#select("WHERE k < ? ORDER BY k DESC LIMIT ?", before, limit);
+  /** Of the rows that are not live those with the highest values of a field, the highest first. */
+  readLatestEnded(field: string, limit: number): [string, Row][] {
+    return this.#select("WHERE live = 0 ORDER BY json_extract(v, ?) DESC LIMIT ?", `$.${field}`, limit);
   }
 
   /**

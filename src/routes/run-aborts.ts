@@ -19,7 +19,7 @@ const abortMany = operation({
   operationId: "abortRuns",
   tag: "Runs",
   access: "run",
-  codes: ["unknown_run", "expired_run"],
+  codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "Stop many runs",
   description:
     "All that `ids`, `labels` and `pool` select together and that have not ended; without any of them " +

@@ -64,7 +64,7 @@ const query = operation({
   operationId: "queryRuns",
   tag: "Runs",
   access: "read",
-  codes: ["unknown_run", "expired_run"],
+  codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "The same for long lists of ids",
   description: "No `runs` and not `allRuns` matches nothing. `allRuns` counts more than `runs`.",
   request: { query: z.strictObject({}), body: jsonBody(RunQuery) },

@@ -66,7 +66,9 @@ function isBeingMade({ instance, phase }: WorkerRow): boolean {
 function isTried(state: Configured, hold: Hold): boolean {
   for (const row of providedWorkers(state)) {
     if (hold.until === null || row.askedAt < hold.until || !holdsOn([hold], row).length) continue;
-    const boots = hold.cause === "boot" && row.phase === "booting" && !row.booted;
+    // Of one that is held there comes no outcome, until somebody lets it go on.
+    const boots =
+      hold.cause === "boot" && row.phase === "booting" && !row.booted && row.idleBehavior === "run";
     if (boots || isBeingMade(row)) return true;
   }
   return false;

@@ -1,6 +1,6 @@
 import type { InstanceType } from "../../schema/pool.ts";
 import type { Instance } from "../../schema/provider.ts";
-import { MAX_STRANGERS_SHOWN } from "../limits.ts";
+import { MAX_STRANGERS_SHOWN, MAX_WORKER_NUMBER } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Configured, PoolRecord, WorkerRow } from "./state.ts";
 import { ADOPTED, newWorkerRow, nextWorkerName } from "./workers.ts";
@@ -33,7 +33,7 @@ export function foldUnknown(state: Configured, unknown: Map<string, Instance>, n
 /** The number of a worker of this very pool by its name; undefined if it is another's. */
 function numberOf(record: PoolRecord, worker: string): number | undefined {
   const number = Number(worker.slice(worker.lastIndexOf("-") + 1));
-  const ours = Number.isSafeInteger(number) && number > 0;
+  const ours = Number.isSafeInteger(number) && number > 0 && number <= MAX_WORKER_NUMBER;
   return ours && worker === nextWorkerName({ ...record, nextWorker: number }) ? number : undefined;
 }
 

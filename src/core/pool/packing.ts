@@ -9,6 +9,8 @@ type Room = Resources & { shared: boolean };
 export interface Machine {
   /** Absent while it is only asked for by the present plan. */
   worker: string | null;
+  /** One's own, which nobody makes or ends to make room. */
+  own: boolean;
   ready: boolean;
   /** What its agent acts on; null: it is to come, with the agent of this version. */
   acts: string[] | null;
@@ -113,6 +115,16 @@ export class Packing {
       if (accommodates(machine.room, run.resources) && !isTooOld(machine, run)) best = machine;
     }
     if (best === undefined) this.#hopeless.add(run);
+    return best;
+  }
+
+  /** The provider's machine that runs with the fewest runs; of several the first. */
+  leastUsed(): Machine | undefined {
+    let best: Machine | undefined;
+    for (const machine of this.#machines) {
+      if (machine.ready && !machine.own && machine.runs < (best?.runs ?? Number.POSITIVE_INFINITY))
+        best = machine;
+    }
     return best;
   }
 

@@ -37,8 +37,11 @@ export interface Plan {
   creates: string[];
   /** By run: why it waits. */
   waits: Map<string, Wait>;
-  /** The first run that nothing has room for, and the machine that is kept from those behind it. */
-  reserved: { run: string; worker: string | null } | null;
+  /**
+   * The first run that nothing has room for, and the machine that is kept from those behind it. `leaves`: it
+   * could never hold the run; it ends once it is idle, so that one may be asked for that can.
+   */
+  reserved: { run: string; worker: string | null; leaves?: true } | null;
   /** The pass that this came from, with what is left of each machine. */
   pass: Pass;
 }
@@ -53,6 +56,10 @@ interface Pass {
   /** What the types should have that turned out to have less memory. */
   disappointing: Offer[];
   reserved: Plan["reserved"];
+  /** Whether a machine leaves already: that makes room. */
+  isLeft: () => boolean;
+  /** No machine is let go to make room: it was looked for. */
+  roomless: boolean;
   /** The last run that room which is still to come was promised to: one behind it takes none of that away. */
   promised: RunRow | null;
   /** The workers on which such room is. */
@@ -105,10 +112,17 @@ function openPass(state: Configured, now: Instant): Pass {
     offers: offersOf(config, learned),
     disappointing: disappointing(state.record),
     reserved: null,
+    isLeft: () =>
+      state.workers.derive(leaving).some((row) => row.phase === "shutdown" || now < row.stopUntil),
+    roomless: false,
     promised: null,
     awaited: new Set(),
     asked: false,
   };
+}
+
+function leaving(workers: readonly WorkerRow[]): WorkerRow[] {
+  return workers.filter((row) => row.own === undefined && (row.phase === "shutdown" || row.stopUntil > 0));
 }
 
 function packed(state: Configured, now: Instant): Packing {
@@ -162,12 +176,15 @@ function promise(pass: Pass, run: RunRow, { worker }: Machine): void {
 function ask(pass: Pass, run: RunRow): Verdict {
   const { packing, gate, config } = pass;
   let refused: Blocked | undefined;
+  let full = false;
   for (const { name, room } of eligibleTypes(config, run.resources, pass.offers)) {
     const blocked = gate.why(name);
     refused ??= blocked ?? undefined;
+    full ||= blocked?.code === "max_instances";
     if (blocked !== null) continue;
     const machine = {
       worker: null,
+      own: false,
       ready: false,
       acts: null,
       room,
@@ -186,6 +203,7 @@ function ask(pass: Pass, run: RunRow): Verdict {
   const wait: Wait = refused ?? { code: whyNoType(pass, run.resources) };
   // One that only waits for creates under way will have a machine of its own.
   const worker = wait.code === "machine_asked" ? null : reserve(pass, run);
+  if (full) makeRoom(pass, run);
   return { wait: worker === null ? wait : { ...wait, worker } };
 }
 
@@ -210,6 +228,22 @@ function reserve(pass: Pass, run: RunRow): string | null {
   return machine.worker;
 }
 
+/**
+ * As many machines are there as may be, and none could ever hold this run: the least used one takes nothing
+ * from behind it, and may end when it is idle, though it be one of the least that shall stay. Arvados ends
+ * machines that its queue has no use for while it is at its quota (`arvados.md` §3.6): without that, small
+ * runs, or the minimum of machines, would keep this one waiting for ever (`decisions.md`, D20).
+ */
+function makeRoom(pass: Pass, run: RunRow): void {
+  if (pass.reserved !== null || pass.roomless) return;
+  const machine = pass.isLeft() ? undefined : pass.packing.leastUsed();
+  pass.roomless = machine === undefined;
+  if (machine === undefined) return;
+  pass.packing.close(machine);
+  pass.reserved = { run: run.run, worker: machine.worker, leaves: true };
+  pass.promised = run;
+}
+
 function slotsOf(maxRunsPerInstance: number): number {
   return maxRunsPerInstance === 0 ? Number.POSITIVE_INFINITY : maxRunsPerInstance;
 }
@@ -222,6 +256,7 @@ function machineOf({ memo, record }: Configured, row: WorkerRow, now: Instant): 
   const known = knownMemory(record, row);
   return {
     worker: row.worker,
+    own: row.own !== undefined,
     ready: row.phase === "ready" && now >= row.pausedUntil,
     acts: row.phase === "ready" ? (row.acts ?? []) : null,
     room: remaining(capacity, [], known),

@@ -48,13 +48,18 @@ export function foldListing(before: Configured, answer: ListAnswer, now: Instant
   return foldUnknown({ ...state, memo: { ...state.memo, sweepError, sightings } }, unknown, now);
 }
 
-/** The listed machines by their workers. Of two of one worker, the one that the worker knows (case 1). */
+/**
+ * The listed machines by their workers. Of two of one worker, the one that the worker knows (case 1); that
+ * another one has ended says nothing of that.
+ */
 function machinesByWorker({ workers }: Configured, items: readonly Instance[]): Map<string, Instance> {
   const machines = new Map<string, Instance>();
   for (const instance of items) {
     const worker = instance.tags[WORKER_TAG] ?? instance.name;
+    const known = workers.get(worker)?.instance ?? null;
+    if (instance.state === "terminated" && known !== null && instance.id !== known) continue;
     const other = machines.get(worker);
-    if (other === undefined || isBetter(instance, other, workers.get(worker)?.instance)) {
+    if (other === undefined || isBetter(instance, other, known)) {
       machines.set(worker, instance);
     }
   }
@@ -62,7 +67,7 @@ function machinesByWorker({ workers }: Configured, items: readonly Instance[]): 
 }
 
 /** One that lives before one that does not; of those, the one that is known. */
-function isBetter(one: Instance, other: Instance, known: string | null | undefined): boolean {
+function isBetter(one: Instance, other: Instance, known: string | null): boolean {
   if ((one.state === "terminated") !== (other.state === "terminated")) return other.state === "terminated";
   return one.id === known;
 }

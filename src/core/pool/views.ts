@@ -167,7 +167,8 @@ function lessMemoryText(record: PoolRecord, need: Resources): string {
 function keptText(run: string, reserved: Plan["reserved"]): string {
   if (reserved === null || reserved.worker === null) return "";
   const whom = reserved.run === run ? "it" : `run ${reserved.run}, which comes first`;
-  return `; worker ${reserved.worker} takes no others, since it is kept for ${whom}`;
+  const why = reserved.leaves ? "and ends when it is idle, to make room for" : "since it is kept for";
+  return `; worker ${reserved.worker} takes no others, ${why} ${whom}`;
 }
 
 /**

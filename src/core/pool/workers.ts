@@ -106,12 +106,17 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
 
 /**
  * The pool consents to a stop if nothing is placed there, nothing is promised room there, and enough others
- * remain. All have been idle for the same time when they first propose it: the longest idle is the first.
+ * remain, or it makes room for one that a run needs. All have been idle for the same time when they first
+ * propose it: the longest idle is the first.
  */
 function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   const { placed, queue } = state.memo.index;
   if (placed.has(row.worker)) return false;
-  if (queue.length > 0 && plan(state, now).pass.awaited.has(row.worker)) return false;
+  if (queue.length > 0) {
+    const { pass } = plan(state, now);
+    if (pass.awaited.has(row.worker)) return false;
+    if (pass.reserved?.leaves && pass.reserved.worker === row.worker) return true;
+  }
   let others = 0;
   for (const other of providedWorkers(state)) {
     const up = other.phase === "ready" || other.phase === "booting";

@@ -160,7 +160,8 @@ function passed(deadline: Instant | undefined, now: Instant): boolean {
 }
 
 /**
- * What a complete listing says (invariant 3, rule R5). That the provider calls it terminated is proof. That
+ * What a complete listing says (invariant 3, rule R5). That the provider calls it terminated is proof; of
+ * another machine with our tags, which a create has made twice, it says nothing of ours. That
  * it is missing is proof only when the host's lease is over, and only the second time, by two listings that
  * began later than the consistency window after our latest call, and that far apart.
  */
@@ -174,7 +175,11 @@ export function foldSighting(
   const state = withProvider(before, sighting.provider);
   const { record } = state;
   const { instance, beganAt, missingSince = beganAt } = sighting;
-  if (instance?.state === "terminated") return goneNow(state, "the provider says that it is terminated", now);
+  if (instance?.state === "terminated") {
+    return isAnother(record, instance.id)
+      ? state
+      : goneNow(state, "the provider says that it is terminated", now);
+  }
   if (instance !== undefined) return foldListed(withPrice(state, instance, beganAt), instance, beganAt, now);
   if (record.phase === "gone") return state;
   const leased = record.leaseUntil > 0 && beganAt < record.leaseUntil + LEASE_MARGIN_MS;
@@ -187,6 +192,10 @@ export function foldSighting(
   if (first === beganAt) return { ...state, record: { ...record, omittedAt: beganAt } };
   if (beganAt < first + consistencyMs) return state;
   return goneNow(state, "two listings omit it, and its host's lease is over", now);
+}
+
+function isAnother({ instance }: Living["record"], id: string): boolean {
+  return instance !== null && instance.id !== id;
 }
 
 /**
@@ -216,7 +225,8 @@ function foldListed(state: Living, instance: Instance, beganAt: Instant, now: In
   const reason = tried !== undefined && record.phase === "booting" ? "booting" : record.reason;
   const createdAt = record.createdAt ?? now;
   const next = { ...known, reason, instance: { id, address }, destroyAskedAt, createdAt };
-  if (record.phase !== "gone") return foldLifecycle({ ...state, record: next }, instance, now);
+  const found = { ...state, record: next };
+  if (record.phase !== "gone") return isAnother(record, id) ? found : foldLifecycle(found, instance, now);
   const back = { ...next, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null };
   return {
     ...state,

@@ -339,6 +339,18 @@ describe("the breaker stops a type after 3 boot failures in a row (D24, peers.md
     expect(at(state, T0, workerSays("w9")).record.holds).toEqual([]);
   });
 
+  test("half open: a trial that is held while it boots is none any more (invariant 5)", () => {
+    const end = T0 + 5 * MINUTE;
+    let state = at(boots(3), end, run("x", vcpus(1)), run("y", vcpus(1)));
+    const trial = [...state.workers.live()].find((row) => row.phase === "asked")?.worker ?? "";
+    const booting = { phase: "booting", readyAt: null, booted: false } as const;
+    state = at(state, end, workerSays(trial, booting));
+    expect(asksFor(state, end)).toEqual([]);
+    state = at(state, end, workerSays(trial, { ...booting, version: 3, idleBehavior: "hold" }));
+    expect(state.workers.get(trial)?.idleBehavior).toBe("hold");
+    expect([...state.workers.live()].filter((row) => row.phase === "asked")).toHaveLength(1);
+  });
+
   test("half open: one is tried until it is ready, not merely made", () => {
     const end = T0 + 5 * MINUTE;
     let state = at(boots(3), end, run("x", vcpus(1)), run("y", vcpus(1)));

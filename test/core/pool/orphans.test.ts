@@ -117,6 +117,7 @@ describe("a machine of somebody else is shown, and left alone", () => {
     ["of another pool of this name, by its seed", "default-t-7"],
     ["with no number", "default-s-x"],
     ["with a number that we would not write so", "default-s-07"],
+    ["with a number that nobody counts to", "default-s-9007199254740991"],
     ["with none of our names", "db-primary"],
   ])("%s", (_what, worker) => {
     const state = at(configured(), T0, listed(instance(worker)));

@@ -98,6 +98,50 @@ describe("the first run that nothing has room for has a machine reserved (decisi
   });
 });
 
+describe("a run that only another type holds, while there are as many machines as may be (D20)", () => {
+  const large = { vcpus: 8, memory: "1GiB", price: 2 };
+  const small = { vcpus: 4, memory: "1GiB", price: 1 };
+  const config = { maxInstances: 2, minInstances: 2, instanceTypes: { small, large } };
+  const needy = waiting("needy", { priority: 99, ...vcpus(8) });
+  const workers = [workerRow("w1"), workerRow("w2")];
+  const stops = (state: ReturnType<typeof configured>, worker: string) =>
+    (at(state, T0, workerSays(worker, { wantsStop: true })).workers.get(worker)?.stopUntil ?? 0) > T0;
+
+  test("the least used machine takes nothing from behind it, and others do", () => {
+    const rows = [placed("a", "w1"), placed("b", "w1"), placed("c", "w2"), needy, waiting("x"), waiting("y")];
+    const state = configured(config, rows, workers);
+    expect(plan(state, T0).reserved).toEqual({ run: "needy", worker: "w2", leaves: true });
+    expect(placesOf(state)).toEqual(["x@w1", "y@w1"]);
+    const why = "worker w2 takes no others, and ends when it is idle, to make room for";
+    expect(explainRun(state, "needy", T0)?.reason.text).toContain(`${why} it`);
+    const waits = configured(config, [...rows, waiting("z")], workers);
+    expect(explainRun(waits, "z", T0)?.reason.text).toContain(`${why} run needy`);
+  });
+
+  test("what comes before it in the queue is placed there", () => {
+    const first = waiting("first", { priority: 100 });
+    expect(placesOf(configured(config, [placed("a", "w1"), needy, first], workers))).toEqual(["first@w1"]);
+    const before = waiting("before", { priority: 100, ...vcpus(4) });
+    expect(placesOf(configured(config, [placed("a", "w1"), needy, before], workers))).toEqual(["before@w2"]);
+  });
+
+  test("idle, it may stop, though it be one of the least that shall stay; then the other type is asked for", () => {
+    const state = configured(config, [needy], workers);
+    expect(stops(configured(config, [needy], workers), "w2")).toBe(false);
+    expect([stops(state, "w1"), stops(state, "w2")]).toEqual([true, false]);
+    const gone = at(state, T0, workerSays("w1", { phase: "gone" }), { type: "tick" });
+    expect([...gone.workers.live()].map(({ instanceType }) => instanceType)).toContain("large");
+  });
+
+  test("a machine of one's own makes no room, nor does any if no type would hold the run", () => {
+    const own = workerRow("w0", "ready", { own: true });
+    expect(plan(configured(config, [needy], [own, ...workers]), T0).reserved?.worker).toBe("w1");
+    const never = waiting("never", vcpus(9));
+    const state = configured(config, [never], workers);
+    expect([plan(state, T0).reserved, stops(state, "w1")]).toEqual([null, false]);
+  });
+});
+
 /** Ends a run: its allocation says that the epoch is over, and that it wants no other. */
 const ended = (row: RunRow) =>
   run(row.run, { ...upsert(row.run), state: "complete", wants: "nothing", version: 9, ended: row.opened });

@@ -41,6 +41,16 @@ function twoOmissions(state: Living, first: number, second: number): Living {
 const unleased = at(nothing(), T0, { type: "create", intent: intent() }, created);
 const stopping = at(unleased, T0, kill);
 
+test.each(["terminated", "error", "stopped"] as const)(
+  "another machine with its tags that is %s says nothing of its own (invariant 4, peers.md §8 case 1)",
+  (state) => {
+    const another = { ...INSTANCE, id: "i-twin", state };
+    const seen = at(holding(["a"]), T0, listing(T0, { instance: another }));
+    expect(seen.record).toMatchObject({ phase: "ready", idleBehavior: "run" });
+    expect(livePlacements(seen)).toHaveLength(1);
+  },
+);
+
 describe("a machine that the provider calls terminated is gone (invariant 3)", () => {
   test("at once, lease or not, and what was on it is lost (R2)", () => {
     const state = at(holding(["a"]), T0, listing(T0, { instance: { ...INSTANCE, state: "terminated" } }));

@@ -129,6 +129,14 @@ const HTTP: BadRequest[] = [
     code: "unknown_pool",
   },
   {
+    name: "an abort of many in an unknown pool",
+    method: "POST",
+    path: "/v1/runs/abort",
+    body: { pool: "no-such-pool" },
+    status: 404,
+    code: "unknown_pool",
+  },
+  {
     name: "a run for an unknown pool",
     method: "POST",
     path: "/v1/runs",

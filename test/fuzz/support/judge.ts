@@ -44,6 +44,8 @@ function problemFaults(doc: Document, operation: Operation, expected: Expectatio
   if (due !== status || problem.status !== status)
     faults.push(`${status} is not the status of ${problem.code}`);
   if (status >= 500 && !isDocumented(operation, status, problem.code)) faults.push(`it answered ${status}`);
+  if (expected.as === "open" && !isDocumented(operation, status, problem.code))
+    faults.push(`${status} ${problem.code} is not documented`);
   if (problem.code === "invalid_request") faults.push(...fieldFaults(problem));
   return [...faults, ...expectedFaults(expected, problem, reply)];
 }
