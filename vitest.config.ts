@@ -53,7 +53,7 @@ export default defineConfig({
           // Each file has a Drover of its own, and waits for it most of the time: one alone uses a quarter of
           // two cores.
           maxWorkers: 2,
-          setupFiles: ["test/chance/properties.ts"],
+          setupFiles: ["test/chance/properties.ts", "test/chance/connections.ts"],
         },
       },
     ],

@@ -26,7 +26,7 @@ const enroll = operation({
   operationId: "enrollHost",
   tag: "Hosts",
   access: "open",
-  codes: ["bad_signature", "enrollment_over", "code_used", "unknown_worker", "unavailable"],
+  codes: ["bad_signature", "enrollment_over", "code_used", "cloned", "unknown_worker", "unavailable"],
   summary: "A machine becomes the host of the worker that its code names",
   request: { query: z.strictObject({}), body: jsonBody(EnrollRequest) },
   responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },

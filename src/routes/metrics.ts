@@ -16,6 +16,7 @@ const route = operation({
   operationId: "getMetrics",
   tag: "Service",
   access: "read",
+  codes: ["unknown_pool"],
   summary: "What Prometheus scrapes",
   description:
     "Each pool is asked once, and one that does not answer has `drover_pool_up` 0 and nothing else. With " +

@@ -377,7 +377,7 @@ const POOLS: BadRequest[] = [
   put("a lease that is too short", { timeouts: { lease: "1m" } }, "/timeouts/lease", "at least 2m"),
   put("a number as time-out", { timeouts: { idle: 60 } }, "/timeouts/idle", "duration in quotes"),
   put("an unknown field", { maxInstance: 3 }, "/maxInstance", "is not known; there is provider"),
-  put("a later field", { timeouts: { maxKill: "1h" } }, "/timeouts/maxKill", "is not supported yet"),
+  put("a later field", { timeouts: { term: "2m" } }, "/timeouts/term", "is not supported yet"),
   put("logs that outlive runs", { retention: { runs: "1h", logs: "2h" } }, "/retention/logs", "longer than"),
   put(
     "more machines at least than at most",
@@ -392,7 +392,7 @@ const POOLS: BadRequest[] = [
     "interval",
   ),
   put("a tag of Drover's own", { tags: { "drover-worker": "w" } }, "/tags", "Drover's own"),
-  put("a later field inside", { timeouts: { maxKill: "1h" } }, "/timeouts/maxKill", "is not supported yet"),
+  put("a later field inside", { timeouts: { term: "2m" } }, "/timeouts/term", "is not supported yet"),
   put("a negative number", { minInstances: -1 }, "/minInstances", "at least 0"),
   { ...put("a name with odd characters", {}, "{name}", "lower-case letters"), path: "/v1/pools/A_B" },
 ];
