@@ -15,6 +15,13 @@ const CALL_TIMEOUT_MS = 30_000;
 /** What a service of one's own must be given to show in its listing what it has just done. */
 const LIST_CONSISTENCY_MS = 1_000;
 
+/**
+ * Statuses that are about what was sent, whoever answers. Any other may come from a proxy while the service
+ * restarts (a page for 404, 403 or 302), and `invalid` holds a type until somebody puts the pool anew: that
+ * takes the service's own word.
+ */
+const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
+
 type Called = { status: number; body: string } | { failure: ProviderFailure };
 type Call = (method: string, path: string, body?: object) => Promise<Called>;
 
@@ -125,12 +132,7 @@ function classify(response: Response, body: string, at: number): ProviderFailure
   if (problem !== null) return { ...problem, text: problem.text.slice(0, MAX_TEXT_CHARS), ...later };
   const text = `the provider answered ${response.status}: ${body}`.slice(0, MAX_TEXT_CHARS);
   if (response.status === 429) return { class: "rate_limit", text, ...later };
-  return { class: isPassing(response.status) ? "temporary" : "invalid", text, ...later };
-}
-
-/** Whether the very same call may succeed later: 408 and 425 are about this time only. */
-function isPassing(status: number): boolean {
-  return status >= 500 || status === 408 || status === 425;
+  return { class: REFUSALS.has(response.status) ? "invalid" : "temporary", text, ...later };
 }
 
 /** `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), in milliseconds. */

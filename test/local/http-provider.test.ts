@@ -81,8 +81,13 @@ describe("what a provider may answer that is none of the contract", () => {
       /could not be reached|took too long/,
     ],
     ["an endless one", endless, "temporary", new RegExp(`longer than ${MAX_PROVIDER_ANSWER_BYTES} bytes`)],
-    ["a redirect", says(302, "", { location: "http://elsewhere.test/" }), "invalid", /answered 302/],
-    ["not found, in HTML", says(404, "<html>no such page</html>"), "invalid", /answered 404.*no such page/],
+    ["a redirect", says(302, "", { location: "http://elsewhere.test/" }), "temporary", /answered 302/],
+    ["not found, in HTML", says(404, "<html>no such page</html>"), "temporary", /answered 404.*no such page/],
+    ["a wrong secret, in HTML", says(401, "<html>who are you</html>"), "temporary", /answered 401.*who/],
+    ["a gateway's refusal, in HTML", says(403, "<html>go away</html>"), "temporary", /answered 403.*away/],
+    ["a bad request, in HTML", says(400, "<html>what?</html>"), "invalid", /answered 400.*what/],
+    ["a body that is too long", says(413), "invalid", /answered 413/],
+    ["a body that makes no sense", says(422), "invalid", /answered 422/],
     ["a gateway's trouble, in HTML", says(502, "<html>bad gateway</html>"), "temporary", /answered 502/],
     ["trouble without a word", says(503), "temporary", /answered 503/],
     ["a request that took too long to come", says(408), "temporary", /answered 408/],
@@ -157,6 +162,14 @@ describe("when to ask again (peers.md §8 case 20, RFC 9110 §10.2.3)", () => {
       expect(failure?.retryAfterMs).toBe(ms);
     }
   });
+});
+
+it("what the service itself calls invalid is, whatever its status", async () => {
+  for (const status of [302, 401, 403, 404, 503]) {
+    const said = { class: "invalid", text: "no such image" };
+    const [create, list] = await failures(says(status, said));
+    expect([create, list]).toEqual([said, said]);
+  }
 });
 
 it("the scope of a refusal arrives as it was said (D18)", async () => {
