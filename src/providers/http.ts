@@ -1,9 +1,9 @@
-import type { ZodType } from "zod";
+import { type ZodType, z } from "zod";
 import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS, MAX_TEXT_CHARS } from "../core/limits.ts";
 import type { CreateAnswer, DestroyAnswer, ListAnswer, ProviderFailure } from "../core/messages.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
-import { type CreateInstance, Instance, InstancePage, ProviderProblem } from "../schema/provider.ts";
-import { listPages } from "./pages.ts";
+import { type CreateInstance, Instance, ProviderProblem, UnreadPage } from "../schema/provider.ts";
+import { listPages, type ReadPage } from "./pages.ts";
 import type { Provider } from "./provider.ts";
 
 /**
@@ -14,6 +14,13 @@ const CALL_TIMEOUT_MS = 30_000;
 
 /** What a service of one's own must be given to show in its listing what it has just done. */
 const LIST_CONSISTENCY_MS = 1_000;
+
+/** Characters that tell what is wrong with an answer: a tag's name in it may be of any length. */
+const MAX_FAULT_CHARS = 512;
+const MAX_ID_CHARS = 256;
+
+/** What is to be named of a machine that cannot be read otherwise. */
+const NamedMachine = z.object({ id: z.string().min(1) });
 
 /**
  * Statuses that are about what was sent, whoever answers. Any other may come from a proxy while the service
@@ -60,12 +67,39 @@ export function httpProvider(
   };
 }
 
-async function readPage(call: Call, path: string, cursor: string | undefined) {
+async function readPage(
+  call: Call,
+  path: string,
+  cursor: string | undefined,
+): Promise<ReadPage | { failure: ProviderFailure }> {
   const after = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
   const called = await call("GET", path + after);
   if ("failure" in called) return called;
-  const page = parsed(InstancePage, called.body);
-  return "fault" in page ? { failure: unreadable("GET /instances", page.fault).failure } : page.data;
+  const page = parsed(UnreadPage, called.body);
+  if ("fault" in page) return { failure: unreadable("GET /instances", page.fault).failure };
+  return { ...page.data, ...readItems(page.data.items) };
+}
+
+/**
+ * The machines of a page. One that cannot be read is left out and told of: it may exist for long, and without
+ * a listing no machine of the pool would be looked after meanwhile.
+ */
+function readItems(all: readonly unknown[]): Pick<ReadPage, "items" | "gap"> {
+  const items: Instance[] = [];
+  const faults: string[] = [];
+  for (const one of all) {
+    const read = checked(Instance, one);
+    if ("data" in read) items.push(read.data);
+    else faults.push(`${calledBy(one)} is not as agreed: ${read.fault}`);
+  }
+  const [first] = faults;
+  if (first === undefined) return { items };
+  return { items, gap: faults.length === 1 ? first : `${first}, nor are ${faults.length - 1} more` };
+}
+
+function calledBy(machine: unknown): string {
+  const named = NamedMachine.safeParse(machine);
+  return named.success ? `machine ${named.data.id.slice(0, MAX_ID_CHARS)}` : "a machine without an id";
 }
 
 async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -157,10 +191,14 @@ type Parsed<T> = { data: T } | { fault: string };
 function parsed<T>(schema: ZodType<T>, body: string): Parsed<T> {
   const json = jsonOf(body);
   if (json === undefined) return { fault: body === "" ? "it is empty" : "it is no JSON" };
-  const { data, error } = schema.safeParse(json.value);
+  return checked(schema, json.value);
+}
+
+function checked<T>(schema: ZodType<T>, value: unknown): Parsed<T> {
+  const { data, error } = schema.safeParse(value);
   if (error === undefined) return { data };
   const [issue] = error.issues;
-  return { fault: `\`${issue?.path.join(".")}\` ${issue?.message}` };
+  return { fault: `\`${issue?.path.join(".")}\` ${issue?.message}`.slice(0, MAX_FAULT_CHARS) };
 }
 
 function jsonOf(body: string): { value: unknown } | undefined {

@@ -26,6 +26,9 @@ export const InstancePage = z.object({
 });
 export type InstancePage = z.infer<typeof InstancePage>;
 
+/** The same with items that nobody has looked at: one that is odd must not hide the others. */
+export const UnreadPage = InstancePage.extend({ items: z.array(z.unknown()) });
+
 /** `POST /instances`. The same token gives the same instance. */
 export const CreateInstance = z.strictObject({
   token: z.string().min(1).max(128),

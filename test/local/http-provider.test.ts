@@ -111,7 +111,7 @@ describe("what a provider may answer that is none of the contract", () => {
     ["HTML", "<html>welcome</html>", /it is no JSON/],
     ["half a JSON", '{"items": [', /it is no JSON/],
     ["another JSON", '{"machines": []}', /not as agreed: `/],
-    ["a list of no machines", '{"items": [{"id": 7}], "complete": true}', /not as agreed: `/],
+    ["no list", '{"items": {"id": "i-1"}, "complete": true}', /not as agreed: `/],
     ["null", "null", /not as agreed/],
   ])("200 with %s: whether it had its effect a listing will show", async (_what, body, text) => {
     const [create, list, destroy] = await failures(says(200, body));
@@ -139,6 +139,35 @@ describe("what a provider may answer that is none of the contract", () => {
       const [create] = await failures(says(500, body));
       expect(create?.text).toHaveLength(MAX_TEXT_CHARS);
     }
+  });
+});
+
+describe("a machine in a listing that is none of the contract is left out, and the others count", () => {
+  const good = (id: string) => ({
+    ...{ id, name: id, address: null, state: "running", instanceType: "small", tags: {}, createdAt: "" },
+  });
+  const { address: _none, ...unaddressed } = good("i-2");
+
+  it.each<[string, unknown[], RegExp]>([
+    ["an unknown state", [{ ...good("i-2"), state: "hibernating" }], /machine i-2 is not as agreed: `state`/],
+    ["no address, not even null", [unaddressed], /machine i-2 is not as agreed: `address`/],
+    ["no id", [{ ...good("i-2"), id: undefined }], /a machine without an id is not as agreed: `id`/],
+    ["no object", [7], /a machine without an id is not as agreed/],
+    ["too long an id", [good("i".repeat(1_000))], /machine i{256} is not as agreed: `id`/],
+    ["several", [7, { id: "i-4" }, null], /a machine without an id is not as agreed: .*, nor are 2 more/],
+  ])("%s", async (_what, bad, text) => {
+    const [before, after] = [good("i-1"), good("i-3")];
+    answer = says(200, { items: [before, ...bad, after], complete: true });
+    const listing = await provider().list("drover-pool:p");
+    const partial = expect.stringMatching(text);
+    expect(listing).toEqual({ kind: "listed", beganAt: NOW, items: [before, after], partial });
+  });
+
+  it("what is wrong is told in few words", async () => {
+    const odd = { ...good("i-2"), tags: { ["x".repeat(1_000_000)]: 7 } };
+    answer = says(200, { items: [odd], complete: true });
+    const listing = await provider().list("drover-pool:p");
+    expect(JSON.stringify(listing).length).toBeLessThan(2 * MAX_TEXT_CHARS);
   });
 });
 
