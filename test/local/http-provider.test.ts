@@ -171,6 +171,19 @@ describe("a machine in a listing that is none of the contract is left out, and t
   });
 });
 
+it("a long address or type is cut, so that it can be stored and hides no other machine", async () => {
+  const long = "x".repeat(3_000_000);
+  const instance = { ...WANTED, id: "i-1", address: long, state: "running", instanceType: long };
+  const said = { ...instance, createdAt: "" };
+  const kept = { id: "i-1", address: "x".repeat(256), instanceType: "x".repeat(256) };
+  answer = says(200, said);
+  expect(await provider().create(WANTED)).toMatchObject({ kind: "created", instance: kept });
+  answer = says(200, { items: [said], complete: true });
+  const listing = await provider().list("drover-pool:p");
+  expect(listing).toMatchObject({ kind: "listed", items: [kept] });
+  expect(listing).not.toHaveProperty("partial");
+});
+
 describe("when to ask again (peers.md §8 case 20, RFC 9110 §10.2.3)", () => {
   const slow = { class: "rate_limit", text: "slow down" };
 
