@@ -103,25 +103,31 @@ async function isStored(target: Target, id: string, options: CallOptions): Promi
   }
 }
 
+/**
+ * Patience runs from the first failure since the last piece. How long the connection was quiet before that,
+ * or who takes the pieces, was no trouble.
+ */
 async function* download(target: Target, id: string, options: CallOptions): AsyncGenerator<Uint8Array> {
   const hash = createHash("sha256");
   const patience = options.patience ?? target.patience;
   let next = 0;
-  let goodAt = performance.now();
+  let failedAt: number | undefined;
   let tries = 0;
   for (let isWhole = false; !isWhole; ) {
     try {
       for await (const piece of rest(target, id, next, options)) {
         hash.update(piece);
         next += piece.length;
-        [goodAt, tries] = [performance.now(), 0];
+        [failedAt, tries] = [undefined, 0];
         yield piece;
       }
       isWhole = true;
     } catch (error) {
       options.signal?.throwIfAborted();
       tries += 1;
-      const delayMs = retryDelayMs(error, tries, performance.now() - goodAt, patience);
+      const now = performance.now();
+      failedAt ??= now;
+      const delayMs = retryDelayMs(error, tries, now - failedAt, patience);
       if (delayMs === undefined) throw error;
       await pause(delayMs, options.signal);
     }

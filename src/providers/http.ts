@@ -1,9 +1,9 @@
-import type { ZodType } from "zod";
+import { type ZodType, z } from "zod";
 import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS, MAX_TEXT_CHARS } from "../core/limits.ts";
 import type { CreateAnswer, DestroyAnswer, ListAnswer, ProviderFailure } from "../core/messages.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
-import { type CreateInstance, Instance, InstancePage, ProviderProblem } from "../schema/provider.ts";
-import { listPages } from "./pages.ts";
+import { type CreateInstance, Instance, ProviderProblem, UnreadPage } from "../schema/provider.ts";
+import { listPages, type ReadPage } from "./pages.ts";
 import type { Provider } from "./provider.ts";
 
 /**
@@ -14,6 +14,20 @@ const CALL_TIMEOUT_MS = 30_000;
 
 /** What a service of one's own must be given to show in its listing what it has just done. */
 const LIST_CONSISTENCY_MS = 1_000;
+
+/** Characters that tell what is wrong with an answer: a tag's name in it may be of any length. */
+const MAX_FAULT_CHARS = 512;
+const MAX_ID_CHARS = 256;
+
+/** What is to be named of a machine that cannot be read otherwise. */
+const NamedMachine = z.object({ id: z.string().min(1) });
+
+/**
+ * Statuses that are about what was sent, whoever answers. Any other may come from a proxy while the service
+ * restarts (a page for 404, 403 or 302), and `invalid` holds a type until somebody puts the pool anew: that
+ * takes the service's own word.
+ */
+const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
 
 type Called = { status: number; body: string } | { failure: ProviderFailure };
 type Call = (method: string, path: string, body?: object) => Promise<Called>;
@@ -53,12 +67,39 @@ export function httpProvider(
   };
 }
 
-async function readPage(call: Call, path: string, cursor: string | undefined) {
+async function readPage(
+  call: Call,
+  path: string,
+  cursor: string | undefined,
+): Promise<ReadPage | { failure: ProviderFailure }> {
   const after = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
   const called = await call("GET", path + after);
   if ("failure" in called) return called;
-  const page = parsed(InstancePage, called.body);
-  return "fault" in page ? { failure: unreadable("GET /instances", page.fault).failure } : page.data;
+  const page = parsed(UnreadPage, called.body);
+  if ("fault" in page) return { failure: unreadable("GET /instances", page.fault).failure };
+  return { ...page.data, ...readItems(page.data.items) };
+}
+
+/**
+ * The machines of a page. One that cannot be read is left out and told of: it may exist for long, and without
+ * a listing no machine of the pool would be looked after meanwhile.
+ */
+function readItems(all: readonly unknown[]): Pick<ReadPage, "items" | "gap"> {
+  const items: Instance[] = [];
+  const faults: string[] = [];
+  for (const one of all) {
+    const read = checked(Instance, one);
+    if ("data" in read) items.push(read.data);
+    else faults.push(`${calledBy(one)} is not as agreed: ${read.fault}`);
+  }
+  const [first] = faults;
+  if (first === undefined) return { items };
+  return { items, gap: faults.length === 1 ? first : `${first}, nor are ${faults.length - 1} more` };
+}
+
+function calledBy(machine: unknown): string {
+  const named = NamedMachine.safeParse(machine);
+  return named.success ? `machine ${named.data.id.slice(0, MAX_ID_CHARS)}` : "a machine without an id";
 }
 
 async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -125,12 +166,7 @@ function classify(response: Response, body: string, at: number): ProviderFailure
   if (problem !== null) return { ...problem, text: problem.text.slice(0, MAX_TEXT_CHARS), ...later };
   const text = `the provider answered ${response.status}: ${body}`.slice(0, MAX_TEXT_CHARS);
   if (response.status === 429) return { class: "rate_limit", text, ...later };
-  return { class: isPassing(response.status) ? "temporary" : "invalid", text, ...later };
-}
-
-/** Whether the very same call may succeed later: 408 and 425 are about this time only. */
-function isPassing(status: number): boolean {
-  return status >= 500 || status === 408 || status === 425;
+  return { class: REFUSALS.has(response.status) ? "invalid" : "temporary", text, ...later };
 }
 
 /** `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), in milliseconds. */
@@ -155,10 +191,14 @@ type Parsed<T> = { data: T } | { fault: string };
 function parsed<T>(schema: ZodType<T>, body: string): Parsed<T> {
   const json = jsonOf(body);
   if (json === undefined) return { fault: body === "" ? "it is empty" : "it is no JSON" };
-  const { data, error } = schema.safeParse(json.value);
+  return checked(schema, json.value);
+}
+
+function checked<T>(schema: ZodType<T>, value: unknown): Parsed<T> {
+  const { data, error } = schema.safeParse(value);
   if (error === undefined) return { data };
   const [issue] = error.issues;
-  return { fault: `\`${issue?.path.join(".")}\` ${issue?.message}` };
+  return { fault: `\`${issue?.path.join(".")}\` ${issue?.message}`.slice(0, MAX_FAULT_CHARS) };
 }
 
 function jsonOf(body: string): { value: unknown } | undefined {

@@ -6,19 +6,26 @@ export const MAX_LIST_PAGES = 200;
 /** How often a listing in several pages is read until two readings in a row agree. */
 export const MAX_LIST_WALKS = 3;
 
-type Read = (cursor: string | undefined) => Promise<InstancePage | { failure: ProviderFailure }>;
+/** A page that was read. `gap`: what was left out of it, and why. */
+export type ReadPage = InstancePage & { gap?: string };
 
-/** What one reading of all pages has found. `gap`: why something may be missing from it. */
+type Read = (cursor: string | undefined) => Promise<ReadPage | { failure: ProviderFailure }>;
+
+/** What one reading of all pages has found, or of those before a failure. */
 interface Walk {
   items: Map<string, Instance>;
   pages: number;
-  gap?: string;
+  /** Why something may be missing from it. */
+  gap?: string | undefined;
+  failure?: ProviderFailure;
 }
 
 /**
  * Reads a listing, whatever number of pages it comes in. Resolves with all that any page has shown, and with
  * `partial` if absence from it proves nothing: the service does not call it complete, it has too many pages,
- * or they shifted.
+ * they shifted, one of them failed, or something in them cannot be read.
+ *
+ * It fails if nothing was read, and if the service wants a pause, since only a failure can say so.
  *
  * While machines end, rows of a cloud that counts its pages move up, and one may slip from a page that is
  * still to be read to one that has been (`peers.md` §8 case 19). So pages are read again: if everything that
@@ -30,9 +37,14 @@ export async function listPages(read: Read, beganAt: number): Promise<ListAnswer
   let before: Walk | undefined;
   for (let walks = 0; walks < MAX_LIST_WALKS; walks += 1) {
     const walk = await walkPages(read);
-    if ("failure" in walk) return { kind: "failed", failure: walk.failure };
     for (const [id, instance] of walk.items) seen.set(id, instance);
     const items = [...seen.values()];
+    const { failure } = walk;
+    if (failure !== undefined) {
+      const hasRead = before !== undefined || walk.pages > 0;
+      if (!hasRead || failure.retryAfterMs !== undefined) return { kind: "failed", failure };
+      return { kind: "listed", beganAt, items, partial: failure.text };
+    }
     if (walk.gap !== undefined) return { kind: "listed", beganAt, items, partial: walk.gap };
     if (walk.pages === 1 || (before !== undefined && isWithin(before, walk))) {
       return { kind: "listed", beganAt, items };
@@ -43,18 +55,21 @@ export async function listPages(read: Read, beganAt: number): Promise<ListAnswer
   return { kind: "listed", beganAt, items: [...seen.values()], partial };
 }
 
-async function walkPages(read: Read): Promise<Walk | { failure: ProviderFailure }> {
+async function walkPages(read: Read): Promise<Walk> {
   const items = new Map<string, Instance>();
   let cursor: string | undefined;
+  let gap: string | undefined;
   for (let pages = 1; pages <= MAX_LIST_PAGES; pages += 1) {
     const page = await read(cursor);
-    if ("failure" in page) return page;
+    if ("failure" in page) return { items, pages: pages - 1, failure: page.failure };
     for (const instance of page.items) items.set(instance.id, instance);
+    gap ??= page.gap;
     cursor = page.next ?? undefined;
     if (cursor !== undefined) continue;
-    return page.complete ? { items, pages } : { items, pages, gap: "the provider does not call it complete" };
+    if (!page.complete) gap ??= "the provider does not call it complete";
+    return { items, pages, gap };
   }
-  return { items, pages: MAX_LIST_PAGES, gap: `it has more than ${MAX_LIST_PAGES} pages` };
+  return { items, pages: MAX_LIST_PAGES, gap: gap ?? `it has more than ${MAX_LIST_PAGES} pages` };
 }
 
 function isWithin(one: Walk, other: Walk): boolean {

@@ -3,13 +3,19 @@ import { z } from "zod";
 export const LIFECYCLE_STATES = ["pending", "running", "stopping", "stopped", "error", "terminated"] as const;
 export type LifecycleState = (typeof LIFECYCLE_STATES)[number];
 
+/**
+ * What a service says, and what is stored of each machine. It is cut, since a row of megabytes could not be
+ * written, and a refusal would hide a machine that is paid for.
+ */
+const StoredText = z.string().overwrite((text) => text.slice(0, 256));
+
 /** An instance as a provider of `kind: "http"` lists it (`host-protocol.md`, the provider contract). */
 export const Instance = z.object({
   id: z.string().min(1).max(256),
   name: z.string(),
-  address: z.string().nullable(),
+  address: StoredText.nullable(),
   state: z.enum(LIFECYCLE_STATES),
-  instanceType: z.string(),
+  instanceType: StoredText,
   tags: z.record(z.string(), z.string()),
   createdAt: z.string(),
   /** What an hour of it costs now, if that is another price than the list's. Nonsense is no price. */
@@ -25,6 +31,9 @@ export const InstancePage = z.object({
   next: z.string().min(1).max(4_096).nullish(),
 });
 export type InstancePage = z.infer<typeof InstancePage>;
+
+/** The same with items that nobody has looked at: one that is odd must not hide the others. */
+export const UnreadPage = InstancePage.extend({ items: z.array(z.unknown()) });
 
 /** `POST /instances`. The same token gives the same instance. */
 export const CreateInstance = z.strictObject({

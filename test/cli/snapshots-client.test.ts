@@ -4,9 +4,10 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Client, createClient } from "../../client/client.ts";
-import { ApiError } from "../../client/errors.ts";
+import { ApiError, UnreachableError } from "../../client/errors.ts";
 import { ControlPlane, problem, type Seen, TOKEN } from "./support/control-plane.ts";
 
 let plane: ControlPlane;
@@ -93,6 +94,35 @@ test("a download comes whole, over as many connections as it takes", async () =>
   );
   expect((await buffer(client.snapshots.download(ID))).equals(CONTENT)).toBe(true);
   expect(breaks).toBe(4);
+});
+
+test("a connection that breaks long after its last byte is a first failure", async () => {
+  // Patience for one pause between two tries, and shorter than the consumer takes.
+  const patience = { unreachableMs: 250, busyMs: 0 };
+  plane.snapshots.set(sha256, CONTENT);
+  let connection: ServerResponse | undefined;
+  const half = (_seen: Seen, res: ServerResponse) => {
+    connection = res.writeHead(200);
+    res.write(CONTENT.subarray(0, 1_000));
+  };
+  plane.on("GET", SNAPSHOT, half, 1);
+  const got: Uint8Array[] = [];
+  for await (const piece of client.snapshots.download(ID, { patience })) {
+    got.push(piece);
+    if (got.length > 1) continue;
+    await sleep(2 * patience.unreachableMs);
+    connection?.destroy();
+  }
+  expect(Buffer.concat(got).equals(CONTENT)).toBe(true);
+  expect(plane.seen.map(({ headers }) => headers.range)).toEqual([undefined, "bytes=1000-"]);
+});
+
+test("a download that goes on failing is given up when the patience is over", async () => {
+  plane.on("GET", SNAPSHOT, (_seen, res) => res.destroy());
+  const first = CONTENT.subarray(0, 1_000);
+  plane.on("GET", SNAPSHOT, (_seen, res) => res.writeHead(200).write(first, () => res.destroy()), 1);
+  const patience = { unreachableMs: 250, busyMs: 0 };
+  await expect(buffer(client.snapshots.download(ID, { patience }))).rejects.toThrow(UnreachableError);
 });
 
 test.each([

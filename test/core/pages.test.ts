@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { ProviderFailure } from "../../src/core/messages.ts";
 import { listPages, MAX_LIST_PAGES, MAX_LIST_WALKS } from "../../src/providers/pages.ts";
 import type { Instance } from "../../src/schema/provider.ts";
 
@@ -123,11 +124,43 @@ describe("what a listing proves", () => {
     expect(await listPages(page({ next: "again" }), T0)).toHaveProperty("partial");
   });
 
-  test("a page that fails fails the listing: it proves nothing", async () => {
-    const failure = { class: "temporary", text: "no" } as const;
+  /** Two pages of a machine each, of which all reads from this one on fail. */
+  const failingFrom = (first: number, failure: ProviderFailure) => {
+    let reads = 0;
+    return async (cursor?: string) => {
+      reads += 1;
+      if (reads >= first) return { failure };
+      const [number, next] = cursor === undefined ? [1, "2"] : [2, null];
+      return { items: [machine(number)], complete: true, next };
+    };
+  };
+  const down = { class: "temporary", text: "it is down" } as const;
+
+  test.each([
+    ["the second page", 2, [1]],
+    ["the first page of the second reading", 3, [1, 2]],
+    ["the last page of all", 4, [1, 2]],
+  ])("what was read before %s failed is there, and proves no absence", async (_what, first, seen) => {
+    const answer = await listPages(failingFrom(first, down), T0);
+    expect(answer).toEqual({ kind: "listed", beganAt: T0, items: seen.map(machine), partial: "it is down" });
+  });
+
+  test("where the first page fails there is no listing", async () => {
+    expect(await listPages(failingFrom(1, down), T0)).toEqual({ kind: "failed", failure: down });
+  });
+
+  test.each([1, 2, 3])("a pause that read %i asks for is heard", async (first) => {
+    const failure = { class: "rate_limit", text: "slow down", retryAfterMs: 9_000 } as const;
+    expect(await listPages(failingFrom(first, failure), T0)).toEqual({ kind: "failed", failure });
+  });
+
+  test("a page that something was left out of proves no absence, and the others are read", async () => {
     const read = async (cursor?: string) =>
-      cursor === undefined ? { items: [machine(1)], complete: true, next: "2" } : { failure };
-    expect(await listPages(read, T0)).toEqual({ kind: "failed", failure });
+      cursor === undefined
+        ? { items: [machine(1)], gap: "i-7 is odd", complete: true, next: "2" }
+        : { items: [machine(2)], complete: true };
+    const items = [machine(1), machine(2)];
+    expect(await listPages(read, T0)).toEqual({ kind: "listed", beganAt: T0, items, partial: "i-7 is odd" });
   });
 
   test.each([

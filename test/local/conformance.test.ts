@@ -202,6 +202,18 @@ describe("what was made is ended, however the test ends", () => {
     expect(report.left).toEqual([]);
   });
 
+  it("what is listed in no way that can be read may be left, and that is said", async () => {
+    const cloud = new PaperCloud();
+    const odd = (tag?: { name: string; value: string }) =>
+      cloud.list(tag).map((one) => ({ ...one, state: "hibernating" as "running" }));
+    const create: Cloud["create"] = (request) => ({ ...cloud.create(request), state: "odd" as "running" });
+    const destroy = () => true;
+    const retag = () => true;
+    const report = await tested({ create, list: odd, destroy, retag }, {});
+    expect(brokenOf(report)).toContain("list-whole");
+    expect(report.left).toBeUndefined();
+  });
+
   it("what cannot be ended is named", async () => {
     const report = await tested(new PaperCloud(), { faults: { ignoredDestroys: 1_000 } });
     expect(report.left).toEqual(report.alive);

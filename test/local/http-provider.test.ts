@@ -81,8 +81,13 @@ describe("what a provider may answer that is none of the contract", () => {
       /could not be reached|took too long/,
     ],
     ["an endless one", endless, "temporary", new RegExp(`longer than ${MAX_PROVIDER_ANSWER_BYTES} bytes`)],
-    ["a redirect", says(302, "", { location: "http://elsewhere.test/" }), "invalid", /answered 302/],
-    ["not found, in HTML", says(404, "<html>no such page</html>"), "invalid", /answered 404.*no such page/],
+    ["a redirect", says(302, "", { location: "http://elsewhere.test/" }), "temporary", /answered 302/],
+    ["not found, in HTML", says(404, "<html>no such page</html>"), "temporary", /answered 404.*no such page/],
+    ["a wrong secret, in HTML", says(401, "<html>who are you</html>"), "temporary", /answered 401.*who/],
+    ["a gateway's refusal, in HTML", says(403, "<html>go away</html>"), "temporary", /answered 403.*away/],
+    ["a bad request, in HTML", says(400, "<html>what?</html>"), "invalid", /answered 400.*what/],
+    ["a body that is too long", says(413), "invalid", /answered 413/],
+    ["a body that makes no sense", says(422), "invalid", /answered 422/],
     ["a gateway's trouble, in HTML", says(502, "<html>bad gateway</html>"), "temporary", /answered 502/],
     ["trouble without a word", says(503), "temporary", /answered 503/],
     ["a request that took too long to come", says(408), "temporary", /answered 408/],
@@ -106,7 +111,7 @@ describe("what a provider may answer that is none of the contract", () => {
     ["HTML", "<html>welcome</html>", /it is no JSON/],
     ["half a JSON", '{"items": [', /it is no JSON/],
     ["another JSON", '{"machines": []}', /not as agreed: `/],
-    ["a list of no machines", '{"items": [{"id": 7}], "complete": true}', /not as agreed: `/],
+    ["no list", '{"items": {"id": "i-1"}, "complete": true}', /not as agreed: `/],
     ["null", "null", /not as agreed/],
   ])("200 with %s: whether it had its effect a listing will show", async (_what, body, text) => {
     const [create, list, destroy] = await failures(says(200, body));
@@ -137,6 +142,48 @@ describe("what a provider may answer that is none of the contract", () => {
   });
 });
 
+describe("a machine in a listing that is none of the contract is left out, and the others count", () => {
+  const good = (id: string) => ({
+    ...{ id, name: id, address: null, state: "running", instanceType: "small", tags: {}, createdAt: "" },
+  });
+  const { address: _none, ...unaddressed } = good("i-2");
+
+  it.each<[string, unknown[], RegExp]>([
+    ["an unknown state", [{ ...good("i-2"), state: "hibernating" }], /machine i-2 is not as agreed: `state`/],
+    ["no address, not even null", [unaddressed], /machine i-2 is not as agreed: `address`/],
+    ["no id", [{ ...good("i-2"), id: undefined }], /a machine without an id is not as agreed: `id`/],
+    ["no object", [7], /a machine without an id is not as agreed/],
+    ["too long an id", [good("i".repeat(1_000))], /machine i{256} is not as agreed: `id`/],
+    ["several", [7, { id: "i-4" }, null], /a machine without an id is not as agreed: .*, nor are 2 more/],
+  ])("%s", async (_what, bad, text) => {
+    const [before, after] = [good("i-1"), good("i-3")];
+    answer = says(200, { items: [before, ...bad, after], complete: true });
+    const listing = await provider().list("drover-pool:p");
+    const partial = expect.stringMatching(text);
+    expect(listing).toEqual({ kind: "listed", beganAt: NOW, items: [before, after], partial });
+  });
+
+  it("what is wrong is told in few words", async () => {
+    const odd = { ...good("i-2"), tags: { ["x".repeat(1_000_000)]: 7 } };
+    answer = says(200, { items: [odd], complete: true });
+    const listing = await provider().list("drover-pool:p");
+    expect(JSON.stringify(listing).length).toBeLessThan(2 * MAX_TEXT_CHARS);
+  });
+});
+
+it("a long address or type is cut, so that it can be stored and hides no other machine", async () => {
+  const long = "x".repeat(3_000_000);
+  const instance = { ...WANTED, id: "i-1", address: long, state: "running", instanceType: long };
+  const said = { ...instance, createdAt: "" };
+  const kept = { id: "i-1", address: "x".repeat(256), instanceType: "x".repeat(256) };
+  answer = says(200, said);
+  expect(await provider().create(WANTED)).toMatchObject({ kind: "created", instance: kept });
+  answer = says(200, { items: [said], complete: true });
+  const listing = await provider().list("drover-pool:p");
+  expect(listing).toMatchObject({ kind: "listed", items: [kept] });
+  expect(listing).not.toHaveProperty("partial");
+});
+
 describe("when to ask again (peers.md §8 case 20, RFC 9110 §10.2.3)", () => {
   const slow = { class: "rate_limit", text: "slow down" };
 
@@ -157,6 +204,14 @@ describe("when to ask again (peers.md §8 case 20, RFC 9110 §10.2.3)", () => {
       expect(failure?.retryAfterMs).toBe(ms);
     }
   });
+});
+
+it("what the service itself calls invalid is, whatever its status", async () => {
+  for (const status of [302, 401, 403, 404, 503]) {
+    const said = { class: "invalid", text: "no such image" };
+    const [create, list] = await failures(says(status, said));
+    expect([create, list]).toEqual([said, said]);
+  }
 });
 
 it("the scope of a refusal arrives as it was said (D18)", async () => {

@@ -114,6 +114,8 @@ export class Talk {
       const { answer } = await this.#list(this.transcript.ownTag);
       left = answer.kind === "listed" ? answer.items.filter(isAlive).map(({ id }) => id) : undefined;
       quiet = left?.length === 0 ? quiet + 1 : 0;
+      // What is missing from a listing that is not whole may live.
+      if (left?.length === 0 && answer.kind === "listed" && answer.partial !== undefined) left = undefined;
       if (quiet === 2 || this.#means.now() > until) return left;
       for (const id of left ?? []) await this.#destroy(id);
       await this.#means.pause(lookMs);
