@@ -35,7 +35,7 @@ call() {
   now=$(date +%s) message=$(openssl rand -hex 16)
   signature=$({ cat inner && printf '%s.%s.' "$message" "$now" && cat body; } |
     openssl dgst -sha256 -binary | cat outer - | openssl dgst -sha256 -binary | openssl base64 -A)
-  status=$(curl -sS --max-time 30 -X "$1" "$url/v1/hosts/$worker/$2" --data-binary @body \
+  status=$(curl -sS --max-time 20 -X "$1" "$url/v1/hosts/$worker/$2" --data-binary @body \
     -H "Content-Type: $3" -H "webhook-id: $message" -H "webhook-timestamp: $now" \
     -H "webhook-signature: v1,$signature" -o answer -w '%{http_code}') || status=000
   case $status in
@@ -80,7 +80,8 @@ words() {
         out = out substr(text, 1, at - 1)
         if (kind == "u") out = out sprintf("%c", index(hex, substr(text, at + 4, 1)) * 16 - 17 + \
           index(hex, substr(text, at + 5, 1)))
-        else out = out (kind == "n" ? "\n" : kind == "t" ? "\t" : kind == "r" ? "\r" : kind)
+        else out = out (kind == "n" ? "\n" : kind == "t" ? "\t" : kind == "r" ? "\r" : \
+          kind == "b" ? "\b" : kind == "f" ? "\f" : kind)
         text = substr(text, at + (kind == "u" ? 6 : 2))
       }
       return out text
@@ -147,25 +148,49 @@ stop_all() {
   for pid in jobs/*/*/*/pid; do [ ! -e "$pid" ] || forget "${pid%/pid}"; done
 }
 
-# ship <attempt> <stream>: what of its output is not stored yet, a MiB at a time. Fails if some is left: a
-# report is due, or nobody has taken it. What is refused for good is left out.
+# As much is kept of a stream.
+kept=1073741824
+
+# ship <attempt> <stream>: what of its output is not stored yet, a MiB at a time. Fails if some is left: its
+# share of the time is over, or nobody answers. What is refused for good is left out.
 ship() {
-  stored=$(cat "jobs/$1/$2.stored" 2>/dev/null || echo 0)
-  while [ "$stored" -lt "$(wc -c <"jobs/$1/$2")" ]; do
-    tail -c "+$((stored + 1))" "jobs/$1/$2" | head -c 1048576 >body
+  output=jobs/$1/$2 share=$(($(date +%s) + 2))
+  [ "$share" -lt "$due" ] || share=$due
+  stored=$(cat "$output.stored" 2>/dev/null || echo 0)
+  size=$(wc -c <"$output" || echo 0)
+  [ "$size" -lt "$kept" ] || size=$kept
+  while [ "$stored" -lt "$size" ]; do
+    [ "$(date +%s)" -lt "$share" ] || return 1
+    piece=$((size - stored < 1048576 ? size - stored : 1048576))
+    tail -c "+$((stored + 1))" "$output" | head -c "$piece" >body
     if ! call PUT "logs/$(echo "$1" | sed 's:/:%2F:g')/$2?offset=$stored" application/octet-stream; then
-      case $status in 408 | 429) return 1 ;; 4*) return 0 ;; *) return 1 ;; esac
+      case $status in
+      408 | 429) ;;
+      4* | 501) return 0 ;;
+      esac
+      # Nobody answers: to wait for that once is enough for this round.
+      due=0
+      return 1
     fi
-    stored=$(number stored)
-    echo "$stored" >"jobs/$1/$2.stored"
-    [ "$(date +%s)" -lt "$due" ] || return 1
+    before=$stored stored=$(number stored)
+    # Nobody takes more of it.
+    [ "$stored" != "$before" ] || return 0
+    echo "$stored" >"$output.stored"
   done
+}
+
+# told <file>: the size of an output as a report says it. Nobody shall wait for what was refused, so that is
+# what is stored; and only of one that is longer than what is kept, all that there was.
+told() {
+  size=$(cat "$1.stored" 2>/dev/null || echo 0)
+  [ "$size" -lt "$kept" ] || size=$(($(wc -c <"$1")))
+  echo "$size"
 }
 
 # --- The exchange: a report goes in, orders come back ---
 
 # attempt <attempt>: as the report says it. It has ended only when nothing is left of what it has started, and
-# all of its output is stored.
+# all of its output is stored or refused.
 attempt() {
   job=jobs/$1 state=gone
   [ ! -e "$job/exit" ] || signal KILL "$job"
@@ -177,8 +202,8 @@ attempt() {
     # A shell says so that a signal ended its command.
     if [ "$code" -gt 128 ] && name=$(kill -l "$code" 2>/dev/null); then code=null signal="\"SIG$name\""; fi
     printf ',"exit":{"code":%s,"signal":%s,"oomKilled":false,"message":""},"log":{' "$code" "$signal"
-    size=$(($(wc -c <"$job/stdout"))) && printf '"stdout":{"from":%d,"size":%d},' $size $size
-    size=$(($(wc -c <"$job/stderr"))) && printf '"stderr":{"from":%d,"size":%d}}' $size $size
+    size=$(told "$job/stdout") && printf '"stdout":{"from":%d,"size":%d},' "$size" "$size"
+    size=$(told "$job/stderr") && printf '"stderr":{"from":%d,"size":%d}}' "$size" "$size"
   fi
   echo '}'
 }
@@ -186,7 +211,7 @@ attempt() {
 # While all that is here lives, plain text says it. How something has ended only JSON can say.
 report() {
   # However fast a command writes, a report goes out: for the lease, and for the orders that come back.
-  due=$(($(date +%s) + 5))
+  due=$(($(date +%s) + 10))
   for pid in jobs/*/*/*/pid; do
     [ ! -e "$pid" ] || { id=${pid#jobs/} && attempt "${id%/pid}"; }
   done >attempts
@@ -200,7 +225,11 @@ report() {
     call POST reports text/plain || return
   fi
   lease=$((sent + $(number leaseMs) / 1000))
+  echo "$lease" >lease.new && mv lease.new lease
 }
+
+# Nobody may believe that something is over that still runs here: it ends before its lease does.
+keep_lease() { [ "$(date +%s)" -lt $((lease - 60)) ] || stop_all; }
 
 # What the orders do not name is over: it ends, and its data go.
 obey() {
@@ -227,8 +256,10 @@ flock -n 9 || die "another one runs in $PWD"
 [ "$(cat boot 2>/dev/null)" = "$boot" ] || rm -rf jobs/*/*/*/*
 echo "$boot" >boot
 printf '{"bootId":"%s"}' "$boot" >body
-until call POST join application/json; do sleep 5; done
-incarnation=$(number incarnation) seen=0 lease=0 over=
+# What an earlier start has left may run on for as long as that one was told.
+lease=$(cat lease 2>/dev/null || echo 0)
+until call POST join application/json; do keep_lease; sleep 5; done
+incarnation=$(number incarnation) seen=0 over=
 echo "host.sh: this machine is worker $worker" >&2
 # The orders are asked for every other second: two reports within one second count as one.
 while sleep 2; do
@@ -236,8 +267,7 @@ while sleep 2; do
     # It has said that it knows that Drover is done with it, and that nothing is left.
     [ -z "$over" ] || exit 0
     obey
-  # Nobody may believe that something is over that still runs here: it ends before its lease does.
-  elif [ "$(date +%s)" -ge $((lease - 60)) ]; then
-    stop_all
+  else
+    keep_lease
   fi
 done

@@ -1,12 +1,13 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeHome } from "../edge/support/drover.ts";
 import type { Json } from "../edge/support/edge.ts";
 import { OWN_POOL } from "../edge/support/http-host.ts";
 import { type Server, startServer } from "../edge/support/server.ts";
 import { until } from "../local/support/scratch.ts";
+import { openProxy, type Way } from "./support/proxy.ts";
 
 // docs/recipes/host.sh is a host (`host-protocol.md`, Report): here it joins a real Drover, runs what is
 // placed on it, and is let go again. What it starts are real processes.
@@ -38,11 +39,18 @@ interface Host {
   end: () => Promise<number | null>;
 }
 
+/** Where a host is: its directory, and the address at which it finds its Drover. */
+interface Place {
+  home: string;
+  url: string;
+}
+const here = (): Place => ({ home, url: server.url });
+
 /** Types the line of the recipe, in the directory in which its state is. */
-function startHost(...args: string[]): Host {
+function startHost(args: string[] = [], at = here()): Host {
   const child = spawn("sh", [SCRIPT, ...args], {
-    cwd: home,
-    env: { PATH: process.env.PATH, HOME: home, DROVER_URL: server.url, DROVER_HOST_DIR: STATE },
+    cwd: at.home,
+    env: { PATH: process.env.PATH, HOME: at.home, DROVER_URL: at.url, DROVER_HOST_DIR: STATE },
     stdio: ["ignore", "ignore", "inherit"],
     detached: true,
   });
@@ -65,13 +73,17 @@ function killGroup(pid: number | undefined): void {
 
 /** Lets this machine join. */
 async function joins(): Promise<void> {
-  const enrollment = await server.json(201, "POST", "/v1/enrollments", { pool: "own" });
-  worker = enrollment.worker;
-  host = startHost(enrollment.code);
-  await until("it is ready", async () => (await workerNow()).state === "idle" || undefined);
+  ({ worker, host } = await joinsPool("own", here()));
 }
 
-const workerNow = (): Promise<Json> => server.json(200, "GET", `/v1/workers/${worker}`);
+async function joinsPool(pool: string, at: Place): Promise<{ worker: string; host: Host }> {
+  const { worker, code } = await server.json(201, "POST", "/v1/enrollments", { pool });
+  const host = startHost([code], at);
+  await until("it is ready", async () => (await workerNow(worker)).state === "idle" || undefined);
+  return { worker, host };
+}
+
+const workerNow = (id = worker): Promise<Json> => server.json(200, "GET", `/v1/workers/${id}`);
 const isIn = (id: string, state: string) =>
   until(`${id} is ${state}`, async () => {
     const run = await server.json(200, "GET", `/v1/runs/${id}`);
@@ -181,4 +193,88 @@ test("a kill ends it with all that it runs; by a new code the machine becomes an
   expect(await end("killed")).toMatchObject({ state: "unknown", failure: { code: "machine_lost" } });
   expect(await host.ended).toBe(0);
   expect(isAlive(commandPids().at(-1) ?? 0)).toBe(false);
+});
+
+describe("on a way that can be disturbed", () => {
+  let way: Way;
+  let place: Place;
+  let other: Host;
+  beforeAll(async () => {
+    way = await openProxy(() => server.url);
+    place = { home: makeHome("recipe-host-far"), url: way.url };
+    await server.json(201, "PUT", "/v1/pools/far", OWN_POOL);
+    ({ host: other } = await joinsPool("far", place));
+  });
+  afterAll(async () => {
+    await other?.end();
+    for (const id of ["unheard", "left"]) killGroup(pidOf(id));
+    await way?.close();
+    rmSync(place.home, { recursive: true, force: true });
+  });
+
+  /** The process group of a command that has written down its id. */
+  function pidOf(id: string): number | undefined {
+    const file = join(place.home, id);
+    const text = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
+    return text === "" ? undefined : Number(text);
+  }
+  /** Says which process it is, and always more on both streams. */
+  async function talks(id: string): Promise<number> {
+    const script = `echo $$ >'${join(place.home, id)}'; while echo more; do echo more >&2; sleep 0.1; done`;
+    await submit(id, { pool: "far", argv: ["sh", "-c", script], killTimeout: "1s" });
+    return until(`${id} has begun`, () => pidOf(id));
+  }
+  const isDead = (pid: number) => until(`${pid} is dead`, () => !isAlive(pid) || undefined);
+
+  test("whatever JSON shortens arrives as it is", async () => {
+    const argument = '\b\f\n\r\t"\\/\u000b\u007f';
+    await submit("short", { pool: "far", argv: ["printf", "%s", argument] });
+    expect(await end("short")).toMatchObject({ state: "complete", exitCode: 0 });
+    expect(await logOf("short", "stdout")).toBe(argument);
+  });
+
+  test.each([
+    ["no-bucket", 501, { title: "Not Implemented", status: 501, code: "no_bucket" }],
+    ["unknown-attempt", 404, { title: "Not Found", status: 404, code: "unknown_attempt" }],
+    ["not-one-byte-more", 200, { stored: 0 }],
+  ])("output that nobody takes keeps no run from ending: %s", async (id, status, answer) => {
+    way.trouble = (request) =>
+      request.startsWith("PUT") ? { status, body: JSON.stringify(answer) } : undefined;
+    await submit(id, { pool: "far", argv: ["sh", "-c", "echo hi; exit 3"] });
+    expect(await end(id)).toMatchObject({ state: "complete", exitCode: 3 });
+  });
+
+  test("an abort is heard while all output is lost, and the run ends when that arrives", async () => {
+    way.trouble = (request) => (request.startsWith("PUT") ? "lost" : undefined);
+    way.requests.length = 0;
+    const pid = await talks("unheard");
+    await isIn("unheard", "running");
+    await server.json(200, "POST", "/v1/runs/unheard/abort");
+    await isDead(pid);
+    // Nobody is waited for twice before a report.
+    expect(way.requests.join("\n")).not.toMatch(/^PUT.*\nPUT/m);
+    expect(way.requests.join("\n")).toMatch(/^PUT/m);
+    way.trouble = () => undefined;
+    expect(await end("unheard")).toMatchObject({ state: "aborted" });
+    expect(await logOf("unheard", "stderr")).toMatch(/^(more\n)+$/);
+  });
+
+  test("what an earlier start has left runs on within its lease, and no longer", async () => {
+    const pid = await talks("left");
+    const lease = join(place.home, STATE, "lease");
+    await isIn("left", "running");
+    await other.end();
+    way.requests.length = 0;
+    const lost = () => way.requests.filter((request) => /join|reports/.test(request)).length;
+    way.trouble = () => (lost() % 2 === 1 ? "lost" : undefined);
+    other = startHost([], place);
+    await until("a join and a report were lost, and a report arrived", () => lost() > 3 || undefined);
+    expect(isAlive(pid)).toBe(true);
+    await other.end();
+    way.trouble = () => "lost";
+    expect(Number(readFileSync(lease, "utf8")) * 1000).toBeGreaterThan(Date.now());
+    writeFileSync(lease, `${Math.floor(Date.now() / 1000) + 59}\n`);
+    other = startHost([], place);
+    await isDead(pid);
+  });
 });

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /**
  * What becomes of a request on its way: it is lost before it arrives, its answer ends half-way, or comes in
- * small pieces.
+ * small pieces, or it never arrives and this is the answer.
  */
-export type Trouble = "lost" | "cut" | "dripping";
+export type Trouble = "lost" | "cut" | "dripping" | { status: number; body: string };
 
 /** A way to a real Drover that a test can disturb, and on which it sees what passes. */
 export interface Way {
@@ -27,6 +27,10 @@ export async function openProxy(target: () => string): Promise<Way> {
     const name = `${method} ${url}`;
     proxy.requests.push(name);
     const trouble = proxy.trouble(name);
+    if (typeof trouble === "object") {
+      response.writeHead(trouble.status, { "content-type": "application/json" });
+      return void response.end(trouble.body);
+    }
     const answer =
       trouble === "lost" ? undefined : await passOn(name, request.headers, Buffer.concat(chunks));
     if (answer === undefined) return void response.destroy();
