@@ -112,7 +112,7 @@ export const MAX_RETRY_AFTER_MS = 3_600_000;
 export const MAX_PROVIDER_ANSWER_BYTES = 16 * 1024 * 1024;
 /** Machines that are gone and are listed with a pool's: the latest. */
 export const GONE_WORKERS_SHOWN = 1_000;
-/** The highest number that a worker's name is believed to have: another machine's name says nothing of ours. */
+/** The highest number that a worker's name is believed to have. */
 export const MAX_WORKER_NUMBER = 1_000_000_000;
 /** Machines in a listing that are not this pool's, and are named with it. */
 export const MAX_STRANGERS_SHOWN = 20;

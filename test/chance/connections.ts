@@ -1,5 +1,5 @@
-// Runs before each test file. Node's `fetch` keeps a connection that is not used for four seconds, workerd for
-// five: a busy machine takes one for alive that the other side has just closed, and a request fails that
+// Runs before each test file. Node's `fetch` keeps a connection that is not used for four seconds, workerd
+// for five: a busy machine takes one for alive that the other side has just closed, and a request fails that
 // nobody has read. The dispatcher that `fetch` uses is found by this symbol once it was used.
 await fetch("data:,");
 const DISPATCHER = Symbol.for("undici.globalDispatcher.1");

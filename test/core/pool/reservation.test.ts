@@ -125,7 +125,7 @@ describe("a run that only another type holds, while there are as many machines a
     expect(placesOf(configured(config, [placed("a", "w1"), needy, before], workers))).toEqual(["before@w2"]);
   });
 
-  test("idle, it may stop, though it be one of the least that shall stay; then the other type is asked for", () => {
+  test("idle, it may stop, though it be one of the minimum; then the other type is asked for", () => {
     const state = configured(config, [needy], workers);
     expect(stops(configured(config, [needy], workers), "w2")).toBe(false);
     expect([stops(state, "w1"), stops(state, "w2")]).toEqual([true, false]);
