@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { endTree } from "./end-processes.ts";
 import { ticker } from "./ticker.ts";
+import { failUnreadInput } from "./unread-pipe.ts";
 import { writeGuard } from "./workerd-guard.ts";
 
 /** How often to look whether the runtime has to be started again by us. */
@@ -46,7 +47,8 @@ export interface Runtime {
  */
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { stateDir, onLog } = options;
-  setToolEnvironment(stateDir);
+  const guard = join(stateDir, "workerd-guard");
+  setToolEnvironment(stateDir, guard);
   const { Miniflare, convertV4MiniflareOptions } = await import("miniflare");
   const { worker, crons } = await readConfig(options);
   const miniflareOptions = convertV4MiniflareOptions({
@@ -59,9 +61,11 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     handleStructuredLogs: ({ level, message }) => onLog(level, message),
     workers: [worker],
   });
+  const stopFailing = failUnreadInput(guard);
   const miniflare = keepingSignals(() => new Miniflare(miniflareOptions));
   const dispose = async () => {
     await miniflare.dispose();
+    stopFailing();
     await endFormerRuntime(stateDir);
   };
   const fire = async (cron: string) => {
@@ -166,11 +170,10 @@ async function readConfig({ config: path, script, vars }: RuntimeOptions) {
  * where temporary files, logs and caches go, that nothing is reported to anybody, and the guard in workerd's
  * place.
  */
-function setToolEnvironment(stateDir: string): void {
+function setToolEnvironment(stateDir: string, guard: string): void {
   const require = createRequire(import.meta.url);
   // Miniflare's own workerd, not whichever is found from here.
   const { default: workerd } = createRequire(require.resolve("miniflare"))("workerd");
-  const guard = join(stateDir, "workerd-guard");
   writeGuard(guard, String(workerd));
   Object.assign(process.env, {
     MINIFLARE_WORKERD_PATH: guard,

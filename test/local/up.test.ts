@@ -216,3 +216,24 @@ it("workerd that is killed, and killed again each time that it starts, comes bac
   expect(await running.ended).toBe(0);
   expect(leftOf(stateDir)).toEqual([]);
 });
+
+it("workerd that dies before it has read its configuration is started again", async () => {
+  const stateDir = join(scratchDir(), "state");
+  const script = join(scratchDir(), "large-worker.js");
+  const tiny = readFileSync(join(import.meta.dirname, "support/tiny-worker.js"), "utf8");
+  writeFileSync(script, `${tiny}\n// ${"more than a pipe holds ".repeat(100_000)}\n`);
+  const running = startUp(stateDir, `--script=${script}`);
+  const context = await whenUp(running, stateDir);
+  const guard = join(stateDir, "workerd-guard");
+  const whole = readFileSync(guard);
+  const died = join(stateDir, "died");
+  // Its child keeps the pipe open. So Node hears of the death, and never of a broken pipe.
+  writeFileSync(guard, `#!/bin/sh\nexec 4<&0\nsleep 300 <&4 >&4 2>&4 &\n: >'${died}'\nkill -9 $$\n`);
+  for (const { parent, pid } of listProcesses()) if (parent === running.pid) process.kill(pid, "SIGKILL");
+  await until("it has died", () => existsSync(died) || undefined);
+  writeFileSync(guard, whole);
+  await until("it answers", () => ask(context, "GET", "/env").catch(() => undefined));
+  running.interrupt();
+  expect(await running.ended).toBe(0);
+  expect(leftOf(stateDir)).toEqual([]);
+});

@@ -1,0 +1,36 @@
+import type { ChildProcess } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+
+/** Where Node tells of each process that it makes. */
+const MADE = "child_process";
+
+/**
+ * Whoever waits until a process of this program has read all of its standard input is told when it will not.
+ *
+ * Miniflare hands workerd its configuration there, and waits for `finish` or an error. If workerd dies before
+ * it has read all of that, Node is told of the broken pipe or of the death first, as it comes; after the death
+ * it closes the pipe and says neither, and Miniflare would wait for ever, its own end included. So a pipe that
+ * closes with something unread has an error, always. Returns what ends that.
+ */
+export function failUnreadInput(program: string): () => void {
+  const onMade = (message: unknown) => {
+    const { process: child } = message as { process: ChildProcess };
+    // At this moment it has neither a name nor pipes, and it cannot have died before the next.
+    process.nextTick(() => {
+      if (child.spawnfile === program) failUnread(child);
+    });
+  };
+  subscribe(MADE, onMade);
+  return () => {
+    unsubscribe(MADE, onMade);
+  };
+}
+
+function failUnread({ stdin: pipe }: ChildProcess): void {
+  pipe?.once("close", () => {
+    const isAwaited = pipe.listenerCount("error") > 0;
+    if (isAwaited && !pipe.writableFinished) {
+      pipe.emit("error", new Error("It ended before it had read its input."));
+    }
+  });
+}
