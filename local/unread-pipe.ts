@@ -7,13 +7,14 @@ const MADE = "child_process";
 /**
  * Whoever waits until a process of this program has read all of its standard input is told when it will not.
  *
- * Miniflare hands workerd its configuration there, and waits for `finish` or an error. If workerd dies before
- * it has read all of that, Node is told of the broken pipe or of the death first, as it comes; after the death
- * it closes the pipe and says neither, and Miniflare would wait for ever, its own end included. So a pipe that
+ * Miniflare hands workerd its configuration there, and waits for `finish` or an error. If workerd dies
+ * before it has read all of that, Node hears of the broken pipe first, or of the death. After the death it
+ * closes the pipe and says neither, and Miniflare would wait for ever, its own end included. So a pipe that
  * closes with something unread has an error, always. Returns what ends that.
  */
 export function failUnreadInput(program: string): () => void {
   const onMade = (message: unknown) => {
+    // Node's documentation of this channel says so, and its types say nothing.
     const { process: child } = message as { process: ChildProcess };
     // At this moment it has neither a name nor pipes, and it cannot have died before the next.
     process.nextTick(() => {
