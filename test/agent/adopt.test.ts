@@ -1,10 +1,13 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { AttemptStore } from "../../agent/exec/dirs.ts";
 import { lives, parseStat } from "../../agent/exec/processes.ts";
 import { spawnShim } from "../../agent/exec/shim.ts";
+import { SEED } from "../chance/seed.ts";
+import { Chance } from "../sim/rng.ts";
 import { type Bench, openBench, type RunningAgent, run, stop } from "./support/bench.ts";
 
 const ID = "build-17/main/1.1";
@@ -177,6 +180,7 @@ describe("a start that was interrupted", () => {
 });
 
 test("an agent that is killed again and again loses no task and starts none twice", async () => {
+  const chance = new Chance(SEED);
   const ids = Array.from({ length: 12 }, (_, index) => `many-${index}/main/1.1`);
   const script = (index: number) =>
     `echo ${index} >>${fileOf("count")}; echo a; sleep 0.${index}; echo b; exit ${index}`;
@@ -184,7 +188,8 @@ test("an agent that is killed again and again loses no task and starts none twic
     const agent = bench.start();
     bench.plane.order(ids.slice(0, round * 2).map((id, index) => run(id, ["sh", "-c", script(index)])));
     await expect.poll(() => agent.stderr(), { timeout: 20_000 }).toContain("is host w-1");
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * 150));
+    // Nothing is waited for here: a crash comes when it comes.
+    await sleep(chance.between(0, 150));
     await kill(agent);
   }
   bench.start();
