@@ -47,8 +47,7 @@ export interface Runtime {
  */
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { stateDir, onLog } = options;
-  const guard = join(stateDir, "workerd-guard");
-  setToolEnvironment(stateDir, guard);
+  setToolEnvironment(stateDir);
   const { Miniflare, convertV4MiniflareOptions } = await import("miniflare");
   const { worker, crons } = await readConfig(options);
   const miniflareOptions = convertV4MiniflareOptions({
@@ -61,11 +60,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     handleStructuredLogs: ({ level, message }) => onLog(level, message),
     workers: [worker],
   });
-  const stopFailing = failUnreadInput(guard);
   const miniflare = keepingSignals(() => new Miniflare(miniflareOptions));
   const dispose = async () => {
     await miniflare.dispose();
-    stopFailing();
     await endFormerRuntime(stateDir);
   };
   const fire = async (cron: string) => {
@@ -168,13 +165,15 @@ async function readConfig({ config: path, script, vars }: RuntimeOptions) {
 /**
  * wrangler, Miniflare and workerd know these as environment variables only, so they are set for this process:
  * where temporary files, logs and caches go, that nothing is reported to anybody, and the guard in workerd's
- * place.
+ * place. That it died before it had read its input is told from then on, too.
  */
-function setToolEnvironment(stateDir: string, guard: string): void {
+function setToolEnvironment(stateDir: string): void {
   const require = createRequire(import.meta.url);
   // Miniflare's own workerd, not whichever is found from here.
   const { default: workerd } = createRequire(require.resolve("miniflare"))("workerd");
+  const guard = join(stateDir, "workerd-guard");
   writeGuard(guard, String(workerd));
+  failUnreadInput(guard);
   Object.assign(process.env, {
     MINIFLARE_WORKERD_PATH: guard,
     TMPDIR: join(stateDir, "tmp"),

@@ -1,8 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
-
-/** Where Node tells of each process that it makes. */
-const MADE = "child_process";
+import { subscribe } from "node:diagnostics_channel";
 
 /**
  * Whoever waits until a process of this program has read all of its standard input is told when it will not.
@@ -10,21 +7,17 @@ const MADE = "child_process";
  * Miniflare hands workerd its configuration there, and waits for `finish` or an error. If workerd dies
  * before it has read all of that, Node hears of the broken pipe first, or of the death. After the death it
  * closes the pipe and says neither, and Miniflare would wait for ever, its own end included. So a pipe that
- * closes with something unread has an error, always. Returns what ends that.
+ * closes with something unread has an error, always.
  */
-export function failUnreadInput(program: string): () => void {
-  const onMade = (message: unknown) => {
+export function failUnreadInput(program: string): void {
+  subscribe("child_process", (message) => {
     // Node's documentation of this channel says so, and its types say nothing.
     const { process: child } = message as { process: ChildProcess };
     // At this moment it has neither a name nor pipes, and it cannot have died before the next.
     process.nextTick(() => {
       if (child.spawnfile === program) failUnread(child);
     });
-  };
-  subscribe(MADE, onMade);
-  return () => {
-    unsubscribe(MADE, onMade);
-  };
+  });
 }
 
 function failUnread({ stdin: pipe }: ChildProcess): void {

@@ -8,7 +8,7 @@ import { listProcesses } from "../../local/processes.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 import { creation } from "./support/cloud.ts";
 import { scratchDir, until } from "./support/scratch.ts";
-import { ask, leftOf, startUp, whenUp } from "./support/up-process.ts";
+import { ask, type Context, leftOf, startUp, type UpProcess, whenUp } from "./support/up-process.ts";
 
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 const kept = (stateDir: string) => JSON.parse(readFileSync(join(stateDir, "up.json"), "utf8"));
@@ -38,6 +38,14 @@ async function killedWithMachine() {
   const machine = leftOf(stateDir);
   expect(machine).toHaveLength(3);
   return { stateDir, context, machine };
+}
+
+/** It answers again, and a clean end leaves nothing behind. */
+async function answersAndEnds(up: { stateDir: string; running: UpProcess; context: Context }) {
+  await until("it answers", () => ask(up.context, "GET", "/env").catch(() => undefined));
+  up.running.interrupt();
+  expect(await up.running.ended).toBe(0);
+  expect(leftOf(up.stateDir)).toEqual([]);
 }
 
 describe("drover up", () => {
@@ -186,7 +194,7 @@ describe("drover up", () => {
   it("ends at once at the second Ctrl-C, and leaves neither runtime nor machines", async () => {
     const stateDir = join(scratchDir(), "state");
     // It never comes to an end with its start, so the second signal is sure to find it.
-    const running = startUp(stateDir, "--silent");
+    const running = startUp(stateDir, "--script=silent-worker.js");
     await until("the runtime runs", () => leftOf(stateDir).length >= 2);
     await bootMachine(stateDir, "w1");
     running.interrupt();
@@ -211,10 +219,7 @@ it("workerd that is killed, and killed again each time that it starts, comes bac
     }
     await sleep(1);
   }
-  await until("it answers", () => ask(context, "GET", "/env").catch(() => undefined));
-  running.interrupt();
-  expect(await running.ended).toBe(0);
-  expect(leftOf(stateDir)).toEqual([]);
+  await answersAndEnds({ stateDir, running, context });
 });
 
 it("workerd that dies before it has read its configuration is started again", async () => {
@@ -232,8 +237,5 @@ it("workerd that dies before it has read its configuration is started again", as
   for (const { parent, pid } of listProcesses()) if (parent === running.pid) process.kill(pid, "SIGKILL");
   await until("it has died", () => existsSync(died) || undefined);
   writeFileSync(guard, whole);
-  await until("it answers", () => ask(context, "GET", "/env").catch(() => undefined));
-  running.interrupt();
-  expect(await running.ended).toBe(0);
-  expect(leftOf(stateDir)).toEqual([]);
+  await answersAndEnds({ stateDir, running, context });
 });

@@ -1,12 +1,12 @@
-// Runs `drover up` as a process of its own with the tiny Worker, with --silent the silent one, or that of
-// --script=PATH. The first argument is the state directory; --fresh and --port=N are those of the command.
+// Runs `drover up` as a process of its own with the tiny Worker, or that of --script=PATH, as seen from here.
+// The first argument is the state directory; --fresh and --port=N are those of the command.
 import { join, resolve } from "node:path";
 import { upCommand } from "../../../local/up-command.ts";
 
 const here = import.meta.dirname;
 const [stateDir, ...flags] = process.argv.slice(2);
 const flagOf = (name: string) => flags.find((flag) => flag.startsWith(name))?.slice(name.length);
-const script = flagOf("--script=") ?? (flags.includes("--silent") ? "silent-worker.js" : "tiny-worker.js");
+const script = flagOf("--script=") ?? "tiny-worker.js";
 const port = flagOf("--port=");
 
 process.exitCode = await upCommand({
