@@ -1,5 +1,6 @@
 import type { Artifact, TaskSpec } from "../../src/schema/run.ts";
 import { interpolate, interpolateAll, type LookUp, lookUpIn } from "./interpolate.ts";
+import { nomadVariables } from "./nomad-names.ts";
 
 /** What an attempt is given by its host, beside what its task says. */
 export interface Surroundings {
@@ -40,9 +41,12 @@ export function readyTask(task: TaskSpec, surroundings: Surroundings): ReadyTask
     DROVER_TASK_DIR: dirs.local,
     ...(instance === undefined ? {} : { DROVER_INSTANCE: instance }),
   };
-  const told = { ...base, ...toldOf(task, surroundings), ...marks };
+  const own = { ...toldOf(task, surroundings), ...marks };
+  const nomad = task.compat === "nomad" ? nomadVariables(task, marks.DROVER_RUN_ID, own) : {};
+  const told = { ...base, ...nomad, ...own };
   const meta = interpolateAll(task.meta, lookUpIn(told, node));
-  const below = { ...told, ...metaEnvironment(meta), ...marks };
+  const prefixes = task.compat === "nomad" ? ["NOMAD", "DROVER"] : ["DROVER"];
+  const below = { ...told, ...metaEnvironment(meta, prefixes), ...marks };
   const more = Object.fromEntries(Object.entries(meta).map(([key, value]) => [`meta.${key}`, value]));
   const env = { ...below, ...interpolateAll(task.env, lookUpIn(below, node, more)), ...marks };
   return { env, ...saidOf(task, lookUpIn(env, node, more)) };
@@ -71,12 +75,14 @@ function saidOf({ argv, dir, user, artifacts = [] }: TaskSpec, lookUp: LookUp): 
 }
 
 /** Each key as written and upper-cased; what cannot stand in a name becomes `_` (`nomad.md` §4.10). */
-function metaEnvironment(meta: Record<string, string>): Record<string, string> {
+function metaEnvironment(meta: Record<string, string>, prefixes: readonly string[]): Record<string, string> {
   const names: Record<string, string> = {};
   for (const [key, value] of Object.entries(meta)) {
     const name = key.replace(/[^A-Za-z0-9_]/g, "_");
-    names[`DROVER_META_${name.toUpperCase()}`] = value;
-    names[`DROVER_META_${name}`] = value;
+    for (const prefix of prefixes) {
+      names[`${prefix}_META_${name.toUpperCase()}`] = value;
+      names[`${prefix}_META_${name}`] = value;
+    }
   }
   return names;
 }

@@ -6,7 +6,7 @@ export function driverOf({ fake }: Pick<TaskSpec, "fake">): DriverName {
 }
 
 /** Fields of a task that the first version of the agent did not know. */
-const TASK_ACTS = ["artifacts", "fake", "outputs", "snapshot", "stdin", "user"] as const;
+const TASK_ACTS = ["artifacts", "compat", "fake", "outputs", "snapshot", "stdin", "user"] as const;
 type Act = (typeof TASK_ACTS)[number];
 /** The same of the order for an attempt. */
 const START_DELAY = "startInMs";

@@ -90,6 +90,7 @@ function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
     killTimeoutMs: durationMs(task.killTimeout ?? spec.killTimeout),
     killSignal: task.killSignal ?? spec.killSignal,
     ...(task.user === undefined ? {} : { user: task.user }),
+    ...(spec.compat === undefined ? {} : { compat: spec.compat }),
     ...(task.artifacts === undefined ? {} : { artifacts: task.artifacts }),
     ...(snapshot === undefined ? {} : { snapshot }),
     ...(stdin === undefined ? {} : { stdin }),

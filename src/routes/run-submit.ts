@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { DroverError, type FieldError } from "../core/errors.ts";
 import type { Objects } from "../objects/rpc.ts";
-import { LATER_RUN_FIELDS, RunBatch, RunStatus, Submission } from "../schema/run.ts";
+import { RunBatch, RunStatus, Submission } from "../schema/run.ts";
 import type { EdgeApp } from "./edge.ts";
 import { MAX_FIELD_ERRORS, refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";
@@ -79,7 +79,7 @@ export function submitRoutes(app: EdgeApp): void {
       c.header("Idempotency-Replayed", "true");
       return c.json(answer, 200);
     },
-    refuse(LATER_RUN_FIELDS),
+    refuse(),
   );
 }
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { DroverError } from "../core/errors.ts";
 import { isTerminal } from "../core/run-state.ts";
 import { Wait } from "../schema/common.ts";
-import { AbortRequest, LATER_RUN_FIELDS, RunStatus, UpdateRequest, Why } from "../schema/run.ts";
+import { AbortRequest, RunStatus, UpdateRequest, Why } from "../schema/run.ts";
 import { RunStats } from "../schema/stats.ts";
 import type { EdgeApp } from "./edge.ts";
 import { Hold } from "./hold.ts";
@@ -149,7 +149,7 @@ export function runRoutes(app: EdgeApp): void {
       const run = c.env.objects.allocation(c.req.valid("param").id);
       return c.json(await run.update({ spec, specIndex, by: c.var.actor }), 200);
     },
-    refuse(LATER_RUN_FIELDS),
+    refuse(),
   );
   app.openapi(
     remove,

@@ -50,6 +50,10 @@ const Fields = z.strictObject({
         "when the run is placed anew, the worker that had it is preferred; there it finds what its tasks " +
         "have left in `data` and in their own directories; on another worker these are empty",
     }),
+  compat: z
+    .enum(["nomad"])
+    .optional()
+    .meta({ description: "also tells the tasks what `DROVER_*` tells under Nomad's names, as `NOMAD_*`" }),
   trace: z
     .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
     .partial()
@@ -70,6 +74,3 @@ export const RunSpec = Fields.superRefine((spec, context) => {
 export type RunSpec = z.output<typeof RunSpec>;
 /** A submission as a client writes it. */
 export type RunSpecInput = z.input<typeof RunSpec>;
-
-/** Fields of the agreed API that a later version will take: named so that the refusal can say so. */
-export const LATER_RUN_FIELDS = ["compat"] as const;

@@ -6,7 +6,7 @@ import { RunSpec } from "./run-spec.ts";
 import { SIGNALS, TextMap } from "./task.ts";
 
 export { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
-export { LATER_RUN_FIELDS, RunSpec, type RunSpecInput } from "./run-spec.ts";
+export { RunSpec, type RunSpecInput } from "./run-spec.ts";
 export { type Artifact, SIGNALS, type SignalName, type TaskSpec } from "./task.ts";
 
 /** One submission, or up to a thousand. */

@@ -210,6 +210,8 @@ export interface TaskSpec {
   /** The user that it runs as; the agent's own if absent. */
   user?: string;
   artifacts?: Artifact[];
+  /** Its environment also has Nomad's names for what Drover tells. */
+  compat?: "nomad";
   /** The snapshot that is unpacked into its directory before it starts. */
   snapshot?: string;
   /** What it reads from its standard input; nothing if absent. */

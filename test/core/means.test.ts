@@ -33,6 +33,7 @@ describe("what a task asks of its agent beyond a command", () => {
     ["a command asks for nothing", [COMMAND], []],
     ["a user", [SPECIAL], ["user"]],
     ["artifacts", [{ artifacts: [] }], ["artifacts"]],
+    ["N9: the names of Nomad in its environment", [{ compat: "nomad" }], ["compat"]],
     ["a script of the fake driver", [{ fake: FAKE }], ["fake"]],
     ["the tasks of a group ask together", [SPECIAL, COMMAND, { fake: FAKE }], ["fake", "user"]],
   ])("%s", (_what, tasks, needs) => {

@@ -135,3 +135,13 @@ test("the script of a task that is only played says everything, in milliseconds"
   const startError = { text: "no", code: "command_not_found", recoverable: true };
   expect(played({ startError, oomKilled: true })).toEqual({ ...nothing, startError, oomKilled: true });
 });
+
+test("N9: every task of a run that says `compat: nomad` is told Nomad's names, in either form", () => {
+  const both = [
+    specOf({ compat: "nomad" }),
+    RunSpec.parse({ compat: "nomad", tasks: [{ name: "a", argv }] }),
+  ];
+  expect(both.flatMap(tasksOf).map(({ compat }) => compat)).toEqual(["nomad", "nomad"]);
+  expect(tasksOf(specOf()).map((task) => "compat" in task)).toEqual([false]);
+  expect(RunSpec.safeParse({ argv, compat: "arvados" }).success).toBe(false);
+});

@@ -112,3 +112,57 @@ test("what else a task says can refer to all of it", () => {
   });
   expect(ready({})).toMatchObject({ dir: undefined, user: undefined, artifacts: [] });
 });
+
+describe("N9: `compat: nomad` also tells what Drover tells under Nomad's names", () => {
+  const resources = { vcpus: 2, memoryBytes: 268_435_456, diskBytes: 0, gpus: 0 };
+  const namesOf = (env: Record<string, string>) =>
+    Object.keys(env).filter((name) => name.startsWith("NOMAD_"));
+
+  test("every value that has a counterpart here, and no other", () => {
+    const { env } = ready({ name: "test", resources, meta: { "build.id": "7" }, compat: "nomad" });
+    const nomad = Object.fromEntries(namesOf(env).map((name) => [name, env[name]]));
+    expect(nomad).toEqual({
+      NOMAD_ALLOC_DIR: "/a/alloc",
+      NOMAD_TASK_DIR: "/a/main/local",
+      NOMAD_SECRETS_DIR: "/a/main/secrets",
+      NOMAD_TASK_NAME: "test",
+      NOMAD_ALLOC_ID: "build-17",
+      NOMAD_SHORT_ALLOC_ID: "build-17",
+      NOMAD_ALLOC_NAME: "build-17.build-17[0]",
+      NOMAD_ALLOC_INDEX: "0",
+      NOMAD_JOB_ID: "build-17",
+      NOMAD_JOB_NAME: "build-17",
+      NOMAD_GROUP_NAME: "build-17",
+      NOMAD_CPU_LIMIT: "2000",
+      NOMAD_MEMORY_LIMIT: "256",
+      NOMAD_META_build_id: "7",
+      NOMAD_META_BUILD_ID: "7",
+    });
+    expect(env).toMatchObject({ DROVER_TASK_DIR: "/a/main/local", DROVER_META_BUILD_ID: "7" });
+  });
+
+  test.each<[string, Partial<TaskSpec>, Record<string, string>]>([
+    [
+      "references find them",
+      { env: { A: "${NOMAD_TASK_DIR}/${NOMAD_META_X}" }, meta: { X: "m" } },
+      { A: "/a/main/local/m" },
+    ],
+    ["`env` of the task stands above them", { env: { NOMAD_TASK_DIR: "mine" } }, { NOMAD_TASK_DIR: "mine" }],
+    [
+      "`meta` can refer to them",
+      { meta: { X: "${NOMAD_ALLOC_ID}" }, env: { NOMAD_META_X: "e" } },
+      { DROVER_META_X: "build-17", NOMAD_META_X: "e" },
+    ],
+  ])("%s", (_, more, expected) => {
+    expect(ready({ ...more, compat: "nomad" }).env).toMatchObject(expected);
+  });
+
+  test("a short id has the first eight characters", () => {
+    const { env } = readyTask(task({ compat: "nomad" }), { ...around, id: "0123456789/main/1.1" });
+    expect(env).toMatchObject({ NOMAD_ALLOC_ID: "0123456789", NOMAD_SHORT_ALLOC_ID: "01234567" });
+  });
+
+  test("without it there is none", () => {
+    expect(namesOf(ready({ meta: { X: "m" } }).env)).toEqual([]);
+  });
+});

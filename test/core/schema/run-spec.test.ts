@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { MAX_BATCH_RUNS, MAX_QUERY_IDS } from "../../../src/core/limits.ts";
-import { LATER_RUN_FIELDS, RunQuery, RunSpec, Submission, statesSelected } from "../../../src/schema/run.ts";
+import { RunQuery, RunSpec, Submission, statesSelected } from "../../../src/schema/run.ts";
 import { MAX_TASKS } from "../../../src/schema/task.ts";
 
 /** The pointers of what is wrong with a spec; none if it is taken. */
@@ -126,13 +126,10 @@ describe("a spec is refused, and the refusal names the field (400, api.md)", () 
     ["a signal that there is not", { killSignal: "SIGNOPE" }, "killSignal"],
     ["a signal by number", { killSignal: 15 }, "killSignal"],
     ["a trace with more in it", { trace: { span: "x" } }, "trace"],
+    ["a compatibility that there is not", { compat: "arvados" }, "compat"],
     ["a field that there is not", { argvs: ["make"] }, ""],
   ])("%s", (_what, more, pointer) => {
     expect(faults(more)).toEqual([pointer]);
-  });
-
-  test.each(LATER_RUN_FIELDS)("%s, which a later version will take", (field) => {
-    expect(faults({ [field]: {} })).toEqual([""]);
   });
 });
 

@@ -66,7 +66,7 @@ const SPECS: BadRequest[] = [
     "there is vcpus, memory",
   ),
   post("a sticky run by word", { argv, sticky: "yes" }, "/sticky", "true or false"),
-  post("a field of a later version", { argv, compat: "nomad" }, "/compat", "is not supported yet"),
+  post("a compatibility that is not there", { argv, compat: "arvados" }, "/compat", "must be nomad"),
   post("an id with odd characters", { argv, id: "Üx/.." }, "/id", "lower-case letters"),
   post("an id of 64 characters", { argv, id: "a".repeat(64) }, "/id", "1 to 63"),
   post("a pool with odd characters", { argv, pool: "a b" }, "/pool", "lower-case letters"),
@@ -272,12 +272,7 @@ const BATCHES: BadRequest[] = [
   post("a batch that is no list", { runs: {} }, "/runs", "must be a list"),
   post("both forms at once", { runs: [{ argv }], argv }, "/runs", "is not known; there is id, argv"),
   post("one bad run among good ones", { runs: [{ argv }, { argv: [] }] }, "/runs/1/argv", "must name"),
-  post(
-    "a later field in a batch",
-    { runs: [{ argv, compat: "nomad" }] },
-    "/runs/0/compat",
-    "not supported yet",
-  ),
+  post("a wrong word in a batch", { runs: [{ argv, compat: "x" }] }, "/runs/0/compat", "must be nomad"),
   post(
     "one id twice",
     {
