@@ -67,10 +67,11 @@ function killed(
   record: AllocationRecord,
   group: Group,
   task: GroupTask,
-  { killError }: AttemptRecord,
+  { killError, startedAt }: AttemptRecord,
   at: Instant,
 ): AllocationRecord {
   if (group.lone) return record; // the run's own end says it
+  if (startedAt === null && killError === null) return record; // nothing of it ran
   const text = killError === null ? "it was stopped" : `it was stopped, with trouble: ${killError}`;
   const error: Record<string, string> = killError === null ? {} : { kill_error: killError };
   const details = { kill_reason: whyStopped(record), ...error };

@@ -50,7 +50,8 @@ function nextStage(stage: Stage, views: TaskView[]): Stage {
       return views.every((view) => isPoststop(view) || isAtRest(view)) ? "prestart" : stage;
     case "prestart": {
       const prepared = all("prestart", false, ({ state, failed }) => state === "dead" && !failed);
-      const served = all("prestart", true, ({ started }) => started);
+      // One that an update has left out is dead; one that has failed ends the group.
+      const served = all("prestart", true, ({ state }) => state !== "pending");
       return prepared && served ? "main" : stage;
     }
     case "main":

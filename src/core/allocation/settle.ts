@@ -15,7 +15,7 @@ import {
   type PlacementRecord,
   type Wish,
 } from "./state.ts";
-import { groupOfRun, hostStopOf, viewsOf } from "./tasks.ts";
+import { attemptOf, groupOfRun, hostStopOf, isOver, recordOf, viewsOf } from "./tasks.ts";
 
 /** What time and the state of the tasks bring about, whatever the event was. */
 export function settle(state: AllocationState, now: Instant): AllocationState {
@@ -116,11 +116,25 @@ export function finish(
     noted = addEvent(noted, "Log Truncated", now, "the last bytes of the logs did not arrive before the end");
   }
   const error = attempts.find(({ killError }) => killError !== null)?.killError ?? null;
-  if ((record.wish !== null && attempts.length > 0) || error !== null) {
+  if ((record.wish !== null && hadToEnd(record)) || error !== null) {
     const text = `everything of it has ended${error === null ? "" : `, with trouble: ${error}`}`;
     noted = addEvent(noted, "Killed", now, text, { details: killDetails(record, error) });
   }
   return { ...noted, outcome, ended: true };
+}
+
+/**
+ * Whether anything ran that the wish to end the run has ended: a task in its restart delay, or one that was
+ * never started, has nothing to kill.
+ */
+function hadToEnd(record: AllocationRecord): boolean {
+  const { endedEpoch } = record;
+  return groupOfRun(record).tasks.some((task) => {
+    const known = recordOf(record, task);
+    const present = attemptOf(record, known, endedEpoch);
+    if (present === undefined || present.startedAt === null) return false;
+    return known.dead?.how === "killed" || !isOver(present);
+  });
 }
 
 /** Nomad's details of `Killed` (`nomad.md` §1.4): why, and that its host had given up killing it. */

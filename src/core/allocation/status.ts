@@ -167,10 +167,16 @@ function taskStatus(record: AllocationRecord, task: TaskRecord): TaskStatus {
     attempts: task.attempts.map(({ id, state, startedAt: from, finishedAt: to, exit }) => {
       return { id, state, startedAt: orNull(from), finishedAt: orNull(to), exit };
     }),
-    events: record.events
-      .filter((event) => event.task === null || event.task === task.name)
-      .slice(-MAX_TASK_EVENTS),
+    events: eventsOf(record, task.name),
   };
+}
+
+/** The latest events of a task, and in what room they leave the latest of the run. */
+function eventsOf({ events }: AllocationRecord, task: string): TaskStatus["events"] {
+  const own = events.filter((event) => event.task === task).slice(-MAX_TASK_EVENTS);
+  const room = MAX_TASK_EVENTS - own.length;
+  const others = room === 0 ? [] : events.filter((event) => event.task === null).slice(-room);
+  return [...others, ...own].sort((a, b) => a.seq - b.seq);
 }
 
 function hasFailed({ how }: NonNullable<TaskRecord["dead"]>): boolean {

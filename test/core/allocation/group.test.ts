@@ -49,11 +49,11 @@ describe("tasks start when their gate opens", () => {
     expect(story.later(1_250).living).toEqual(["main", "s"]);
   });
 
-  test("a sidecar that is never seen to run, because it ends at once, has run all the same", () => {
+  test("a sidecar that is never seen to run, because it ends at once, is not there for main", () => {
     const again = { ...presidecar, restart: { attempts: 9, delay: "1s" } };
     const story = new GroupStory(group(task("m"), task("s", again)), undefined, "w1", true);
     expect(story.living).toEqual(["s"]);
-    expect(story.ends("s", { code: 1 }).living).toEqual(["m"]);
+    expect(story.ends("s", { code: 1 }).living).toEqual([]);
   });
 
   test("two main tasks run at once, and the run ends with the last (nomad.md §1.7 point 3)", () => {
