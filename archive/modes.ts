@@ -1,4 +1,4 @@
-import { constants } from "node:fs";
+import { constants, existsSync } from "node:fs";
 import { open, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import type { ReadEntry } from "tar";
@@ -23,11 +23,20 @@ export function isDirectory({ type }: Pick<ReadEntry, "type">): boolean {
 export class Modes {
   readonly #files = new Map<string, number>();
   readonly #directories = new Map<string, number>();
+  readonly #into: string;
+  readonly #umask: number | undefined;
+
+  /** `umask`: for directories that the archive does not list; that of this process if absent. */
+  constructor(into: string, umask: number | undefined) {
+    this.#into = into;
+    this.#umask = umask;
+  }
 
   /** Notes what an entry asks for, and has it unpacked so that its mode can be set. */
   note(entry: ReadEntry): void {
     const path = entry.path.split("/").filter((part) => part !== "" && part !== ".");
     const key = path.join("/");
+    this.#noteAbove(path);
     this.#files.delete(key);
     this.#directories.delete(key);
     if (entry.mode === undefined) return;
@@ -44,9 +53,19 @@ export class Modes {
     }
   }
 
+  /** Notes the directories above an entry that are to be made for it. */
+  #noteAbove(path: string[]): void {
+    if (this.#umask === undefined) return;
+    for (const [index] of path.slice(1).entries()) {
+      const key = path.slice(0, index + 1).join("/");
+      if (this.#directories.has(key) || existsSync(join(this.#into, key))) continue;
+      this.#directories.set(key, TAKEN & ~this.#umask);
+    }
+  }
+
   /** Sets them, those of directories last and from below. Never through a link. */
-  async apply(into: string, signal: AbortSignal): Promise<void> {
-    const root = await realpath(into);
+  async apply(signal: AbortSignal): Promise<void> {
+    const root = await realpath(this.#into);
     const directories = [...this.#directories].sort(([a], [b]) => (a < b ? 1 : -1));
     for (const [path, mode] of [...this.#files, ...directories]) {
       signal.throwIfAborted();

@@ -26,21 +26,22 @@ const MOST_AROUND_ENTRY = 16 * 1024;
  * first, so that one which would leave the directory, or is cut or too large, leaves nothing behind. No file
  * gets an owner, or the right to act as one, from the archive. Throws an `ArchiveFault`, what the disk says
  * when it is full, or the reason of the signal. Returns how many files it has, links and empty directories
- * among them.
+ * among them. `umask`: for directories that the archive does not list; that of this process if absent.
  */
 export async function unpack(
   file: string,
   into: string,
   signal: AbortSignal,
   bounds: UnpackBounds,
+  umask?: number,
 ): Promise<number> {
   const count = await survey(file, signal, bounds);
   if (count.entries === 0) return 0;
-  const modes = new Modes();
+  const modes = new Modes(into, umask);
   const onReadEntry = (entry: ReadEntry) => modes.note(entry);
   const unpacking = extract({ cwd: into, strict: true, preserveOwner: false, onReadEntry });
   await feed(file, unpacking, signal, new Seen(bounds));
-  await modes.apply(into, signal);
+  await modes.apply(signal);
   return count.files;
 }
 

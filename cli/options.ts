@@ -2,6 +2,7 @@ import { InvalidArgumentError } from "commander";
 import { RUN_STATE_NAMES } from "../client/states.ts";
 import type { StateFilter } from "../client/types.ts";
 import { parseDuration } from "../src/core/duration.ts";
+import { escapeReferences } from "../src/core/references.ts";
 import { parseSize } from "../src/core/size.ts";
 
 /** What `--state` of a list of runs takes (`api.md`, States). */
@@ -61,12 +62,15 @@ export function pair(text: string, before: Record<string, string> = {}): Record<
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
-/** `NAME=value`, or `NAME` alone for the value that it has here. */
+/**
+ * `NAME=value`, or `NAME` alone for the value that it has here. The command gets the value as it stands here:
+ * on its machine only names of Drover's own are filled in.
+ */
 export function environment(env: NodeJS.ProcessEnv) {
   return (text: string, before: Record<string, string> = {}): Record<string, string> => {
-    if (text.includes("=")) return pair(text, before);
+    if (text.includes("=")) return pair(escapeReferences(text), before);
     const value = env[text];
-    if (value !== undefined) return { ...before, [text]: value };
+    if (value !== undefined) return { ...before, [text]: escapeReferences(value) };
     throw new InvalidArgumentError(
       `${text} is not set here. Write ${text}=value, or ${text}= for an empty one.`,
     );

@@ -1,5 +1,11 @@
+import {
+  interpolate,
+  interpolateAll,
+  interpolateCommand,
+  type LookUp,
+  lookUpIn,
+} from "../../src/core/references.ts";
 import type { Artifact, TaskSpec } from "../../src/schema/run.ts";
-import { interpolate, interpolateAll, type LookUp, lookUpIn } from "./interpolate.ts";
 import { nomadVariables } from "./nomad-names.ts";
 
 /** What an attempt is given by its host, beside what its task says. */
@@ -67,7 +73,7 @@ function toldOf({ name, resources }: TaskSpec, { dirs }: Surroundings): Record<s
 function saidOf({ argv, dir, user, artifacts = [] }: TaskSpec, lookUp: LookUp): Omit<ReadyTask, "env"> {
   const filled = (text: string) => interpolate(text, lookUp);
   return {
-    argv: argv.map(filled),
+    argv: argv.map((word) => interpolateCommand(word, lookUp)),
     dir: dir === undefined ? undefined : filled(dir),
     user: user === undefined ? undefined : filled(user),
     artifacts: artifacts.map(({ url, sha256, to }) => ({ url: filled(url), sha256, to: filled(to) })),

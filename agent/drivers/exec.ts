@@ -61,9 +61,10 @@ export class ExecDriver implements Driver {
   async start(id: string, task: TaskSpec): Promise<Means["kill"]> {
     const { prestart, groups, store, ended: tellEnd } = this.#options;
     const { argv, dir, env, stdin } = await prestart.ready(id, task);
+    const { umask } = task;
     const group = groups.make(id, task.resources);
     const entrances = group === undefined ? [] : entrancesOf(group);
-    const child = await spawnShim(argv, entrances, dir, env, { ...store.dirsOf(id), stdin });
+    const child = await spawnShim(argv, entrances, dir, env, { ...store.dirsOf(id), stdin, umask });
     const shim = readProc(child.pid ?? 0);
     const ended = new Promise<void>((settle) => {
       child.once("exit", (code) => {

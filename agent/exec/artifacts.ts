@@ -16,26 +16,22 @@ const ARCHIVE = /\.(tar|tar\.gz|tgz)$/i;
 
 /**
  * Fetches the artifacts of a task, three at a time. Each is done once for a placement: what is done is not
- * done again, and what is fetched in part is gone on with. The first that cannot be had stops the others.
- * Throws a `StartFault`, what the disk says, or the reason of the signal.
+ * done again, and what is fetched in part is gone on with. One that cannot be had keeps no other from being
+ * fetched: the next attempt needs them all the same. Throws the first `StartFault`, what the disk says, or
+ * the reason of the signal.
  */
 export async function fetchArtifacts(artifacts: Artifact[], place: FetchPlace): Promise<void> {
-  const stop = new AbortController();
-  const signal = AbortSignal.any([place.signal, stop.signal]);
   const left = [...artifacts];
+  const errors: unknown[] = [];
   const work = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
-      signal.throwIfAborted();
-      await fetchOnce(next, { ...place, signal });
+      place.signal.throwIfAborted();
+      await fetchOnce(next, place).catch((error: unknown) => errors.push(error));
     }
   };
-  const workers = Array.from({ length: ARTIFACTS_AT_ONCE }, () =>
-    work().catch((error: unknown) => {
-      if (!stop.signal.aborted) stop.abort(error);
-    }),
-  );
-  await Promise.all(workers);
-  signal.throwIfAborted();
+  await Promise.all(Array.from({ length: ARTIFACTS_AT_ONCE }, work));
+  place.signal.throwIfAborted();
+  if (errors.length > 0) throw errors[0];
 }
 
 async function fetchOnce(artifact: Artifact, place: FetchPlace): Promise<void> {
@@ -89,8 +85,11 @@ function folderInside(root: string, to: string): string {
   for (const part of parts) {
     at = join(at, part);
     const found = lstatSync(at, { throwIfNoEntry: false });
-    if (found === undefined) mkdirSync(at, DIR_MODE);
-    else if (!found.isDirectory()) {
+    if (found === undefined) {
+      mkdirSync(at, DIR_MODE);
+      // The umask of the agent keeps its own files private: it has taken away from the mode.
+      chmodSync(at, DIR_MODE);
+    } else if (!found.isDirectory()) {
       throw new StartFault(
         "artifact_failed",
         `No artifact can be put into "${to}": "${part}" is no directory.`,

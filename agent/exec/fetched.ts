@@ -9,6 +9,9 @@ import type { TaskDirs } from "./alloc-dirs.ts";
 import { DOWNLOAD_BOUNDS, type DownloadBounds, download, type Source } from "./download.ts";
 import { StartFault } from "./start-fault.ts";
 
+/** Directories that an archive does not list are open to whoever may reach them, as its files are. */
+const DIRECTORY_UMASK = 0o022;
+
 /** Where what is fetched goes, and what has been done of it. */
 export interface FetchPlace {
   dirs: Pick<TaskDirs, "local" | "private">;
@@ -55,7 +58,7 @@ export async function unpackFetched(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await unpack(part, into, signal, UNPACK_BOUNDS);
+    await unpack(part, into, signal, UNPACK_BOUNDS, DIRECTORY_UMASK);
   } catch (error) {
     if (!(error instanceof ArchiveFault)) throw error;
     throw new StartFault(code, `${what} cannot be unpacked: ${errorText(error)}.`);

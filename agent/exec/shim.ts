@@ -5,6 +5,7 @@ import type { StartError } from "../../src/schema/host.ts";
 import type { TaskEnd } from "../drivers/driver.ts";
 import { readIfThere } from "../files.ts";
 import type { AttemptDirs } from "./dirs.ts";
+import { openFilesLimit } from "./open-files.ts";
 import { type Proc, parseStat } from "./processes.ts";
 
 /** What the shim exits with for a task that could not enter its cgroups. */
@@ -32,6 +33,8 @@ const UNNAMED = 123;
  * - Who cannot write its name does not begin: nobody could find it again. The disk is full then. If it fills
  *   up later the status may find no room in the file; so the shim exits with it, for the agent that waits.
  * - A variable that the task's environment has would reach it changed: hence one odd name, and no other.
+ * - The agent's own files are private, and Node has raised its limit of open files: the task has the umask
+ *   and the limit that come next instead. A limit that is above the hard one stays as it is.
  * - The files before `--` are those of cgroups. Only the task enters them: the shim must outlive their kill.
  */
 const SHIM = `trap : HUP INT QUIT USR1 USR2 PIPE ALRM TERM
@@ -39,6 +42,9 @@ read -r __drover_shim <"/proc/$$/stat" && echo "$__drover_shim" >&2 || exit ${UN
 [ "/proc/$$/fd/2" -ef "$1" ] || exit
 shift
 ( trap 'echo unstarted >>"/proc/$$/fd/2"' EXIT
+umask "$1"
+ulimit -S -n "$2" 2>/dev/null
+shift 2
 while [ "$1" != -- ]; do echo 0 >"$1" || exit ${NOT_ENTERED}; shift; done
 shift
 exec "$@" 2>&3 3>&- )
@@ -62,6 +68,13 @@ interface ShimFile {
 /** The files of an attempt that the shim writes, or hands to its command. */
 export type ShimFiles = Pick<AttemptDirs, "stdout" | "stderr" | "exit">;
 
+/** What a command has unless its task says otherwise. `umask`: as on most machines. */
+interface Given {
+  stdin?: string | undefined;
+  umask?: string | undefined;
+}
+const USUAL_UMASK = "022";
+
 /**
  * Starts the shim with the command below it, in the cgroups whose `cgroup.procs` are `entrances`. Throws
  * what the system says, before anything runs (E2BIG …).
@@ -71,12 +84,14 @@ export function spawnShim(
   entrances: string[],
   cwd: string,
   env: Record<string, string>,
-  { stdin = "/dev/null", ...outputs }: ShimFiles & { stdin?: string | undefined },
+  { stdin = "/dev/null", umask = USUAL_UMASK, ...outputs }: ShimFiles & Given,
 ): Promise<ChildProcess> {
   const files = [openSync(stdin, "r")];
   try {
     for (const file of [outputs.stdout, outputs.exit, outputs.stderr]) files.push(openSync(file, "a", 0o600));
-    const child = spawn("/bin/sh", ["-c", SHIM, "drover", outputs.exit, ...entrances, "--", ...argv], {
+    const limits = [umask, String(openFilesLimit())];
+    const words = [outputs.exit, ...limits, ...entrances, "--", ...argv];
+    const child = spawn("/bin/sh", ["-c", SHIM, "drover", ...words], {
       cwd,
       env,
       detached: true,

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { newRunId } from "../../client/runs.ts";
 import type { RunSpec } from "../../client/types.ts";
-import type { Context } from "../context.ts";
+import type { Here } from "./here.ts";
 
 /** The flags of `drover run` that say what is to be run, as the command line parser gives them. */
 export interface SpecFlags {
@@ -32,21 +32,22 @@ export type NamedSpec = RunSpec & { id: string };
  * Makes the submission. What is not said stays out of it, so that the server's defaults hold.
  *
  * There is always an id, chosen here: a lost answer then never makes a second run, and Ctrl-C can abort a run
- * whose submission has not been answered yet. Against a local Drover a directory is one of this machine, by
- * default this one; elsewhere it is sent as written, and there is no default. Nor is there for a run that has
- * its files from a snapshot, or leaves some as its result: that is all about the task's own directory.
+ * whose submission has not been answered yet. A command that runs on this machine (`here`) has the umask and
+ * the PATH of this command, and a directory is one of this machine, by default this one; elsewhere it is sent
+ * as written, and there is no default. Nor is there for a run that has its files from a snapshot, or leaves
+ * some as its result: that is all about the task's own directory.
  */
-export function specOf(argv: string[], flags: SpecFlags, context: Context, cwd: string): NamedSpec {
+export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined): NamedSpec {
   const isOwn = flags.snapshot !== undefined || flags.out !== undefined;
-  const local = context.file !== undefined && !isOwn;
-  const { pool, env, timeout, queueTimeout, killTimeout, priority } = flags;
+  const { pool, timeout, queueTimeout, killTimeout, priority } = flags;
   const resources = { vcpus: flags.cpus, memory: flags.memory };
   return {
     id: flags.id ?? newRunId(),
     argv,
-    dir: local ? resolve(cwd, flags.dir ?? ".") : flags.dir,
+    dir: here === undefined || isOwn ? flags.dir : resolve(here.cwd, flags.dir ?? "."),
     pool,
-    env,
+    env: withPath(flags.env, here),
+    umask: here?.umask,
     labels: flags.label,
     timeout,
     queueTimeout,
@@ -63,17 +64,30 @@ export function specOf(argv: string[], flags: SpecFlags, context: Context, cwd: 
  * The submission that a file holds, with what the flags say in the place of what the file says. Whether it is
  * one, the server finds out, and names each field that is wrong.
  */
-export function specOfFile(content: object, flags: SpecFlags, context: Context, cwd: string): NamedSpec {
+export function specOfFile(content: object, flags: SpecFlags, here: Here | undefined): NamedSpec {
   const inside: Partial<NamedSpec> = content;
-  const { id, argv: _argv, dir, ...said } = specOf([], flags, context, cwd);
+  const { id, argv: _argv, dir, umask, ...said } = specOf([], flags, here);
+  const env = flags.env ?? inside.env;
   const given = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
   const where = flags.dir ?? inside.dir ?? (hasOwnFiles(inside) ? undefined : dir);
   return {
+    ...(umask === undefined ? {} : { umask }),
     ...inside,
     ...given,
+    // What is no map of variables is for the server to refuse.
+    ...(env === undefined || isMap(env) ? { env: withPath(env, here) } : { env }),
     id: flags.id ?? inside.id ?? id,
     ...(where === undefined ? {} : { dir: where }),
   };
+}
+
+/** The variables of a run, with the PATH of this place where they have none. */
+function withPath(env: SpecFlags["env"], here: Here | undefined): SpecFlags["env"] {
+  return here?.path === undefined ? env : { PATH: here.path, ...env };
+}
+
+function isMap(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Whether the file itself speaks of the task's own directory. */
@@ -101,6 +115,7 @@ const FLAG_OF_FIELD: [prefix: string, name: string][] = [
   ["/pool", "--pool"],
   ["/env", "--env"],
   ["/dir", "--dir"],
+  ["/umask", "the umask"],
   ["/snapshot", "--snapshot"],
   ["/outputs", "--out"],
   ["/stdin", "--stdin"],

@@ -21,6 +21,7 @@ import {
   wholeNumber,
 } from "../options.ts";
 import { attend } from "../run/attend.ts";
+import { hereFor } from "../run/here.ts";
 import { withInputs } from "../run/inputs.ts";
 import { PATIENCE } from "../run/patience.ts";
 import { flagOfPointer, type NamedSpec, type SpecFlags, specOf, specOfFile, taskNames } from "../run/spec.ts";
@@ -47,6 +48,11 @@ stderr tells what happens, and has the lines of all others, each with its task.
 If nobody reads the output any more (a closed pipe), the run is aborted, too.
 With --json stdout has the final status and nothing else, and the command's
 output goes to stderr.
+
+The command line reaches the command as it is written. Only names of Drover's own,
+such as \${DROVER_RUN_ID} and \${node.unique.id}, are filled in; $\${DROVER_RUN_ID} is
+the text itself. With a local Drover it also has this directory, umask and PATH, but
+in a pool without allowHostPaths; other variables of this shell go by --env NAME.
 
 --upload sends what .gitignore and .droverignore do not leave out, and never .git;
 what is stored already is not sent again. With it, with --snapshot and with --out a
@@ -110,8 +116,7 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
   const { client, context } = connect(io);
   const content = flags.file === undefined ? undefined : await readJsonObject(flags.file, "a run");
   const said = await withInputs(io, client, flags);
-  const spec =
-    content === undefined ? specOf(argv, said, context, io.cwd) : specOfFile(content, said, context, io.cwd);
+  const spec = await specFor(io, { client, context, argv, content, flags: said });
   if (flags.detach) {
     const status = await submit(client, spec);
     await io.stdout.write(flags.json ? `${JSON.stringify(status, null, 2)}\n` : `${status.id}\n`);
@@ -131,6 +136,29 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
     leave.abort();
     interrupts.release();
   }
+}
+
+interface Wish {
+  client: Client;
+  context: Context;
+  argv: string[];
+  content: object | undefined;
+  flags: RunFlags;
+}
+
+async function specFor(io: Io, { client, context, argv, content, flags }: Wish): Promise<NamedSpec> {
+  const inFile = content !== undefined && "pool" in content ? content.pool : undefined;
+  const pool = flags.pool ?? inFile;
+  const here = await hereFor(io, client, context, pool);
+  const spec = content === undefined ? specOf(argv, flags, here) : specOfFile(content, flags, here);
+  const { dir, snapshot, tasks } = spec;
+  if (context.file !== undefined && here === undefined && !(dir || snapshot || tasks)) {
+    await io.say(
+      `Pool ${printable(String(pool))} does not take directories of this machine, so the command runs in ` +
+        "an empty one of its own. To send this one along: --upload .",
+    );
+  }
+  return spec;
 }
 
 async function toTheEnd(

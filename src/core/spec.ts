@@ -77,6 +77,7 @@ function tasksIn(spec: Pick<RunSpec, "tasks" | "argv">): TaskInput[] {
  */
 function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
   const dir = task.dir ?? spec.dir;
+  const umask = task.umask ?? spec.umask;
   const snapshot = task.snapshot ?? spec.snapshot;
   const stdin = task.stdin ?? spec.stdin;
   const outputs = task.name === resultTaskOf(tasksIn(spec)) ? spec.outputs : undefined;
@@ -91,6 +92,7 @@ function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
     killSignal: task.killSignal ?? spec.killSignal,
     ...(task.user === undefined ? {} : { user: task.user }),
     ...(spec.compat === undefined ? {} : { compat: spec.compat }),
+    ...(umask === undefined ? {} : { umask }),
     ...(task.artifacts === undefined ? {} : { artifacts: task.artifacts }),
     ...(snapshot === undefined ? {} : { snapshot }),
     ...(stdin === undefined ? {} : { stdin }),

@@ -13,6 +13,7 @@ import {
   SIGNALS,
   TaskInput,
   TextMap,
+  Umask,
 } from "./task.ts";
 
 /** The fields of a run, without the rules that tie them together (`spec-rules.ts`). */
@@ -31,6 +32,10 @@ const Fields = z.strictObject({
   meta: TextMap.default({}),
   env: Environment.default({}),
   dir: Directory.optional(),
+  umask: Umask.optional().meta({
+    description:
+      "the permissions that the files and directories that the command makes do not get; 022 if absent",
+  }),
   snapshot: SnapshotId.optional(),
   stdin: z.string().optional(),
   outputs: Outputs.optional(),

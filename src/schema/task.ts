@@ -46,6 +46,12 @@ const ResourceFields = {
   gpus: z.int().min(0).max(64),
 };
 
+/** Which permissions the files and directories that a command makes do not get, as `umask` takes it. */
+export const Umask = z
+  .string({ error: 'must be three octal digits in quotes, such as "022"' })
+  .regex(/^0?[0-7]{3}$/, 'must be three octal digits, such as "022"')
+  .meta({ example: "022" });
+
 /** What a run needs of its machine (`api.md`, Submitting). */
 export const ResourcesWanted = z.strictObject({
   vcpus: ResourceFields.vcpus.default(1),
@@ -175,6 +181,7 @@ export const TaskInput = z.strictObject({
   driver: DriverName.optional(),
   fake: FakeInput.optional(),
   user: ProcessText.min(1).max(64).optional(),
+  umask: Umask.optional(),
   artifacts: z.array(Artifact).max(64).optional(),
   snapshot: SnapshotId.optional(),
   stdin: z.string().optional(),
@@ -209,6 +216,8 @@ export interface TaskSpec {
   fake?: FakeScript;
   /** The user that it runs as; the agent's own if absent. */
   user?: string;
+  /** Its umask, in octal digits; 022 if absent. */
+  umask?: string;
   artifacts?: Artifact[];
   /** Its environment also has Nomad's names for what Drover tells. */
   compat?: "nomad";

@@ -122,6 +122,43 @@ describe("an artifact is fetched (api.md, Submitting)", () => {
     expect(readdirSync(local()).length).toBe(9);
   });
 
+  test("N4: one that cannot be had stops no other, and what was fetched is not fetched again", async () => {
+    const content = randomBytes(10_000);
+    const asked: Record<string, number> = {};
+    const names = ["/missing", "/a", "/b", "/c", "/d"];
+    for (const name of names) {
+      server.on(name, (_, response) => {
+        asked[name] = (asked[name] ?? 0) + 1;
+        if (name === "/missing" && asked[name] === 1) response.writeHead(404).end();
+        else setTimeout(() => response.end(content), 20);
+      });
+    }
+    const all = names.map((name) => artifact(name, content));
+    expect(await faultOf(all)).toMatchObject({ code: "artifact_failed" });
+    expect(readdirSync(local()).sort()).toEqual(["a", "b", "c", "d"]);
+    await fetchAll(all);
+    expect(asked).toEqual({ "/missing": 2, "/a": 1, "/b": 1, "/c": 1, "/d": 1 });
+  });
+
+  test("P2: with the modes that they have anywhere, though the agent's own files are private", async () => {
+    const folder = mkdtempSync(join(dir, "tar-"));
+    mkdirSync(join(folder, "implied"));
+    writeFileSync(join(folder, "implied", "file"), "x", { mode: 0o644 });
+    const tar = execFileSync("tar", ["-C", folder, "-cf", "-", "implied/file"]);
+    server.on("/a.tar", tar);
+    server.on("/b", Buffer.from("b"));
+    const umask = process.umask(0o077);
+    try {
+      await fetchAll([artifact("/a.tar", tar), artifact("/b", Buffer.from("b"), "deep/er")]);
+    } finally {
+      process.umask(umask);
+    }
+    const modes = ["implied", "implied/file", "deep", "deep/er", "deep/er/b"].map(
+      (name) => `${name} ${(statSync(local(name)).mode & 0o777).toString(8)}`,
+    );
+    expect(modes).toEqual(["implied 755", "implied/file 644", "deep 755", "deep/er 755", "deep/er/b 644"]);
+  });
+
   test("by way of redirects", async () => {
     const content = Buffer.from("moved");
     server.on("/old", (_, response) => response.writeHead(302, { location: "/new" }).end());

@@ -168,3 +168,14 @@ test("a command that ends quickly costs one report (architecture.md §9)", async
   await runToEnd(["true"]);
   expect(plane.reports.slice(before).map(({ attempts }) => attempts[0]?.state)).toEqual(["exited"]);
 });
+
+describe("P2: a command makes files as it would without Drover", () => {
+  test.each([
+    ["022 unless it says otherwise", {}, "0022"],
+    ["its own umask", { umask: "027" }, "0027"],
+    ["with a zero in front", { umask: "0002" }, "0002"],
+  ])("%s", async (_, more, umask) => {
+    const { stdout } = await runToEnd(["sh", "-c", "umask"], more);
+    expect(stdout.trim()).toBe(umask);
+  });
+});

@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SIGNAL_NAMES } from "../../client/signals.ts";
 import { RUN_STATE_NAMES, WORKER_STATE_NAMES } from "../../client/states.ts";
 import { RUN_STATES } from "../../src/core/run-state.ts";
@@ -57,18 +57,82 @@ test("--env NAME takes the value from here", async () => {
   expect(await bodyOf(["--env", "SECRET", "--", "x"], { env })).toMatchObject({ env: { SECRET: "s3" } });
 });
 
-test("against a local Drover a directory is one of this machine, by default this one", async () => {
-  const below = join(realpathSync(bench.dir), "project", "below");
-  mkdirSync(below, { recursive: true });
-  mkdirSync(join(bench.dir, "project", ".drover"));
-  const context = JSON.stringify({ url: bench.plane.url, token: TOKEN });
-  writeFileSync(join(bench.dir, "project", ".drover", "context.json"), context);
-  const local = { cwd: below, env: { PATH: process.env.PATH } };
-  expect(await bodyOf(["--", "x"], local)).toMatchObject({ dir: below });
-  expect(await bodyOf(["--dir", "../src", "--", "x"], local)).toMatchObject({
-    dir: join(below, "..", "src"),
+describe("with a local Drover", () => {
+  const PATHS = `/my/bin:${process.env.PATH}`;
+  let below: string;
+  let local: { cwd: string; env: NodeJS.ProcessEnv };
+  beforeAll(() => {
+    below = join(realpathSync(bench.dir), "project", "below");
+    mkdirSync(below, { recursive: true });
+    mkdirSync(join(bench.dir, "project", ".drover"));
+    const context = JSON.stringify({ url: bench.plane.url, token: TOKEN });
+    writeFileSync(join(bench.dir, "project", ".drover", "context.json"), context);
+    local = { cwd: below, env: { PATH: PATHS } };
   });
-  expect(await bodyOf(["--dir", "/opt", "--", "x"], local)).toMatchObject({ dir: "/opt" });
+
+  test("a directory is one of this machine, by default this one", async () => {
+    expect(await bodyOf(["--", "x"], local)).toMatchObject({ dir: below });
+    expect(await bodyOf(["--dir", "../src", "--", "x"], local)).toMatchObject({
+      dir: join(below, "..", "src"),
+    });
+    expect(await bodyOf(["--dir", "/opt", "--", "x"], local)).toMatchObject({ dir: "/opt" });
+  });
+
+  test("P2, P16: the command has the umask and the PATH of this place", async () => {
+    const umask = process.umask(0o027);
+    try {
+      expect(await bodyOf(["--", "x"], local)).toMatchObject({ umask: "027", env: { PATH: PATHS } });
+    } finally {
+      process.umask(umask);
+    }
+    const odd = { ...local, env: { PATH: `\${HOME}/bin:${PATHS}` } };
+    const said = await bodyOf(["--env", "A=1", "--", "x"], odd);
+    expect(said).toMatchObject({ env: { A: "1", PATH: `$\${HOME}/bin:${PATHS}` } });
+    const own = await bodyOf(["--env", "PATH=/bin", "--", "x"], local);
+    expect(own).toMatchObject({ env: { PATH: "/bin" } });
+  });
+
+  test("P2, P16: a run of a file has them, too, where the file does not say otherwise", async () => {
+    const file = join(below, "run.json");
+    writeFileSync(file, JSON.stringify({ argv: ["x"], env: { A: "1" }, umask: "007" }));
+    expect(await bodyOf(["-f", file], local)).toMatchObject({ umask: "007", env: { A: "1", PATH: PATHS } });
+    writeFileSync(file, JSON.stringify({ argv: ["x"], env: { PATH: "/bin" } }));
+    expect(await bodyOf(["-f", file], local)).toMatchObject({ env: { PATH: "/bin" } });
+  });
+
+  test.each([
+    ["that does not take directories of this machine", { allowHostPaths: false }, false],
+    ["that does", { allowHostPaths: true }, true],
+  ])("P8: a run in a pool %s", async (_, config, here) => {
+    bench.plane.on("GET", /pools\/build$/, (_seen, res) => json(res, 200, { name: "build", config }), 1);
+    const before = bench.plane.seen.length;
+    const ended = await bench.run(["run", "--detach", "--pool", "build", "--", "x"], local);
+    expect(ended.code).toBe(0);
+    const body = bench.plane.seen.slice(before).find(({ method }) => method === "POST")?.body;
+    if (here) expect(body).toMatchObject({ dir: below, env: { PATH: PATHS } });
+    else expect(body).toEqual({ argv: ["x"], pool: "build", id: expect.stringMatching(NAME_PATTERN) });
+    const note = /Pool build does not take directories of this machine.*--upload \./;
+    if (here) expect(ended.stderr).toBe("");
+    else expect(ended.stderr).toMatch(note);
+  });
+});
+
+test("P6: a value on the command line is not filled in, but for names of Drover's own", async () => {
+  const args = [
+    "--env",
+    "A=${USER} $${B} ${DROVER_RUN_ID}",
+    "--env",
+    "TEMPLATE",
+    "--",
+    "sh",
+    "-c",
+    "echo ${A}",
+  ];
+  const env = { ...environmentFor(bench.plane), TEMPLATE: "${HOME}" };
+  expect(await bodyOf(args, { env })).toMatchObject({
+    argv: ["sh", "-c", "echo ${A}"],
+    env: { A: "$${USER} $$${B} ${DROVER_RUN_ID}", TEMPLATE: "$${HOME}" },
+  });
 });
 
 const durations = /a duration with its unit, such as 250ms, 10s or 1h30m/;

@@ -28,7 +28,8 @@ function refusal(
   const { config } = state.record;
   if (upsert.hostPaths && !config.allowHostPaths) {
     const text =
-      "`dir` is absolute, and this pool does not allow that; use a directory relative to the task's own";
+      "`dir` is absolute, and this pool does not allow that: leave it out, make it relative to the task's " +
+      "own directory, or set `allowHostPaths` of the pool";
     return { kind: "refused", code: "host_paths_not_allowed", text };
   }
   if (upsert.fakes === true && config.allowFakeDriver !== true) {

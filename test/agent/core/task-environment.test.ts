@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { interpolate, lookUpIn } from "../../../agent/core/interpolate.ts";
 import { readyTask } from "../../../agent/core/task-environment.ts";
+import { escapeReferences, interpolate, interpolateCommand, lookUpIn } from "../../../src/core/references.ts";
 import type { TaskSpec } from "../../../src/schema/run.ts";
 import { task } from "./drive.ts";
 
@@ -26,11 +26,48 @@ describe("references (nomad.md §4.10 point 4)", () => {
     ["what every object has is not known", "${constructor} ${__proto__}", "${constructor} ${__proto__}"],
     ["no braces: for the shell", "$A $(A)", "$A $(A)"],
     ["other braces: for the shell", "${A:-x} ${#A} ${A", "${A:-x} ${#A} ${A"],
+    ["escaped, known or not", "$${A} $${NOBODY}", "${A} ${NOBODY}"],
     ["a space is no part of a name", "${ A }", "${ A }"],
     ["what was put in is not looked through", "${NEST}", "${A}"],
     ["a value that looks like a pattern", "${B}$&", "b$&"],
   ])("%s", (_, text, result) => {
     expect(interpolate(text, lookUp)).toBe(result);
+  });
+});
+
+describe("P6: a command is left to the shell", () => {
+  const lookUp = lookUpIn({
+    A: "1",
+    USER: "root",
+    DROVER_RUN_ID: "r1",
+    "node.unique.id": "w-7",
+    "meta.x": "m",
+  });
+
+  test.each([
+    ["a variable that the script has set", "A=2; echo ${A} $A", "A=2; echo ${A} $A"],
+    ["a variable of the environment", "USER=bob; echo ${USER}", "USER=bob; echo ${USER}"],
+    ["the shell's own process, before a brace", "echo $${A}", "echo $${A}"],
+    ["a name of Drover's own is filled in", "${DROVER_RUN_ID} ${node.unique.id} ${meta.x}", "r1 w-7 m"],
+    ["unless it is escaped", "$${DROVER_RUN_ID} $${meta.x}", "${DROVER_RUN_ID} ${meta.x}"],
+    ["or not known", "${meta.y} $${meta.y} ${DROVER_X}", "${meta.y} $${meta.y} ${DROVER_X}"],
+  ])("%s", (_, script, received) => {
+    expect(interpolateCommand(script, lookUp)).toBe(received);
+    expect(ready({ argv: ["sh", "-c", "USER=bob; echo ${USER}"] }).argv[2]).toBe("USER=bob; echo ${USER}");
+  });
+
+  test.each([
+    ["a reference", "${A}"],
+    ["one that looks escaped", "$${A} $$${A} $$$${A}"],
+    ["one that is not known", "${NOBODY} $${NOBODY}"],
+    ["other uses of the characters", "$A $$ ${A:-x} $ {A}"],
+  ])("%s in a value from the command line arrives as it was written", (_, text) => {
+    expect(interpolate(escapeReferences(text), lookUp)).toBe(text);
+    expect(ready({ env: { V: escapeReferences(text) } }).env.V).toBe(text);
+  });
+
+  test("a value from the command line may name what only Drover knows", () => {
+    expect(interpolate(escapeReferences("${meta.x}, $${meta.x}"), lookUp)).toBe("m, ${meta.x}");
   });
 });
 
@@ -99,7 +136,7 @@ test("three references to node, task and group (nomad.md §4.10 point 4)", () =>
     "${HOME}",
     "${1}",
   ];
-  expect(ready({ meta, argv }).argv).toEqual(["echo", "w-7 bar somebody", "$HOME", "/root", "${1}"]);
+  expect(ready({ meta, argv }).argv).toEqual(["echo", "w-7 bar somebody", "$HOME", "${HOME}", "${1}"]);
 });
 
 test("what else a task says can refer to all of it", () => {
