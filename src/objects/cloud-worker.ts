@@ -98,6 +98,10 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return this.#answer(this.#enter(RETIREMENT));
   }
 
+  async makeRoom(): Promise<WorkerAnswer> {
+    return this.#answer(this.#enter({ type: "make_room" }));
+  }
+
   async poke(): Promise<WorkerAnswer> {
     return this.#answer(this.#enter({ type: "poke" }));
   }

@@ -37,6 +37,7 @@ export interface CloudWorkerPeer {
   order(order: Order): Promise<OrderAnswer>;
   /** It takes no more runs, and stops when it has none: its instance type is configured no more. */
   retire(): Promise<WorkerAnswer>;
+  makeRoom(): Promise<WorkerAnswer>;
   poke(): Promise<WorkerAnswer>;
   why(): Promise<Why>;
   /** What a run uses here; null if nothing is known. It waits for a moment if the host must be asked. */

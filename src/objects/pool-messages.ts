@@ -36,7 +36,10 @@ export async function sendOfPool(
   }
 }
 
-type ToWorker = Extract<PoolMessage, { kind: "create" | "sighting" | "drain_worker" | "poke_worker" }>;
+type ToWorker = Extract<
+  PoolMessage,
+  { kind: "create" | "sighting" | "drain_worker" | "make_room" | "poke_worker" }
+>;
 
 function askWorker(worker: CloudWorkerPeer, message: ToWorker): Promise<WorkerAnswer> {
   switch (message.kind) {
@@ -46,6 +49,8 @@ function askWorker(worker: CloudWorkerPeer, message: ToWorker): Promise<WorkerAn
       return worker.sighting(message.body);
     case "drain_worker":
       return worker.retire();
+    case "make_room":
+      return worker.makeRoom();
     case "poke_worker":
       return worker.poke();
   }

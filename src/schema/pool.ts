@@ -96,6 +96,10 @@ export const PoolConfig = z
     allowHostPaths: z.boolean().default(false),
     /** Absent in configurations that were stored before there was one. */
     allowFakeDriver: z.boolean().optional(),
+    allowRunsWithoutGpus: z.boolean().optional().meta({
+      description:
+        "whether runs that ask for no GPU use machines with GPUs although a type without GPUs can hold them",
+    }),
     image: z.string().max(256).default(""),
     probe: z
       .strictObject({

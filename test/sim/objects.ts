@@ -293,7 +293,10 @@ export class Objects {
 }
 
 function workerEventOf(
-  message: Extract<PoolMessage, { kind: "create" | "sighting" | "drain_worker" | "poke_worker" }>,
+  message: Extract<
+    PoolMessage,
+    { kind: "create" | "sighting" | "drain_worker" | "make_room" | "poke_worker" }
+  >,
 ): WorkerEventIn {
   switch (message.kind) {
     case "create":
@@ -302,6 +305,8 @@ function workerEventOf(
       return { type: "sighting", sighting: message.body, consistencyMs: LIST_CONSISTENCY_MS };
     case "drain_worker":
       return RETIREMENT;
+    case "make_room":
+      return { type: "make_room" };
     case "poke_worker":
       return { type: "poke" };
   }

@@ -42,15 +42,26 @@ export function disappointing({ config, learned }: PoolRecord): Offer[] {
 }
 
 /**
+ * Whether a run with such a need may use machines that have GPUs. One that asks for none is kept off them as
+ * long as a type without GPUs can hold it, so that they stay free for the runs that need them (`arvados.md`
+ * §6.3). `allowRunsWithoutGpus` lifts that; and where the provider is asked for no machine, there is no type.
+ */
+export function mayUseGpus(config: PoolConfig, need: Resources, offers: readonly Offer[]): boolean {
+  if (need.gpus > 0 || config.allowRunsWithoutGpus === true || config.maxInstances === 0) return true;
+  return !offers.some(({ room }) => room.gpus === 0 && accommodates(room, need));
+}
+
+/**
  * The types of which a machine may be asked for such a need, the best first: an empty machine holds it, and
  * it costs at most `priceFactor` times the cheapest one that does (`arvados.md` §6.3, equality kept).
  */
 export function eligibleTypes(config: PoolConfig, need: Resources, offers = offersOf(config)): Offer[] {
   const eligible: Offer[] = [];
+  const gpus = mayUseGpus(config, need, offers);
   let ceiling = Number.POSITIVE_INFINITY;
   for (const offer of offers) {
     if (assumedPrice(offer.type) > ceiling) break;
-    if (!accommodates(offer.room, need)) continue;
+    if (!accommodates(offer.room, need) || (!gpus && offer.room.gpus > 0)) continue;
     if (eligible.length === 0)
       ceiling = assumedPrice(offer.type) * Math.max(1, config.priceFactor ?? DEFAULT_PRICE_FACTOR);
     eligible.push(offer);

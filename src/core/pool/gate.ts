@@ -15,6 +15,11 @@ export interface Blocked {
 export interface Gate {
   /** Why no machine of this instance type may be asked for now; null: one may. */
   why(type: string): Blocked | null;
+  /**
+   * Which machines of ours would make room for one of this type by leaving, since as many are there as may
+   * be, by our own limit or by a quota of the provider; null: that is not what stands in the way.
+   */
+  filledBy(type: string): ((row: WorkerRow) => boolean) | null;
   /** Counts a machine of this type that is asked for. */
   take(type: string): void;
   /** How many machines there are or may be, with those that were asked for by this plan. */
@@ -40,9 +45,16 @@ export function openGate(state: Configured, now: Instant): Gate {
     const type = config.instanceTypes[name];
     return type === undefined ? [] : holdsOn(holds, { instanceType: name, type });
   };
+  const heldOf = (type: string) => on(type).filter((hold) => isClosed(hold, now) || tried.has(hold));
   return {
+    filledBy(type) {
+      const held = heldOf(type);
+      if (held.some(({ cause }) => cause !== "quota") || config.maxInstances === 0) return null;
+      if (held.length === 0 && instances < config.maxInstances) return null;
+      return (row) => row.own === undefined && holdsOn(held, row).length === held.length;
+    },
     why(type) {
-      const held = on(type).filter((hold) => isClosed(hold, now) || tried.has(hold));
+      const held = heldOf(type);
       if (held.length > 0) return blockedBy(held, now);
       if (config.maxInstances === 0) return { code: "no_workers" };
       if (instances >= config.maxInstances) return { code: "max_instances" };
@@ -55,6 +67,17 @@ export function openGate(state: Configured, now: Instant): Gate {
     },
     instances: () => instances,
   };
+}
+
+/**
+ * Which machines of ours would make room for this one by leaving, should the provider refuse it: it is being
+ * tried although a quota was reached. Null: it is not.
+ */
+export function triedDespiteQuota(state: Configured, row: WorkerRow): ((row: WorkerRow) => boolean) | null {
+  if (!isBeingMade(row)) return null;
+  const quotas = holdsOn(state.record.holds, row).filter(({ cause }) => cause === "quota");
+  if (quotas.length === 0) return null;
+  return (other) => other.own === undefined && holdsOn(quotas, other).length === quotas.length;
 }
 
 /** Whether the provider may yet answer with a machine. */

@@ -60,6 +60,8 @@ export type PoolMessage = Envelope &
      * Its instance type is configured no more (22971), or its pool is deleted: no more runs, then it stops.
      */
     | { kind: "drain_worker" }
+    /** It stands in the way of the first run in the queue: it shall propose to stop, idle or booting. */
+    | { kind: "make_room" }
     | { kind: "list"; tag: string }
   );
 
@@ -241,6 +243,8 @@ function workerMessages(state: Configured, now: Instant): PoolMessage[] {
   for (const row of state.workers.derive(unheardOf)) {
     owed.push({ to: row.worker, kind: "create", repeatedBy: "self", body: intentOf(state, row) });
   }
+  const leaver = leaverOf(state, now);
+  if (leaver !== undefined) owed.push({ to: leaver, kind: "make_room", repeatedBy: "self" });
   const { leaving, config } = state.record;
   const isDone = leaving === true && !hasLiveRuns(state);
   for (const [type, workers] of state.workers.derive(goingOnByType)) {
@@ -253,6 +257,14 @@ function workerMessages(state: Configured, now: Instant): PoolMessage[] {
     owed.push({ to: worker, kind: "poke_worker", repeatedBy: "peer" });
   }
   return owed;
+}
+
+/** The worker that stands in the way of the first run in the queue, if nothing is on it any more. */
+function leaverOf({ memo, workers }: Configured, now: Instant): string | undefined {
+  const { worker, leaves } = memo.latest.pass?.reserved ?? {};
+  const row = worker == null || leaves === undefined ? undefined : workers.get(worker);
+  const stays = row === undefined || memo.index.placed.has(row.worker) || now < row.stopUntil;
+  return stays ? undefined : row.worker;
 }
 
 function askedOf(workers: readonly WorkerRow[]): WorkerRow[] {

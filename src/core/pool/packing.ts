@@ -1,7 +1,7 @@
 import type { Resources } from "../../schema/common.ts";
 import { lackedOf } from "../means.ts";
 import { accommodates, subtract } from "../resources.ts";
-import type { RunRow } from "./state.ts";
+import type { RunRow, WorkerRow } from "./state.ts";
 
 type Room = Resources & { shared: boolean };
 
@@ -9,8 +9,8 @@ type Room = Resources & { shared: boolean };
 export interface Machine {
   /** Absent while it is only asked for by the present plan. */
   worker: string | null;
-  /** One's own, which nobody makes or ends to make room. */
-  own: boolean;
+  /** Its row in the ledger; null while it is only asked for by the present plan. */
+  row: WorkerRow | null;
   ready: boolean;
   /** What its agent acts on; null: it is to come, with the agent of this version. */
   acts: string[] | null;
@@ -36,8 +36,16 @@ export class Packing {
   readonly #ready: Machine[][] = [];
   readonly #coming: Machine[][] = [];
   readonly #workers = new Map<string, Machine>();
-  readonly #unfit = new Misses();
-  readonly #hopeless = new Misses();
+  readonly #mayUseGpus: (need: Resources) => boolean;
+  readonly #unfit: Misses;
+  readonly #hopeless: Misses;
+
+  /** `mayUseGpus`: whether a run with such a need is placed on machines that have GPUs. */
+  constructor(mayUseGpus: (need: Resources) => boolean) {
+    this.#mayUseGpus = mayUseGpus;
+    this.#unfit = new Misses(mayUseGpus);
+    this.#hopeless = new Misses(mayUseGpus);
+  }
 
   add(machine: Machine): void {
     this.#order.set(machine, this.#machines.length);
@@ -60,7 +68,7 @@ export class Packing {
   bestFitting(run: RunRow): Machine | undefined {
     if (this.#unfit.cover(run)) return undefined;
     const home = this.#home(run);
-    const ready = home?.ready ? home : fullest(this.#ready, run);
+    const ready = home?.ready ? home : this.#fullest(run);
     const found = ready ?? home ?? this.#earliest(run);
     if (found === undefined) this.#unfit.add(run);
     return found;
@@ -70,7 +78,7 @@ export class Packing {
     const { resources, avoid = [] } = run;
     let best: Machine | undefined;
     for (const shelf of this.#coming.slice(resources.vcpus)) {
-      const fitting = firstTaking(shelf, run);
+      const fitting = this.#firstTaking(shelf, run);
       if (fitting !== undefined && (best === undefined || this.#isBetter(fitting, best, avoid)))
         best = fitting;
     }
@@ -86,7 +94,7 @@ export class Packing {
   /** The machine with the data of a sticky run, if it has room for it (`nomad.md` §5.4). */
   #home(run: RunRow): Machine | undefined {
     const home = run.prefer ? this.#workers.get(run.prefer) : undefined;
-    if (home === undefined || !takes(home, run)) return undefined;
+    if (home === undefined || !this.#takes(home, run)) return undefined;
     return this.#shelfOf(home).includes(home) ? home : undefined;
   }
 
@@ -94,7 +102,7 @@ export class Packing {
   hasTooOld(run: RunRow): boolean {
     if (run.needs === undefined) return false;
     return this.#machines.some(
-      (one) => one.slots >= 1 && accommodates(one.left, run.resources) && isTooOld(one, run),
+      (one) => one.slots >= 1 && this.#hasRoom(one, one.left, run) && isTooOld(one, run),
     );
   }
 
@@ -112,18 +120,23 @@ export class Packing {
     let best: Machine | undefined;
     for (const machine of this.#machines) {
       if (machine.runs >= (best?.runs ?? Number.POSITIVE_INFINITY)) continue;
-      if (accommodates(machine.room, run.resources) && !isTooOld(machine, run)) best = machine;
+      if (this.#hasRoom(machine, machine.room, run) && !isTooOld(machine, run)) best = machine;
     }
     if (best === undefined) this.#hopeless.add(run);
     return best;
   }
 
-  /** The provider's machine that runs with the fewest runs; of several the first. */
-  leastUsed(): Machine | undefined {
+  /**
+   * Of the machines of which one shall leave: one that boots and that no run counts on, since nobody else can
+   * use it yet; else the one that runs with the fewest runs; of several the first.
+   */
+  leastUsed(mayLeave: (row: WorkerRow) => boolean): Machine | undefined {
     let best: Machine | undefined;
     for (const machine of this.#machines) {
-      if (machine.ready && !machine.own && machine.runs < (best?.runs ?? Number.POSITIVE_INFINITY))
-        best = machine;
+      const { row, runs } = machine;
+      if (row === null || !mayLeave(row)) continue;
+      if (row.phase === "booting" && runs === 0) return machine;
+      if (machine.ready && runs < (best?.runs ?? Number.POSITIVE_INFINITY)) best = machine;
     }
     return best;
   }
@@ -153,36 +166,40 @@ export class Packing {
     while (shelves.length <= vcpus) shelves.push([]);
     return shelves[vcpus] ?? [];
   }
-}
 
-function fullest(shelves: Machine[][], run: RunRow): Machine | undefined {
-  const { resources, avoid = [] } = run;
-  let avoided: Machine | undefined;
-  for (let vcpus = resources.vcpus; vcpus < shelves.length; vcpus += 1) {
-    const machine = firstTaking(shelves[vcpus] ?? [], run);
-    if (machine !== undefined && !isAvoided(machine, avoid)) return machine;
-    avoided ??= machine;
+  #fullest(run: RunRow): Machine | undefined {
+    const { resources, avoid = [] } = run;
+    let avoided: Machine | undefined;
+    for (let vcpus = resources.vcpus; vcpus < this.#ready.length; vcpus += 1) {
+      const machine = this.#firstTaking(this.#ready[vcpus] ?? [], run);
+      if (machine !== undefined && !isAvoided(machine, avoid)) return machine;
+      avoided ??= machine;
+    }
+    return avoided;
   }
-  return avoided;
-}
 
-/** The first machine that takes the run and that it need not avoid; else the first that takes it. */
-function firstTaking(shelf: readonly Machine[], run: RunRow): Machine | undefined {
-  let avoided: Machine | undefined;
-  for (const machine of shelf) {
-    if (!takes(machine, run)) continue;
-    if (!isAvoided(machine, run.avoid)) return machine;
-    avoided ??= machine;
+  /** The first machine that takes the run and that it need not avoid; else the first that takes it. */
+  #firstTaking(shelf: readonly Machine[], run: RunRow): Machine | undefined {
+    let avoided: Machine | undefined;
+    for (const machine of shelf) {
+      if (!this.#takes(machine, run)) continue;
+      if (!isAvoided(machine, run.avoid)) return machine;
+      avoided ??= machine;
+    }
+    return avoided;
   }
-  return avoided;
+
+  #takes(machine: Machine, run: RunRow): boolean {
+    return this.#hasRoom(machine, machine.left, run) && !isTooOld(machine, run);
+  }
+
+  #hasRoom(machine: Machine, room: Room, { resources }: RunRow): boolean {
+    return accommodates(room, resources) && (machine.room.gpus === 0 || this.#mayUseGpus(resources));
+  }
 }
 
 function isAvoided({ worker }: Machine, avoid: readonly string[] = []): boolean {
   return worker !== null && avoid.includes(worker);
-}
-
-function takes(machine: Machine, run: RunRow): boolean {
-  return accommodates(machine.left, run.resources) && !isTooOld(machine, run);
 }
 
 /** Its agent would not do all that the run asks for. */
@@ -190,19 +207,31 @@ function isTooOld({ acts }: Machine, { needs }: RunRow): boolean {
   return acts !== null && lackedOf(needs, acts).length > 0;
 }
 
-/** Runs that found no machine. One that asks for the same of agents, and for no less, will find none. */
+/**
+ * Runs that found no machine. One that asks for the same of agents, may use machines with GPUs if they may,
+ * and asks for no less, will find none.
+ */
 class Misses {
   readonly #byNeeds = new Map<string, Needs>();
+  readonly #mayUseGpus: (need: Resources) => boolean;
 
-  add({ needs = [], resources }: RunRow): void {
-    const key = needs.join();
-    const known = this.#byNeeds.get(key) ?? new Needs();
-    this.#byNeeds.set(key, known);
-    known.add(resources);
+  constructor(mayUseGpus: (need: Resources) => boolean) {
+    this.#mayUseGpus = mayUseGpus;
   }
 
-  cover({ needs = [], resources }: RunRow): boolean {
-    return this.#byNeeds.get(needs.join())?.reach(resources) ?? false;
+  add(run: RunRow): void {
+    const key = this.#keyOf(run);
+    const known = this.#byNeeds.get(key) ?? new Needs();
+    this.#byNeeds.set(key, known);
+    known.add(run.resources);
+  }
+
+  cover(run: RunRow): boolean {
+    return this.#byNeeds.get(this.#keyOf(run))?.reach(run.resources) ?? false;
+  }
+
+  #keyOf({ needs = [], resources }: RunRow): string {
+    return `${this.#mayUseGpus(resources)} ${needs.join()}`;
   }
 
   clear(): void {

@@ -2,8 +2,8 @@ import type { Resources } from "../../schema/common.ts";
 import type { PoolConfig } from "../../schema/pool.ts";
 import { earliest, type Instant } from "../machine.ts";
 import { accommodates, remaining } from "../resources.ts";
-import { disappointing, eligibleTypes, type Offer, offersOf } from "./eligible.ts";
-import { type Blocked, type Gate, openGate } from "./gate.ts";
+import { disappointing, eligibleTypes, mayUseGpus, type Offer, offersOf } from "./eligible.ts";
+import { type Blocked, type Gate, openGate, triedDespiteQuota } from "./gate.ts";
 import { knownMemory } from "./learned.ts";
 import { type Machine, Packing } from "./packing.ts";
 import { inOrder } from "./run-index.ts";
@@ -38,13 +38,17 @@ export interface Plan {
   /** By run: why it waits. */
   waits: Map<string, Wait>;
   /**
-   * The first run that nothing has room for, and the machine that is kept from those behind it. `leaves`: it
-   * could never hold the run; it ends once it is idle, so that one may be asked for that can.
+   * The first run that nothing has room for, and the machine that is kept from those behind it; null: room
+   * for it comes without one. `leaves`: the machine could never hold the run; it ends once it is idle, so
+   * that one may be asked for that can.
    */
   reserved: { run: string; worker: string | null; leaves?: true } | null;
   /** The pass that this came from, with what is left of each machine. */
   pass: Pass;
 }
+
+/** Whether a machine would make room by leaving. */
+type MayLeave = (row: WorkerRow) => boolean;
 
 /** One walk along the queue. What it has promised stays promised for whoever comes later in the queue. */
 interface Pass {
@@ -56,10 +60,12 @@ interface Pass {
   /** What the types should have that turned out to have less memory. */
   disappointing: Offer[];
   reserved: Plan["reserved"];
-  /** Whether a machine leaves already: that makes room. */
-  isLeft: () => boolean;
-  /** No machine is let go to make room: it was looked for. */
-  roomless: boolean;
+  /** Whether one of these machines leaves already: that makes room. */
+  isLeft: (mayLeave: MayLeave) => boolean;
+  /** By worker: the machines of ours that fill the quota in spite of which its machine is tried. */
+  tried: Map<string, MayLeave>;
+  /** Types for which no machine of ours can make room: it was looked for. */
+  roomless: Set<string>;
   /** The last run that room which is still to come was promised to: one behind it takes none of that away. */
   promised: RunRow | null;
   /** The workers on which such room is. */
@@ -99,22 +105,24 @@ export function planOneMore(pass: Pass, run: RunRow): Plan | undefined {
 function openPass(state: Configured, now: Instant): Pass {
   let packing: Packing | undefined;
   const { config, learned } = state.record;
+  const offers = offersOf(config, learned);
+  const tried = new Map<string, MayLeave>();
   return {
     config,
     workers: state.workers,
     // Only once a run looks for room: a pool of many machines hears most news of them while none waits. What
     // it is made from is the same until then, or there is another pass.
     get packing() {
-      packing ??= packed(state, now);
+      packing ??= packed(state, offers, tried, now);
       return packing;
     },
     gate: openGate(state, now),
-    offers: offersOf(config, learned),
+    offers,
     disappointing: disappointing(state.record),
     reserved: null,
-    isLeft: () =>
-      state.workers.derive(leaving).some((row) => row.phase === "shutdown" || now < row.stopUntil),
-    roomless: false,
+    isLeft: (mayLeave) => state.workers.derive(leaving).some((row) => now < leavesBy(row) && mayLeave(row)),
+    tried,
+    roomless: new Set(),
     promised: null,
     awaited: new Set(),
     asked: false,
@@ -125,12 +133,36 @@ function leaving(workers: readonly WorkerRow[]): WorkerRow[] {
   return workers.filter((row) => row.own === undefined && (row.phase === "shutdown" || row.stopUntil > 0));
 }
 
-function packed(state: Configured, now: Instant): Packing {
-  const packing = new Packing();
+/** A machine that has not left after so long is no room to come: another one is let go. */
+const LEAVES_WITHIN_MS = 5 * 60_000;
+
+/** Until when a machine that is to leave counts as room to come. */
+function leavesBy({ phase, heardAt, stopUntil }: WorkerRow): Instant {
+  return phase === "shutdown" ? heardAt + LEAVES_WITHIN_MS : stopUntil;
+}
+
+function packed(
+  state: Configured,
+  offers: readonly Offer[],
+  tried: Map<string, MayLeave>,
+  now: Instant,
+): Packing {
+  const { config, holds } = state.record;
+  const allForAll = offers.every(({ room }) => room.gpus === 0) && !state.workers.derive(haveGpus);
+  const packing = new Packing((need) => allForAll || mayUseGpus(config, need, offers));
+  const quota = holds.some(({ cause }) => cause === "quota");
   for (const row of state.workers.derive(byAge)) {
-    if (mayTakeRuns(row, now)) packing.add(machineOf(state, row, now));
+    if (!mayTakeRuns(row, now)) continue;
+    packing.add(machineOf(state, row, now));
+    const mayLeave = quota ? triedDespiteQuota(state, row) : null;
+    if (mayLeave !== null) tried.set(row.worker, mayLeave);
   }
   return packing;
+}
+
+/** Whether any of these machines has a GPU. */
+export function haveGpus(workers: readonly WorkerRow[]): boolean {
+  return workers.some(({ resources, type }) => (resources ?? type).gpus > 0);
 }
 
 /**
@@ -164,6 +196,8 @@ function consider(pass: Pass, run: RunRow): Verdict {
   if (found.ready && found.worker !== null) return { worker: found.worker };
   promise(pass, run, found);
   if (found.worker === null) return { wait: { code: "machine_asked" } };
+  const mayLeave = pass.tried.get(found.worker);
+  if (mayLeave !== undefined) keepLeaver(pass, run, mayLeave);
   return { wait: { code: "machine_booting", worker: found.worker } };
 }
 
@@ -176,15 +210,14 @@ function promise(pass: Pass, run: RunRow, { worker }: Machine): void {
 function ask(pass: Pass, run: RunRow): Verdict {
   const { packing, gate, config } = pass;
   let refused: Blocked | undefined;
-  let full = false;
-  for (const { name, room } of eligibleTypes(config, run.resources, pass.offers)) {
+  const types = eligibleTypes(config, run.resources, pass.offers);
+  for (const { name, room } of types) {
     const blocked = gate.why(name);
     refused ??= blocked ?? undefined;
-    full ||= blocked?.code === "max_instances";
     if (blocked !== null) continue;
     const machine = {
       worker: null,
-      own: false,
+      row: null,
       ready: false,
       acts: null,
       room,
@@ -203,7 +236,7 @@ function ask(pass: Pass, run: RunRow): Verdict {
   const wait: Wait = refused ?? { code: whyNoType(pass, run.resources) };
   // One that only waits for creates under way will have a machine of its own.
   const worker = wait.code === "machine_asked" ? null : reserve(pass, run);
-  if (full) makeRoom(pass, run);
+  for (const { name } of types) makeRoom(pass, run, name);
   return { wait: worker === null ? wait : { ...wait, worker } };
 }
 
@@ -229,19 +262,32 @@ function reserve(pass: Pass, run: RunRow): string | null {
 }
 
 /**
- * As many machines are there as may be, and none could ever hold this run: the least used one takes nothing
- * from behind it, and may end when it is idle, though it be one of the least that shall stay. Arvados ends
- * machines that its queue has no use for while it is at its quota (`arvados.md` §3.6): without that, small
- * runs, or the minimum of machines, would keep this one waiting for ever (`decisions.md`, D20).
+ * As many machines are there as may be, by our own limit or by a quota of the provider, and none could ever
+ * hold this run: the least used one takes nothing from behind it, and ends when it is idle, though it be one
+ * of the least that shall stay. Arvados ends machines that its queue has no use for while it is at its quota
+ * (`arvados.md` §3.6): without that, small runs, or the minimum of machines, would keep this one waiting for
+ * ever (`decisions.md`, D20). While another one leaves, the run waits for that, and none behind it is first.
  */
-function makeRoom(pass: Pass, run: RunRow): void {
-  if (pass.reserved !== null || pass.roomless) return;
-  const machine = pass.isLeft() ? undefined : pass.packing.leastUsed();
-  pass.roomless = machine === undefined;
-  if (machine === undefined) return;
+function makeRoom(pass: Pass, run: RunRow, type: string): void {
+  if (pass.reserved !== null || pass.roomless.has(type)) return;
+  const mayLeave = pass.gate.filledBy(type);
+  if (mayLeave === null) return;
+  if (pass.isLeft(mayLeave)) pass.reserved = { run: run.run, worker: null };
+  else if (!keepLeaver(pass, run, mayLeave, true)) pass.roomless.add(type);
+  if (pass.reserved !== null) pass.promised = run;
+}
+
+/**
+ * Keeps the least used of these machines from the runs behind this one; `leaves`: for it to leave. False: no
+ * machine can. While the run's own machine is tried in spite of a quota, the one that shall leave if that
+ * fails is only kept: runs that came onto it with each try would keep it for ever.
+ */
+function keepLeaver(pass: Pass, run: RunRow, mayLeave: MayLeave, leaves = false): boolean {
+  const machine = pass.reserved === null ? pass.packing.leastUsed(mayLeave) : undefined;
+  if (machine === undefined) return false;
   pass.packing.close(machine);
-  pass.reserved = { run: run.run, worker: machine.worker, leaves: true };
-  pass.promised = run;
+  pass.reserved = { run: run.run, worker: machine.worker, ...(leaves ? { leaves } : {}) };
+  return true;
 }
 
 function slotsOf(maxRunsPerInstance: number): number {
@@ -256,7 +302,7 @@ function machineOf({ memo, record }: Configured, row: WorkerRow, now: Instant): 
   const known = knownMemory(record, row);
   return {
     worker: row.worker,
-    own: row.own !== undefined,
+    row,
     ready: row.phase === "ready" && now >= row.pausedUntil,
     acts: row.phase === "ready" ? (row.acts ?? []) : null,
     room: remaining(capacity, [], known),
@@ -287,8 +333,10 @@ export function changesAt({ record, workers }: Configured, now: Instant): Instan
 /** The times in the rows of workers that a plan depends on. */
 function timesOf(workers: readonly WorkerRow[]): Instant[] {
   const times: Instant[] = [];
-  for (const { stopUntil, pausedUntil, tellAt = 0 } of workers) {
+  for (const row of workers) {
+    const { stopUntil, pausedUntil, tellAt = 0 } = row;
     for (const at of [stopUntil, pausedUntil, tellAt]) if (at > 0) times.push(at);
+    if (row.phase === "shutdown") times.push(leavesBy(row));
   }
   return times;
 }

@@ -6,11 +6,11 @@ import { accommodates } from "../resources.ts";
 import { isTerminal } from "../run-state.ts";
 import { formatSize, sizeBytes } from "../size.ts";
 import { shownState } from "../worker/status.ts";
-import { disappointing } from "./eligible.ts";
+import { disappointing, mayUseGpus, offersOf } from "./eligible.ts";
 import { isInForce } from "./hold-offs.ts";
 import { learnedOf } from "./learned.ts";
 import { priceOfRow, spendOf } from "./money.ts";
-import { type Plan, plan, type Wait, type WaitCode } from "./plan.ts";
+import { haveGpus, type Plan, plan, type Wait, type WaitCode } from "./plan.ts";
 import { type Configured, capacityOfRow, type PoolRecord, type RunRow, type WorkerRow } from "./state.ts";
 
 /** A run as lists show it. */
@@ -103,7 +103,8 @@ export function explainRun(state: Configured, run: string, now: Instant): Why | 
   const wait = waits.get(run) ?? { code: "machine_booting" };
   const { code, until = null } = wait;
   const counts = code === "machine_booting" || code === "machine_asked";
-  const text = `${waitText(state, wait, row)}${counts ? "" : keptText(run, reserved)}`;
+  const kept = counts ? "" : `${gpusText(state, row)}${keptText(queue, row, reserved)}`;
+  const text = `${waitText(state, wait, row)}${kept}`;
   const reason = { code, text, position, queued: queue.length };
   return {
     state: "pending",
@@ -163,12 +164,24 @@ function lessMemoryText(record: PoolRecord, need: Resources): string {
   return `${asked}, and machines were measured to have less than their type says: ${found.join(", ")}`;
 }
 
-/** That a machine with room may be kept from this run, or for it (`decisions.md`, D20). */
-function keptText(run: string, reserved: Plan["reserved"]): string {
-  if (reserved === null || reserved.worker === null) return "";
-  const whom = reserved.run === run ? "it" : `run ${reserved.run}, which comes first`;
-  const why = reserved.leaves ? "and ends when it is idle, to make room for" : "since it is kept for";
-  return `; worker ${reserved.worker} takes no others, ${why} ${whom}`;
+/** That a machine may be kept for this run, or from it for one that comes before it (`decisions.md`, D20). */
+function keptText(queue: readonly RunRow[], { run }: RunRow, reserved: Plan["reserved"]): string {
+  if (reserved === null) return "";
+  const { worker, leaves } = reserved;
+  const isOwn = reserved.run === run;
+  if (worker === null) return isOwn ? "; a machine that is ending makes room for it" : "";
+  const first = queue.findIndex((one) => one.run === reserved.run || one.run === run);
+  // One behind it takes nothing from it.
+  if (queue[first]?.run !== reserved.run) return "";
+  const whom = isOwn ? "it" : `run ${reserved.run}, which comes first`;
+  const why = leaves ? "and ends when it is idle, to make room for" : "since it is kept for";
+  return `; worker ${worker} takes no others, ${why} ${whom}`;
+}
+
+/** That machines with room may be kept for runs that need their GPUs. */
+function gpusText({ record: { config, learned }, workers }: Configured, { resources }: RunRow): string {
+  if (mayUseGpus(config, resources, offersOf(config, learned)) || !workers.derive(haveGpus)) return "";
+  return "; machines with GPUs are kept for runs that ask for GPUs";
 }
 
 /**

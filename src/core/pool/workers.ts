@@ -112,6 +112,8 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
 function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   const { placed, queue } = state.memo.index;
   if (placed.has(row.worker)) return false;
+  // Nothing has been placed there since: what was agreed once is agreed again.
+  if (now < row.stopUntil) return true;
   if (queue.length > 0) {
     const { pass } = plan(state, now);
     if (pass.awaited.has(row.worker)) return false;

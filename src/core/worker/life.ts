@@ -54,14 +54,23 @@ export function idleSince(state: Living): Instant | undefined {
 }
 
 /**
- * When the worker proposes to the pool to stop; undefined while it has no cause to. A machine of one's own
- * costs nothing, and stays.
+ * When the worker proposes to the pool to stop; undefined while it has no cause to: when it has been idle for
+ * long enough, or at once, idle or booting, if it stands in the way of a run. A machine of one's own costs
+ * nothing, and stays.
  */
 export function proposalAt(state: Living): Instant | undefined {
+  const { record, memo } = state;
+  if (behaviorOf(record) !== "run" || isOwnMachine(record)) return undefined;
+  if (isToMakeRoom(state)) return memo.makeRoomAt ?? undefined;
   const since = idleSince(state);
-  if (since === undefined || behaviorOf(state.record) !== "run" || isOwnMachine(state.record))
-    return undefined;
-  return Math.max(since + state.record.intent.settings.idleMs, state.memo.proposeAt);
+  return since === undefined ? undefined : Math.max(since + record.intent.settings.idleMs, memo.proposeAt);
+}
+
+/** Whether its pool wants it gone, and it has had nothing to do since it was told so: idle, or booting. */
+export function isToMakeRoom(state: Living): boolean {
+  const { makeRoomAt } = state.memo;
+  if (makeRoomAt === null) return false;
+  return state.record.phase === "booting" || (idleSince(state) ?? Number.POSITIVE_INFINITY) <= makeRoomAt;
 }
 
 /**

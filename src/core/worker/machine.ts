@@ -20,7 +20,7 @@ import { foldBehavior } from "./behavior.ts";
 import { foldBirth, foldCreateAnswer, foldDestroyAnswer } from "./birth.ts";
 import { shutDown } from "./ending.ts";
 import { type Enrollment, foldEnroll, foldJoin } from "./joining.ts";
-import { foldSighting, foldTime, lifeWakesAt, proposalAt } from "./life.ts";
+import { foldSighting, foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life.ts";
 import { foldHeard } from "./line.ts";
 import { behaviorOf } from "./notice.ts";
 import { endOf, foldOrder } from "./placements.ts";
@@ -52,6 +52,8 @@ export type WorkerEventIn =
   | { type: "sighting"; sighting: Sighting; consistencyMs: number }
   | { type: "behavior"; behavior: IdleBehavior; by: string }
   | { type: "kill"; reason: string; by: string }
+  /** It stands in the way of a run that needs another machine: it proposes to stop as soon as it is free. */
+  | { type: "make_room" }
   | { type: "refused_host"; kind: RefusalKind; reason: string }
   | { type: "create_answered"; answer: CreateAnswer }
   | { type: "destroy_answered"; answer: DestroyAnswer }
@@ -149,6 +151,8 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
       return foldSighting(living, event.sighting, event.consistencyMs, now);
     case "behavior":
       return foldBehavior(living, event.behavior, event.by, now);
+    case "make_room":
+      return { ...state, memo: { ...state.memo, makeRoomAt: now } };
     case "kill":
       return foldKill(living, event.reason, event.by, now);
     case "refused_host":
@@ -195,11 +199,15 @@ function foldPoolAnswer(
   if (!answer.consent) {
     // A refused proposal is over: the next one is news, also if nothing else was said in between.
     const poolHas = poolKnows({ ...sent, wantsStop: false });
-    return { ...told, memo: { ...memo, poolHas, proposeAt: now + Math.max(idleMs, ASK_AGAIN_MS) } };
+    const proposeAt = now + Math.max(idleMs, ASK_AGAIN_MS);
+    return { ...told, memo: { ...memo, poolHas, proposeAt, makeRoomAt: null } };
   }
-  const stillIdle = livePlacements(told).length === 0 && (proposalAt(told) ?? now + 1) <= now;
-  return stillIdle ? shutDown(told, "it was idle, and the pool does not need it", now) : told;
+  const isFree = livePlacements(told).length === 0 && (proposalAt(told) ?? now + 1) <= now;
+  const why = isToMakeRoom(told) ? MAKES_ROOM : "it was idle, and the pool does not need it";
+  return isFree ? shutDown(told, why, now) : told;
 }
+
+const MAKES_ROOM = "it makes room for a run that comes first, and that it cannot hold";
 
 /** How long to wait before asking again whether to stop, at least. */
 const ASK_AGAIN_MS = 10_000;

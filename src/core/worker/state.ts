@@ -142,6 +142,8 @@ export interface WorkerMemo {
   forgotAt: Instant | null;
   /** The pool did not consent to our stopping: ask again then. */
   proposeAt: Instant;
+  /** When the pool last asked it to make room. It asks again while it wants that. */
+  makeRoomAt: Instant | null;
   /** A create call of which nothing is known may have been made: a refusal is then no proof of anything. */
   mayHaveCalled: boolean;
 }
@@ -167,6 +169,7 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
     poolHas: "",
     forgotAt: null,
     proposeAt: 0,
+    makeRoomAt: null,
     mayHaveCalled: true,
   };
   return { record, placements, memo };

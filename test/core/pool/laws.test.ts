@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { mayUseGpus, offersOf } from "../../../src/core/pool/eligible.ts";
 import { knownMemory, type Learned } from "../../../src/core/pool/learned.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { plan } from "../../../src/core/pool/plan.ts";
@@ -186,7 +187,14 @@ describe("a plan", () => {
           .map((place) => place.run.resources);
         const left = remaining(resourcesOfType(on.type), needs, knownMemory(state.record, on));
         for (const one of state.runs.live()) {
-          const free = needs.length < slots && accommodates(left, one.resources);
+          const kept =
+            on.type.gpus > 0 &&
+            !mayUseGpus(
+              state.record.config,
+              one.resources,
+              offersOf(state.record.config, state.record.learned),
+            );
+          const free = needs.length < slots && accommodates(left, one.resources) && !kept;
           if (waits.has(one.run)) expect(free).toBe(false);
         }
       }

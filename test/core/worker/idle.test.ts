@@ -16,6 +16,7 @@ import {
   orderIs,
   owed,
   ready,
+  readyOwn,
   reloaded,
   report,
   T0,
@@ -136,6 +137,47 @@ describe("the pool's word on the proposal", () => {
     const state = at(idle, now, { type: "pool_answered", sent, answer: { kind: "no_such" } });
     expect(state.record.phase).toBe("ready");
     expect(owed(state, now, "upsert")).toEqual([sent]);
+  });
+});
+
+describe("A2: asked to make room, a worker proposes to stop at once", () => {
+  const invited: WorkerEventIn = { type: "make_room" };
+  const booting = () => at(nothing(), T0, { type: "create", intent: intent() }, created);
+
+  test.each<[string, () => Living, boolean]>([
+    ["idle", () => ready(), true],
+    ["booting", booting, true],
+    ["with a run on it", () => holding(["a"]), false],
+    ["held", () => at(ready(), T0, { type: "behavior", behavior: "hold", by: "ann" }), false],
+    ["a machine of one's own", () => readyOwn(), false],
+  ])("%s", (_what, state, does) => {
+    expect(proposes(at(state(), T0 + 1, invited), T0 + 1)).toBe(does);
+  });
+
+  test.each<[string, () => Living]>([
+    ["idle", () => ready()],
+    ["booting", booting],
+  ])("%s: with the pool's consent it stops, and says why", (_what, state) => {
+    const asked = at(state(), T0 + 1, invited);
+    const { record } = at(asked, T0 + 1, answered(asked, T0 + 1, true));
+    expect([record.phase, record.bootOutcome]).toEqual([
+      "shutdown",
+      _what === "idle" ? "success" : "aborted",
+    ]);
+    expect(record.reason).toBe("it makes room for a run that comes first, and that it cannot hold");
+  });
+
+  test("a run that has come in between ends that: once idle again, it waits for its time-out", () => {
+    const asked = at(ready(), T0 + 1, invited, order("a"), { type: "told" });
+    const exited = at(asked, T0 + 2, report(2, { attempts: [exitedOf("a")] }));
+    const free = at(exited, T0 + 2, observedAnswer(exited, "a", T0 + 2, orderIs(1, [])));
+    expect(proposes(free, T0 + 3)).toBe(false);
+  });
+
+  test("without consent it goes on as before", () => {
+    const asked = at(ready(), T0 + 1, invited);
+    const state = at(asked, T0 + 1, answered(asked, T0 + 1, false));
+    expect(proposes(state, T0 + 2)).toBe(false);
   });
 });
 

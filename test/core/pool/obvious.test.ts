@@ -1,0 +1,110 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { plan } from "../../../src/core/pool/plan.ts";
+import type { Configured, Hold, RunRow, WorkerRow } from "../../../src/core/pool/state.ts";
+import { InstanceType, type PoolConfigInput } from "../../../src/schema/pool.ts";
+import { obviousPlan } from "../support/obvious-plan.ts";
+import { configured, hold, placed, T0, waiting, waitsOf, workerRow } from "../support/pool.ts";
+
+const instanceTypes = {
+  small: InstanceType.parse({ vcpus: 2, memory: 1_000, price: 1 }),
+  large: InstanceType.parse({ vcpus: 6, memory: 4_000, disk: 100, price: 3, quotaGroup: "big" }),
+  gpu: InstanceType.parse({ vcpus: 4, memory: 4_000, gpus: 2, price: 2.5, quotaGroup: "big" }),
+};
+const types = ["small", "large", "gpu"] as const;
+const names = Array.from({ length: 10 }, (_, n) => `r${n}`);
+
+const run: fc.Arbitrary<RunRow> = fc
+  .record({
+    id: fc.constantFrom(...names),
+    resources: fc.record({
+      vcpus: fc.nat(6),
+      memoryBytes: fc.constantFrom(0, 300, 950, 3_800, 3_801),
+      diskBytes: fc.constantFrom(0, 0, 0, 60),
+      gpus: fc.constantFrom(0, 0, 0, 1, 2),
+    }),
+    priority: fc.integer({ min: 1, max: 3 }),
+    later: fc.nat(3),
+    avoid: fc.constantFrom<string[]>([], [], ["w1"], ["w2", "w3"]),
+    prefer: fc.constantFrom(null, null, "w1", "w4"),
+    on: fc.constantFrom<(string | null)[]>(null, null, null, "w1", "w2", "w3"),
+  })
+  .map(({ id, later, on, ...more }) => {
+    const said = { ...more, submittedAt: T0 + later };
+    return on === null ? waiting(id, said) : placed(id, on, said);
+  });
+
+const worker: fc.Arbitrary<WorkerRow> = fc
+  .record({
+    id: fc.constantFrom("w1", "w2", "w3", "w4", "w5"),
+    phase: fc.constantFrom<WorkerRow["phase"]>(
+      "ready",
+      "ready",
+      "ready",
+      "booting",
+      "asked",
+      "unknown",
+      "shutdown",
+    ),
+    instanceType: fc.constantFrom(...types),
+    own: fc.constantFrom(false, false, false, true),
+    made: fc.boolean(),
+    idleBehavior: fc.constantFrom<WorkerRow["idleBehavior"]>("run", "run", "run", "drain"),
+    stopUntil: fc.constantFrom(0, 0, 0, T0 + 1),
+    pausedUntil: fc.constantFrom(0, 0, 0, T0 + 1),
+    refusals: fc.constantFrom(1, 3),
+    askedAt: fc.constantFrom(T0 - 10, T0),
+    heardAt: fc.constantFrom(T0, T0 - 300_000),
+  })
+  .map(({ id, phase, own, made, ...more }) => {
+    const instance = made && phase === "booting" ? { instance: `i-${id}` } : {};
+    const type = instanceTypes[more.instanceType];
+    return workerRow(id, phase, { type, ...(own ? { own: true as const } : {}), ...instance, ...more });
+  });
+
+const holdOff: fc.Arbitrary<Hold> = fc
+  .record({
+    cause: fc.constantFrom<Hold["cause"]>("quota", "quota", "quota", "temporary", "capacity"),
+    scope: fc.constantFrom("all", "group:big", "type:small", "type:large"),
+    until: fc.constantFrom(T0 + 1, T0 + 1, T0, T0 - 5),
+  })
+  .map(({ until, ...more }) => hold(until, more));
+
+const config: fc.Arbitrary<Partial<PoolConfigInput>> = fc.record({
+  instanceTypes: fc.constant(instanceTypes),
+  minInstances: fc.constantFrom(0, 0, 2),
+  maxInstances: fc.nat(6),
+  maxRunsPerInstance: fc.constantFrom(0, 0, 2),
+  maxConcurrentCreates: fc.integer({ min: 1, max: 4 }),
+  priceFactor: fc.constantFrom(1, 1.5, 3),
+  allowRunsWithoutGpus: fc.constantFrom(false, false, false, true),
+});
+
+const view: fc.Arbitrary<Configured> = fc
+  .record({
+    config,
+    workers: fc.uniqueArray(worker, { selector: (one) => one.worker, maxLength: 5 }),
+    runs: fc.uniqueArray(run, { selector: (one) => one.run, maxLength: 10 }),
+    holds: fc.uniqueArray(holdOff, { selector: ({ cause, scope }) => `${cause} ${scope}`, maxLength: 2 }),
+  })
+  .map(({ config: more, workers, runs, holds }) => {
+    const there = new Set(workers.map((one) => one.worker));
+    const state = configured(
+      more,
+      runs.filter((one) => one.worker === null || there.has(one.worker)),
+      workers,
+    );
+    return { ...state, record: { ...state.record, holds } };
+  });
+
+test("A1, A2, A5: the plan is what a slow and obvious one says, whatever the queue and the machines", () => {
+  fc.assert(
+    fc.property(view, (state) => {
+      const made = plan(state, T0);
+      const places = made.places.map((one) => `${one.run.run}@${one.worker}`);
+      const said = { places, creates: made.creates, waits: waitsOf(made), reserved: made.reserved };
+      expect(said).toEqual(obviousPlan(state, T0));
+    }),
+    { numRuns: 1_000 },
+  );
+});

@@ -1,0 +1,282 @@
+import type { Configured, Hold, RunRow, WorkerRow } from "../../../src/core/pool/state.ts";
+import { resourcesOfType } from "../../../src/core/spec.ts";
+import type { Resources } from "../../../src/schema/common.ts";
+import type { InstanceType } from "../../../src/schema/pool.ts";
+
+/** What the obvious plan says: in words that can be compared with those of the real one. */
+export interface Obvious {
+  places: string[];
+  creates: string[];
+  waits: Record<string, string>;
+  reserved: { run: string; worker: string | null; leaves?: true } | null;
+}
+
+interface Machine {
+  /** Null: this plan asks for it. */
+  row: WorkerRow | null;
+  ready: boolean;
+  has: Resources;
+  on: Resources[];
+  slots: number;
+  /** Kept from all runs that come later in the queue. */
+  kept: boolean;
+}
+
+/**
+ * The plan of a pool as its rules are written down, with no index, no cache and no shortcut: every run looks
+ * at every machine, and every sum is added up again. It is slow, and there to be compared with `plan.ts`.
+ */
+export function obviousPlan(state: Configured, now: number): Obvious {
+  return new ObviousPlan(state, now).made();
+}
+
+class ObviousPlan {
+  readonly #state: Configured;
+  readonly #now: number;
+  readonly #machines: Machine[];
+  readonly #said: Obvious = { places: [], creates: [], waits: {}, reserved: null };
+
+  constructor(state: Configured, now: number) {
+    this.#state = state;
+    this.#now = now;
+    this.#machines = this.#workers()
+      .filter((row) => this.#takesRuns(row))
+      .map((row) => this.#machineOf(row));
+  }
+
+  made(): Obvious {
+    for (const run of this.#queue()) this.#decide(run);
+    this.#keepMinimum();
+    return this.#said;
+  }
+
+  #queue(): RunRow[] {
+    const waiting = [...this.#state.runs.live()].filter(
+      (row) => row.wants === "place" && row.opened <= row.ended,
+    );
+    return waiting.sort(
+      (a, b) => b.priority - a.priority || a.submittedAt - b.submittedAt || (a.run < b.run ? -1 : 1),
+    );
+  }
+
+  /** The oldest first. */
+  #workers(): WorkerRow[] {
+    const live = [...this.#state.workers.live()];
+    return live.sort((a, b) => a.askedAt - b.askedAt || (a.worker < b.worker ? -1 : 1));
+  }
+
+  #takesRuns(row: WorkerRow): boolean {
+    if (row.idleBehavior !== "run" || row.stopUntil > this.#now) return false;
+    if (row.pausedUntil > this.#now && row.refusals > 2) return false;
+    return (
+      row.phase === "ready" || (row.own === undefined && (row.phase === "booting" || row.phase === "asked"))
+    );
+  }
+
+  #machineOf(row: WorkerRow): Machine {
+    const { maxRuns } = row.settings;
+    const on = [...this.#state.runs.live()]
+      .filter((run) => run.opened > run.ended && run.worker === row.worker)
+      .map((run) => run.resources);
+    const has = row.resources ?? resourcesOfType(row.type);
+    return {
+      row,
+      ready: row.phase === "ready" && row.pausedUntil <= this.#now,
+      has: { ...has, memoryBytes: Math.floor((has.memoryBytes * 95) / 100) },
+      on,
+      slots: maxRuns === 0 ? Number.POSITIVE_INFINITY : maxRuns,
+      kept: false,
+    };
+  }
+
+  #decide(run: RunRow): void {
+    const machine = this.#best(run);
+    if (machine !== undefined) {
+      machine.on.push(run.resources);
+      const { row } = machine;
+      if (row !== null && machine.ready) this.#said.places.push(`${run.run}@${row.worker}`);
+      else this.#said.waits[run.run] = row === null ? "machine_asked" : `machine_booting ${row.worker}`;
+      if (row !== null && !machine.ready) this.#keepForTrial(run, row);
+      return;
+    }
+    const types = this.#typesFor(run.resources);
+    for (const [name, type] of types) {
+      if (this.#stops(name) !== null) continue;
+      this.#machines.push({ ...this.#newMachine(type), on: [run.resources] });
+      this.#said.creates.push(name);
+      this.#said.waits[run.run] = "machine_asked";
+      return;
+    }
+    const first = types[0];
+    const code = first === undefined ? this.#noType(run) : (this.#stops(first[0]) ?? "");
+    const kept = code === "machine_asked" ? undefined : this.#reserve(run);
+    for (const [name] of types) this.#makeRoom(run, name);
+    this.#said.waits[run.run] = kept ? `${code} ${kept}` : code;
+  }
+
+  /** Ready ones first, then by the rule of each kind. */
+  #best(run: RunRow): Machine | undefined {
+    const { avoid = [], prefer } = run;
+    const fitting = this.#machines.filter((one) => !one.kept && this.#fits(one, one.on, run));
+    const avoided = ({ row }: Machine) => Number(row !== null && avoid.includes(row.worker));
+    const left = ({ has, on }: Machine) => has.vcpus - sum(on, "vcpus");
+    const ready = fitting.filter((one) => one.ready);
+    const coming = fitting.filter((one) => !one.ready);
+    const home = (some: Machine[]) => some.find(({ row }) => row !== null && row.worker === prefer);
+    const fullest = ready.toSorted((a, b) => avoided(a) - avoided(b) || left(a) - left(b))[0];
+    return home(ready) ?? fullest ?? home(coming) ?? coming.toSorted((a, b) => avoided(a) - avoided(b))[0];
+  }
+
+  #fits({ has, slots }: Machine, on: Resources[], { resources }: RunRow): boolean {
+    if (has.gpus > 0 && !this.#mayUseGpus(resources)) return false;
+    return on.length < slots && areHeld(has, [...on, resources]);
+  }
+
+  /** Machines with GPUs are for runs that ask for GPUs, or that no other type can hold. */
+  #mayUseGpus(need: Resources): boolean {
+    const { config } = this.#state.record;
+    if (need.gpus > 0 || config.allowRunsWithoutGpus === true || config.maxInstances === 0) return true;
+    const plain = Object.values(config.instanceTypes).filter(({ gpus }) => gpus === 0);
+    return !plain.some((type) => areHeld(this.#newMachine(type).has, [need]));
+  }
+
+  #newMachine(type: InstanceType): Machine {
+    const { maxRunsPerInstance: most } = this.#state.record.config;
+    const has = resourcesOfType(type);
+    const usable = { ...has, memoryBytes: Math.floor((has.memoryBytes * 95) / 100) };
+    const slots = most === 0 ? Number.POSITIVE_INFINITY : most;
+    return { row: null, ready: false, has: usable, on: [], slots, kept: false };
+  }
+
+  /** The cheapest type that holds it, and those that cost at most `priceFactor` times as much. */
+  #typesFor(need: Resources): [string, InstanceType][] {
+    const { instanceTypes, priceFactor = 1.5 } = this.#state.record.config;
+    const gpus = this.#mayUseGpus(need);
+    const holding = Object.entries(instanceTypes)
+      .filter(([, type]) => areHeld(this.#newMachine(type).has, [need]) && (gpus || type.gpus === 0))
+      .sort(([, a], [, b]) => (a.price ?? 0) - (b.price ?? 0));
+    const cheapest = holding[0]?.[1].price ?? 0;
+    return holding.filter(([, { price = 0 }]) => price <= cheapest * priceFactor);
+  }
+
+  /** What stands between the pool and another machine of this type; null: nothing does. */
+  #stops(type: string): string | null {
+    const { maxInstances, maxConcurrentCreates } = this.#state.record.config;
+    const provided = this.#provided();
+    const { length: asked } = this.#said.creates;
+    if (this.#holdsOn(type).length > 0) return "hold_off";
+    if (maxInstances === 0) return "no_workers";
+    if (provided.length + asked >= maxInstances) return "max_instances";
+    return provided.filter(isBeingMade).length + asked >= maxConcurrentCreates ? "machine_asked" : null;
+  }
+
+  #provided(): WorkerRow[] {
+    return this.#workers().filter((row) => row.own === undefined);
+  }
+
+  /** The hold-offs of this type that are closed, or whose one trial is under way. */
+  #holdsOn(type: string): Hold[] {
+    const scoped = this.#state.record.holds.filter((hold) => this.#isIn(hold, type));
+    return scoped.filter((hold) => {
+      if (hold.until === null || this.#now < hold.until) return true;
+      const { until } = hold;
+      const trials = this.#provided().filter((row) => isBeingMade(row) && row.askedAt >= until);
+      const tried = trials.some((row) => this.#isIn(hold, row.instanceType));
+      return tried || this.#said.creates.some((name) => this.#isIn(hold, name));
+    });
+  }
+
+  #isIn({ scope }: Hold, type: string): boolean {
+    const { quotaGroup } = this.#state.record.config.instanceTypes[type] ?? {};
+    const group = quotaGroup === undefined ? "all" : `group:${quotaGroup}`;
+    return ["all", group, `type:${type}`].includes(scope);
+  }
+
+  #noType({ resources }: RunRow): string {
+    const own = this.#workers().filter((row) => row.own !== undefined);
+    const machines = own.map((row) => this.#machineOf(row).has);
+    return machines.some((has) => areHeld(has, [resources])) ? "own_machine" : "no_type";
+  }
+
+  /** The first run that waits has the machine kept that has the fewest runs, of those that could hold it. */
+  #reserve(run: RunRow): string | null {
+    if (this.#said.reserved !== null) return null;
+    const able = this.#machines.filter((one) => this.#fits({ ...one, slots: 1 }, [], run));
+    const machine = able.toSorted((a, b) => a.on.length - b.on.length)[0];
+    if (machine === undefined) return null;
+    machine.kept = true;
+    const worker = machine.row?.worker ?? null;
+    this.#said.reserved = { run: run.run, worker };
+    return worker;
+  }
+
+  /** Or, where there may be no more machines, the least used one of those that are in the way. */
+  #makeRoom(run: RunRow, type: string): void {
+    const held = this.#holdsOn(type);
+    const onlyQuota = held.length > 0 && held.every(({ cause }) => cause === "quota");
+    const full = onlyQuota || (held.length === 0 && this.#stops(type) === "max_instances");
+    const none = this.#state.record.config.maxInstances === 0;
+    if (this.#said.reserved !== null || !full || none) return;
+    const isInWay = (row: WorkerRow) =>
+      row.own === undefined && held.every((hold) => this.#isIn(hold, row.instanceType));
+    const leave = (row: WorkerRow) =>
+      row.phase === "shutdown" ? this.#now < row.heardAt + 300_000 : this.#now < row.stopUntil;
+    const isLeft = this.#workers().some((row) => isInWay(row) && leave(row));
+    if (isLeft) this.#said.reserved = { run: run.run, worker: null };
+    else this.#keep(run, isInWay, true);
+  }
+
+  /** While its own machine is tried in spite of a quota, the one that would have to leave is kept. */
+  #keepForTrial(run: RunRow, { instanceType, instance }: WorkerRow): void {
+    const quotas = this.#state.record.holds.filter(
+      (one) => one.cause === "quota" && this.#isIn(one, instanceType),
+    );
+    if (this.#said.reserved !== null || quotas.length === 0 || instance !== null) return;
+    const inWay = (row: WorkerRow) =>
+      row.own === undefined && quotas.every((hold) => this.#isIn(hold, row.instanceType));
+    this.#keep(run, inWay, false);
+  }
+
+  #keep(run: RunRow, isInWay: (row: WorkerRow) => boolean, leaves: boolean): void {
+    const able = this.#machines.filter(({ row }) => row !== null && isInWay(row));
+    const booting = able.find(({ row, on }) => row?.phase === "booting" && on.length === 0);
+    const ready = able.filter((one) => one.ready).toSorted((a, b) => a.on.length - b.on.length)[0];
+    const machine = booting ?? ready;
+    if (machine === undefined) return;
+    machine.kept = true;
+    const worker = machine.row?.worker ?? null;
+    this.#said.reserved = { run: run.run, worker, ...(leaves ? { leaves } : {}) };
+  }
+
+  #keepMinimum(): void {
+    const { minInstances } = this.#state.record.config;
+    const stay = ({ phase, idleBehavior, stopUntil }: WorkerRow) =>
+      phase !== "shutdown" && idleBehavior === "run" && stopUntil <= this.#now;
+    const kept = this.#provided().filter(stay).length;
+    const nothing = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
+    if (minInstances === 0) return;
+    for (const [name] of this.#typesFor(nothing)) {
+      while (kept + this.#said.creates.length < minInstances && this.#stops(name) === null)
+        this.#said.creates.push(name);
+    }
+  }
+}
+
+function isBeingMade({ instance, phase }: WorkerRow): boolean {
+  return instance === null && (phase === "asked" || phase === "booting");
+}
+
+function sum(needs: Resources[], what: keyof Resources): number {
+  return needs.reduce((all, one) => all + one[what], 0);
+}
+
+/** Whether a machine holds all of these together. Those that ask for no vCPU share one. */
+function areHeld(has: Resources, needs: Resources[]): boolean {
+  const shared = needs.some(({ vcpus }) => vcpus === 0) ? 1 : 0;
+  return (
+    sum(needs, "vcpus") + shared <= has.vcpus &&
+    sum(needs, "memoryBytes") <= has.memoryBytes &&
+    sum(needs, "diskBytes") <= has.diskBytes &&
+    sum(needs, "gpus") <= has.gpus
+  );
+}
