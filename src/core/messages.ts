@@ -53,14 +53,16 @@ export interface RunUpsert {
   ended: number;
 }
 
+/** What holds for a run on the worker of its placement. */
+export interface PlacementTerms {
+  /** What an hour there costs the run (`core/pool/money.ts`); absent: not known. */
+  rate?: number;
+  /** The longest kill timeout that hosts grant there; absent: the usual one (`MAX_KILL_MS`). */
+  maxKillMs?: Millis;
+}
+
 export type PoolAnswer =
-  | {
-      kind: "placed";
-      worker: string;
-      epoch: number;
-      /** What an hour there costs the run (`core/pool/money.ts`); absent: not known. */
-      rate?: number;
-    }
+  | ({ kind: "placed"; worker: string; epoch: number } & PlacementTerms)
   | { kind: "queued" }
   /** No epoch is open, and none will be opened unasked: the pool has seen `version`. */
   | {
@@ -73,12 +75,10 @@ export type PoolAnswer =
   | { kind: "refused"; code: ErrorCode; text: string; retryAfterMs?: Millis };
 
 /** Pool → Allocation: you are placed. Answered with the allocation's present `RunUpsert`. */
-export interface Place {
+export interface Place extends PlacementTerms {
   run: string;
   worker: string;
   epoch: number;
-  /** As in `PoolAnswer`. */
-  rate?: number;
   /** The version of the run that the pool has, and which submission under its id it is. */
   version: number;
   submittedAt: Instant;

@@ -30,8 +30,9 @@ import type {
   Place,
   PlaceAnswer,
 } from "../core/messages.ts";
-import type { RunState, RunStatus, Why } from "../schema/run.ts";
+import type { RunState, RunStatus } from "../schema/run.ts";
 import type { RunStats } from "../schema/stats.ts";
+import type { Why } from "../schema/why.ts";
 import { sendOfAllocation } from "./allocation-messages.ts";
 import { explainRun, statsOfRun } from "./allocation-reads.ts";
 import type { Env } from "./env.ts";

@@ -19,7 +19,7 @@ import { upsertOf } from "../core/worker/summary.ts";
 import { isUsageFresh, type RunUsage, usageOfRun } from "../core/worker/usage.ts";
 import type { EnrollRequest, HostSetup, Orders } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
-import type { Why } from "../schema/run.ts";
+import type { Why } from "../schema/why.ts";
 import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
 import { exchange, livingWorker } from "./exchange.ts";

@@ -20,7 +20,7 @@ import type {
   WorkerUpsertAnswer,
 } from "../core/messages.ts";
 import type { RunUsage } from "../core/worker/usage.ts";
-import type { Why } from "../schema/run.ts";
+import type { Why } from "../schema/why.ts";
 
 /** What the objects may ask of each other: the messages of `core/messages.ts`, a method for each. */
 export interface AllocationPeer {

@@ -13,8 +13,9 @@ import type {
   WorkerStatus,
   WorkerSummary,
 } from "../schema/pool.ts";
-import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary, Why } from "../schema/run.ts";
+import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run.ts";
 import type { RunStats } from "../schema/stats.ts";
+import type { Why } from "../schema/why.ts";
 
 export type { Ask } from "../core/allocation/asks.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Name } from "../schema/common.ts";
 import { KillRequest, WORKER_STATES, WorkerList, WorkerStatus } from "../schema/pool.ts";
-import { Why } from "../schema/run.ts";
+import { Why } from "../schema/why.ts";
 import { askPools } from "./ask-pools.ts";
 import { Cursor, isAfter, newestFirst, pageOf } from "./cursor.ts";
 import type { EdgeApp } from "./edge.ts";

@@ -346,19 +346,6 @@ export const SignalRequest = z.strictObject({
 /** A new spec, whole, and the index of the one that it replaces. */
 export const UpdateRequest = z.strictObject({ specIndex: z.int().min(1), spec: RunSpec });
 
-/** Why something waits, and when Drover acts next (invariant 5). */
-export const Why = z
-  .object({
-    state: z.string(),
-    reason: z
-      .object({ code: z.string(), text: z.string() })
-      .catchall(z.union([z.number(), z.string(), z.boolean()])),
-    next: z.object({ action: z.string(), at: InstantText.nullable() }),
-    chain: z.array(z.object({ what: z.string(), state: z.string(), text: z.string() })),
-  })
-  .meta({ id: "Why" });
-export type Why = z.infer<typeof Why>;
-
 /** The body of a query by ids (`POST /v1/runs/query`). */
 export const RunQuery = z.strictObject({
   runs: z.array(Name).max(MAX_QUERY_IDS).default([]),

@@ -4,6 +4,7 @@ import { FAILURE_CODES } from "../../src/core/errors.ts";
 import { WAIT_CODES } from "../../src/core/pool/views.ts";
 import { WORKER_REASONS } from "../../src/core/worker/reasons.ts";
 import { HOLD_CAUSES } from "../../src/schema/pool.ts";
+import { NEXT_CODES } from "../../src/schema/why.ts";
 import { readDocument } from "./support/examples.ts";
 
 /** The codes in the first column of the table below a heading. */
@@ -15,6 +16,7 @@ function codesBelow(heading: string): string[] {
 
 test.each<[string, readonly string[]]>([
   ["Why a run waits, or where it is", [...RUN_REASONS, ...WAIT_CODES]],
+  ["What happens next", NEXT_CODES],
   ["Why a run has failed", FAILURE_CODES],
   ["Why a worker is in its state", WORKER_REASONS],
   ["Why no machine is asked for: hold-offs and the breaker", HOLD_CAUSES],

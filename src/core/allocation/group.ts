@@ -4,6 +4,7 @@ import type { Group, GroupTask } from "../spec.ts";
 import { endTask } from "./attempt-end.ts";
 import { addEvent } from "./events.ts";
 import { hasTurn, reachedStage, reactionOf } from "./lifecycle.ts";
+import { killTimeoutOf } from "./placement.ts";
 import type { AllocationRecord, PlacementRecord } from "./state.ts";
 import {
   attemptOf,
@@ -67,7 +68,7 @@ function settleTask(
     return withTask(record, task, { dead: { at: now, how: "killed" } });
   if (known.stopFrom !== undefined || now < turnOf(record, group, task)) return record;
   if (!isRemoved(record, task) && !isHostEnding(record) && !hasTurn(task, views)) return record;
-  return beginStop(record, group, task, now);
+  return beginStop(record, group, task, placement, now);
 }
 
 function turnOf(record: AllocationRecord, group: Group, task: GroupTask): Instant {
@@ -84,12 +85,19 @@ export function turnsFrom({ wish, kill }: AllocationRecord, group: Group): Insta
   return Math.min(wish?.at ?? Infinity, kill?.at ?? Infinity) + group.shutdownDelayMs;
 }
 
-function beginStop(record: AllocationRecord, group: Group, task: GroupTask, now: Instant): AllocationRecord {
+function beginStop(
+  record: AllocationRecord,
+  group: Group,
+  task: GroupTask,
+  placement: PlacementRecord,
+  now: Instant,
+): AllocationRecord {
   let next = withTask(record, task, { stopFrom: now });
-  const { name, shutdownDelayMs, spec } = task;
+  const { name, shutdownDelayMs } = task;
   if (!group.lone || record.wish === null) {
     const reason = whyStopped(record);
-    const details = { kill_timeout: formatDuration(spec.killTimeoutMs), kill_reason: reason };
+    const timeout = formatDuration(killTimeoutOf(task, placement));
+    const details = { kill_timeout: timeout, kill_reason: reason };
     next = addEvent(next, "Killing", now, reason, { task: name, details });
   }
   if (shutdownDelayMs === 0) return next;

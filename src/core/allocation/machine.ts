@@ -7,6 +7,7 @@ import type {
   Order,
   OrderAnswer,
   Place,
+  PlacementTerms,
   PoolAnswer,
   RunUpsert,
 } from "../messages.ts";
@@ -132,13 +133,11 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
     case "abort":
       return {
         ...state,
-        record: wish(record, {
-          state: "aborted",
-          at: now,
-          reason: event.reason,
-          by: event.by,
-          failure: null,
-        }),
+        record: wish(
+          record,
+          { state: "aborted", at: now, reason: event.reason, by: event.by, failure: null },
+          openPlacement(state),
+        ),
       };
     case "restart":
     case "signal": {
@@ -199,13 +198,13 @@ function submit(event: { id: string; spec: RunSpec; hash: string }, now: Instant
 
 function placed(
   state: AllocationState,
-  { worker, epoch, rate }: Pick<Place, "worker" | "epoch" | "rate">,
+  { worker, epoch, ...terms }: Pick<Place, "worker" | "epoch"> & PlacementTerms,
   now: Instant,
 ): AllocationState {
   const { record, memo } = state;
   if (record === null || record.ended) return state;
   if (epoch !== record.endedEpoch + 1 || openPlacement(state) !== null) return state;
-  const placement = newPlacement(worker, epoch, now, rate);
+  const placement = newPlacement(worker, epoch, now, terms);
   // The pool has stored it and repeats it. Only a time limit must not start again after a crash.
   if (record.spec.timeout === undefined) return { ...state, memo: { ...memo, placement } };
   return { ...state, record: storePlacement(record, placement) };

@@ -1,12 +1,27 @@
-import { MAX_TASK_ATTEMPTS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
-import type { EndedHow, LossCause } from "../messages.ts";
+import { MAX_KILL_MS, MAX_TASK_ATTEMPTS } from "../limits.ts";
+import type { Instant, Millis } from "../machine.ts";
+import type { EndedHow, LossCause, PlacementTerms } from "../messages.ts";
+import type { GroupTask } from "../spec.ts";
 import { addEvent } from "./events.ts";
 import type { AllocationRecord, PlacementRecord } from "./state.ts";
 
 /** A placement of this run that the pool has opened. */
-export function newPlacement(worker: string, epoch: number, now: Instant, rate?: number): PlacementRecord {
-  return { epoch, worker, from: now, to: null, outcome: "open", ...(rate === undefined ? {} : { rate }) };
+export function newPlacement(
+  worker: string,
+  epoch: number,
+  now: Instant,
+  { rate, maxKillMs }: PlacementTerms = {},
+): PlacementRecord {
+  const terms = {
+    ...(rate === undefined ? {} : { rate }),
+    ...(maxKillMs === undefined ? {} : { maxKillMs }),
+  };
+  return { epoch, worker, from: now, to: null, outcome: "open", ...terms };
+}
+
+/** How long the stop of a task may take: as its spec says, and no longer than its host grants. */
+export function killTimeoutOf(task: GroupTask, placement: PlacementRecord | null): Millis {
+  return Math.min(task.spec.killTimeoutMs, placement?.maxKillMs ?? MAX_KILL_MS);
 }
 
 /** Puts a placement into the record, unless it is there already. */

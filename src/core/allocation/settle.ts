@@ -5,7 +5,7 @@ import { settleGroup } from "./group.ts";
 import { lastByteBy, logsComplete } from "./logs.ts";
 import { deadlineOf } from "./orders.ts";
 import { interruption, outcomeOf, outcomeOfWish } from "./outcome.ts";
-import { closePlacement } from "./placement.ts";
+import { closePlacement, killTimeoutOf } from "./placement.ts";
 import { mayReschedule, rescheduled } from "./reschedule.ts";
 import {
   type AllocationRecord,
@@ -23,7 +23,7 @@ export function settle(state: AllocationState, now: Instant): AllocationState {
   if (record === null || record.ended) return state;
   const placement = openPlacement(state);
   const late = wishOfTime(state, now);
-  let next = late === null ? record : wish(record, late);
+  let next = late === null ? record : wish(record, late, placement);
   if (placement === null) return { ...state, record: asksForPlace(next, now) };
   next = settleGroup(withTimeOver(next, placement, now), placement, now);
   const views = viewsOf(next, groupOfRun(next), placement.epoch);
@@ -72,10 +72,11 @@ function asksForPlace(record: AllocationRecord, now: Instant): AllocationRecord 
 }
 
 /** The host has stopped a task because the time of the run is over: then it is over for the others, too. */
-function withTimeOver(record: AllocationRecord, { epoch }: PlacementRecord, now: Instant): AllocationRecord {
+function withTimeOver(record: AllocationRecord, placement: PlacementRecord, now: Instant): AllocationRecord {
+  const { epoch } = placement;
   const attempts = record.tasks.flatMap((task) => task.attempts).filter((one) => one.epoch === epoch);
   if (record.tasks.length === 1 || !attempts.some((one) => one.timedOut)) return record;
-  return wish(record, timeIsOver(record, now));
+  return wish(record, timeIsOver(record, now), placement);
 }
 
 function timeIsOver({ spec }: AllocationRecord, now: Instant): Wish {
@@ -143,15 +144,22 @@ function killDetails({ wish }: AllocationRecord, error: string | null): Record<s
   return error === null ? reason : { ...reason, kill_error: error };
 }
 
-/** Stores a wish, once: the first one decides, and an exit that is stored already outranks it. */
-export function wish(record: AllocationRecord, wanted: Wish): AllocationRecord {
+/**
+ * Stores a wish, once: the first one decides, and an exit that is stored already outranks it. `placement`:
+ * the open one.
+ */
+export function wish(
+  record: AllocationRecord,
+  wanted: Wish,
+  placement: PlacementRecord | null,
+): AllocationRecord {
   if (record.wish !== null || (record.outcome !== null && !record.outcome.again)) return record;
   const outcome = record.outcome === null ? null : outcomeOfWish(wanted, wanted.at);
   const { at, by, reason } = wanted;
   const { tasks, lone } = groupOfRun(record);
   // The tasks of a group are told one by one, when it is their turn.
   const timeouts = lone
-    ? tasks.map(({ spec }) => ({ kill_timeout: formatDuration(spec.killTimeoutMs) }))
+    ? tasks.map((task) => ({ kill_timeout: formatDuration(killTimeoutOf(task, placement)) }))
     : [];
   const details = { by, kill_reason: reason, ...timeouts[0] };
   return addEvent({ ...record, wish: wanted, outcome }, "Killing", at, reason, { details });

@@ -108,6 +108,8 @@ export interface PlacementRecord {
   cause?: LossCause;
   /** What an hour of it costs, by the pool's list prices. Absent: not known, or stored before it was said. */
   rate?: number;
+  /** The longest kill timeout that its host grants. Absent: the usual one, or not known. */
+  maxKillMs?: Millis;
 }
 
 /** What has been decided from outside or by time, and is not yet the end (rule R3). */

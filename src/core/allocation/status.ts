@@ -34,7 +34,9 @@ export function statusOf(state: AllocationState & { record: AllocationRecord }):
     description: describe(state),
     submittedAt: text(record.submittedAt),
     placedAt: orNull(record.firstPlacedAt ?? openPlacement(state)?.from ?? null),
-    placements: record.placements.map((one) => ({ ...one, from: text(one.from), to: orNull(one.to) })),
+    placements: record.placements.map(({ maxKillMs: _bound, from, to, ...one }) => {
+      return { ...one, from: text(from), to: orNull(to) };
+    }),
     tasks: record.tasks.map((task) => taskStatus(record, task)),
   };
 }

@@ -1,16 +1,18 @@
-import type { Why } from "../../schema/run.ts";
+import type { Why } from "../../schema/why.ts";
 import { durationMs, formatDuration } from "../duration.ts";
 import type { FailureCode } from "../errors.ts";
 import { STORE_OUTPUTS_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
+import { earlierOf, type Next, nextAt, nextBy } from "../next.ts";
 import { lastByteBy } from "./logs.ts";
 import { deadlineOf } from "./orders.ts";
 import { givenUpKills } from "./outcome.ts";
 import { uploadingAttempt } from "./outputs.ts";
-import { type AllocationRecord, type AllocationState, openPlacement } from "./state.ts";
+import { type AllocationRecord, type Existing, openPlacement } from "./state.ts";
 import { statusOf } from "./status.ts";
 import { stateOf } from "./summary.ts";
 import { groupOfRun, viewsOf } from "./tasks.ts";
+import { restartWait, stopWait } from "./why-stopping.ts";
 
 /**
  * Why a run is where it is, for programs: with what its pool says of one that waits (`WAIT_CODES`), and the
@@ -23,121 +25,146 @@ export const RUN_REASONS = [
   "uploading",
   "backoff",
   "stopping",
+  "restarting",
   "unkillable",
   "rescheduling",
   "last_bytes",
   "ended",
 ] as const;
 
-function because(code: (typeof RUN_REASONS)[number] | FailureCode, text: string): Why["reason"] {
-  return { code, text };
+/** What a run waits for, and what happens next. */
+interface Cause {
+  code: (typeof RUN_REASONS)[number] | FailureCode;
+  text: string;
+  next: Next;
 }
 
 /**
  * Why a run is where it is, and what happens next (invariant 5). `other` is what its pool says of a run that
  * waits for a place, or its worker of one that has one.
  */
-export function whyOf(
-  state: AllocationState & { record: AllocationRecord },
-  other: Why | null,
-  worker: string | null,
-): Why {
+export function whyOf(state: Existing, other: Why | null, worker: string | null, now: Instant): Why {
   const { record } = state;
   const { description } = statusOf(state);
   const chain: Why["chain"] = [{ what: `run ${record.id}`, state: stateOf(record), text: description }];
-  if (record.ended) {
-    const code = record.outcome?.failure?.code ?? "ended";
-    return {
-      state: stateOf(record),
-      reason: because(code, description),
-      next: { action: "nothing: it has ended", at: null },
-      chain,
-    };
-  }
-  if (other !== null) {
+  if (other !== null && !record.ended) {
     const what = worker === null ? `pool ${record.spec.pool}` : `worker ${worker}`;
     chain.push({ what, state: other.state, text: other.reason.text }, ...other.chain);
   }
-  const [stuck] = givenUpKills(record, openPlacement(state)?.epoch ?? 0);
+  const known = { state: stateOf(record), chain };
+  const own = causeOf(state, now);
+  if (own !== null) return { ...known, ...withNext(own) };
+  if (openPlacement(state) !== null) return { ...known, ...withNext(onWorker(state, other, worker)) };
+  const reason = other?.reason ?? { code: "waiting", text: "it waits for its pool" };
+  const next = other?.next ?? nextBy("place", "place it", "pool");
+  return { ...known, reason, next: earlierOf(earlierOf(next, timeEnd(record)), queueEnd(record)) };
+}
+
+function withNext({ code, text, next }: Cause): Pick<Why, "reason" | "next"> {
+  return { reason: { code, text }, next };
+}
+
+/** What the run knows by itself; null, if that is up to its pool or its worker. */
+function causeOf(state: Existing, now: Instant): Cause | null {
+  const { record } = state;
+  if (record.ended) {
+    const code = record.outcome?.failure?.code ?? "ended";
+    const text = statusOf(state).description;
+    return { code, text, next: nextBy("nothing", "nothing: it has ended", null) };
+  }
+  const placement = openPlacement(state);
+  const [stuck] = givenUpKills(record, placement?.epoch ?? 0);
   if (stuck !== undefined) {
     const text = `${stuck.id} cannot be killed, its host goes on trying, and its worker drains`;
-    const next = { action: "end it, when it or its machine is gone", at: null };
-    return { state: stateOf(record), reason: because("unkillable", text), next, chain };
-  }
-  if (record.wish !== null) {
-    const { killSignal, killTimeout } = record.spec;
-    const begun = openPlacement(state) !== null;
-    const stop = begun ? `; its command gets ${killSignal}, and is killed after ${killTimeout}` : "";
-    const text = `it is being stopped (${record.wish.reason})${stop}`;
     return {
-      state: stateOf(record),
-      reason: because("stopping", text),
-      next: { action: `wait for the ${begun ? "host" : "pool"} to confirm`, at: null },
-      chain,
+      code: "unkillable",
+      text,
+      next: nextBy("end", "end it, when it or its machine is gone", "host"),
     };
   }
-  if (record.placeAt !== undefined) {
-    const text = "its latest placement was lost or has failed; it is placed anew after a delay";
-    const next = { action: "ask for another place", at: iso(record.placeAt) };
-    return { state: stateOf(record), reason: because("rescheduling", text), next, chain };
-  }
-  if (openPlacement(state) === null) {
-    const reason = other?.reason ?? because("waiting", "it waits for its pool");
-    return { state: stateOf(record), reason, next: other?.next ?? queueEnd(record), chain };
-  }
+  if (placement === null) return causeWithoutPlace(record);
   if (record.outcome !== null) {
-    const reason = because("last_bytes", "it has ended; the last bytes of its logs are on the way");
-    const next = { action: "end without them", at: iso(lastByteBy(record, record.outcome.at)) };
-    return { state: stateOf(record), reason, next, chain };
+    const then = record.outcome.again === true ? ", and then it is placed again" : "";
+    const text = `it has ended; the last bytes of its logs are on the way${then}`;
+    const next = nextAt("end", "end without them", lastByteBy(record, record.outcome.at), "host");
+    return { code: "last_bytes", text, next };
   }
-  const resting = restingTask(record);
-  if (resting !== null) {
-    const text = `task ${resting.name} has ended, and is started again after a delay`;
-    const reason = because("backoff", text);
-    return { state: stateOf(record), reason, next: { action: "start it again", at: iso(resting.at) }, chain };
+  const stop = stopWait(record, placement, now);
+  if (stop !== null) return { code: "stopping", ...stop };
+  const restart = restartWait(record, now);
+  if (restart !== null) return { code: "restarting", ...restart };
+  const resting = restingTask(record, now);
+  if (resting === null) return null;
+  const text = `task ${resting.name} has ended, and is started again after a delay`;
+  const start = nextAt("start_task", "start it again", resting.at, null);
+  return { code: "backoff", text, next: earlierOf(start, timeEnd(record)) };
+}
+
+function causeWithoutPlace(record: AllocationRecord): Cause | null {
+  const { wish, placeAt } = record;
+  if (wish !== null) {
+    const text = `it is being stopped (${wish.reason})`;
+    return { code: "stopping", text, next: nextBy("confirm", "wait for the pool to confirm", "pool") };
   }
+  if (placeAt === undefined) return null;
+  const text = "its latest placement was lost or has failed; it is placed again after a delay";
+  const next = nextAt("reschedule", "ask for another place", placeAt, null);
+  return { code: "rescheduling", text, next: earlierOf(next, timeEnd(record)) };
+}
+
+/** It is with its worker: all depends on that one's host, and on the run's own time. */
+function onWorker(state: Existing, other: Why | null, worker: string | null): Cause {
+  const { record } = state;
+  const cause = workOn(record, worker);
+  if (other?.reason.code !== "silent") return cause;
+  const text = `${cause.text}, and its host is silent: ${other.reason.text}`;
+  const silence = { ...other.next, action: `of worker ${worker}: ${other.next.action}` };
+  return { ...cause, text, next: earlierOf(silence, timeEnd(record)) };
+}
+
+function workOn(record: AllocationRecord, worker: string | null): Cause {
   if (uploadingAttempt(record) !== undefined) {
     const text = `the command has ended; worker ${worker} collects its outputs and stores them`;
-    const next = uploadEnd(record);
-    return { state: stateOf(record), reason: because("uploading", text), next, chain };
+    return { code: "uploading", text, next: uploadEnd(record) };
   }
-  const started = stateOf(record) === "running";
-  const code = started ? "running" : "starting";
-  const text = started ? "its command is running" : `worker ${worker} has been ordered to start it`;
-  return { state: stateOf(record), reason: because(code, text), next: timeEnd(record), chain };
+  const deadline = timeEnd(record);
+  if (stateOf(record) === "running") {
+    const next = earlierOf(nextBy("end", "wait for it to end", "command"), deadline);
+    return { code: "running", text: "its command is running", next };
+  }
+  const text = `worker ${worker} has been ordered to start it`;
+  const next = nextBy("start_task", "wait for its host to start it", "host");
+  return { code: "starting", text, next: earlierOf(next, deadline) };
 }
 
 /** Of the tasks in their restart delays the one that is due first, if none of the others runs. */
-function restingTask(record: AllocationRecord): { name: string; at: Instant } | null {
+function restingTask(record: AllocationRecord, now: Instant): { name: string; at: Instant } | null {
   const views = viewsOf(record, groupOfRun(record), record.endedEpoch + 1);
   if (views.some((view) => view.state === "running")) return null;
   const resting = record.tasks.flatMap(({ name, startAt, dead, stopFrom }) =>
-    startAt === undefined || dead !== undefined || stopFrom !== undefined ? [] : [{ name, at: startAt }],
+    startAt === undefined || startAt <= now || dead !== undefined || stopFrom !== undefined
+      ? []
+      : [{ name, at: startAt }],
   );
   return resting.sort((a, b) => a.at - b.at)[0] ?? null;
 }
 
-function queueEnd(record: AllocationRecord): Why["next"] {
-  if (record.spec.queueTimeout === undefined) return { action: "place it", at: null };
-  return { action: "give up", at: iso(record.waitingSince + durationMs(record.spec.queueTimeout)) };
+function queueEnd({ spec, waitingSince }: AllocationRecord): Next | null {
+  if (spec.queueTimeout === undefined) return null;
+  return nextAt("give_up", "give up", waitingSince + durationMs(spec.queueTimeout), "pool");
 }
 
 /**
  * Its host gives up once nothing could be stored for a while, however long that takes: it alone knows when.
  * The time limit of the run is one over all phases.
  */
-function uploadEnd(record: AllocationRecord): Why["next"] {
-  if (deadlineOf(record, null) !== undefined) return timeEnd(record);
+function uploadEnd(record: AllocationRecord): Next {
   const patience = formatDuration(STORE_OUTPUTS_MS);
-  return { action: `end it without them, if nothing can be stored for ${patience}`, at: null };
+  const action = `end it without them, if nothing can be stored for ${patience}`;
+  return earlierOf(nextBy("end", action, "host"), timeEnd(record));
 }
 
-function timeEnd(record: AllocationRecord): Why["next"] {
+function timeEnd(record: AllocationRecord): Next | null {
   const deadline = deadlineOf(record, null);
-  if (deadline === undefined) return { action: "wait for it to end", at: null };
-  return { action: "stop it: its time is over", at: iso(deadline) };
-}
-
-function iso(at: Instant): string {
-  return new Date(at).toISOString();
+  return deadline === undefined ? null : nextAt("stop_run", "stop it: its time is over", deadline, "command");
 }

@@ -20,7 +20,7 @@ import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./forge
 import { listHeldUntil } from "./hold-offs.ts";
 import { foldInvite } from "./invite.ts";
 import { changesAt, keptInstances, type Plan, plan, planOneMore } from "./plan.ts";
-import { foldPlaceAnswer, foldRun, openEpoch, rateOn, tell } from "./runs.ts";
+import { foldPlaceAnswer, foldRun, openEpoch, tell, termsOn } from "./runs.ts";
 import {
   type Configured,
   hasLiveRuns,
@@ -205,8 +205,7 @@ function runMessages(state: Configured, now: Instant): PoolMessage[] {
   for (const [key, row] of untold) {
     const { run, worker, opened: epoch, version, submittedAt } = row;
     if (worker === null) continue;
-    const rate = rateOn(state, row, worker);
-    const body: Place = { run, worker, epoch, version, submittedAt, ...rate };
+    const body: Place = { run, worker, epoch, version, submittedAt, ...termsOn(state, row, worker) };
     owed.push({ to: run, kind: "place", repeatedBy: "self", key, body });
   }
   for (const key of heard.silentSince(now - durationMs(record.config.timeouts.lease))) {

@@ -1,5 +1,5 @@
 import type { Instant } from "../machine.ts";
-import type { PlaceAnswer, PoolAnswer, RunUpsert } from "../messages.ts";
+import type { PlaceAnswer, PlacementTerms, PoolAnswer, RunUpsert } from "../messages.ts";
 import { isTerminal } from "../run-state.ts";
 import { eligibleTypes } from "./eligible.ts";
 import { keepLogsMs } from "./forget.ts";
@@ -99,18 +99,20 @@ export function answerRun(state: PoolState, upsert: RunUpsert, now: Instant): Po
     return refusal(state, upsert, now) ?? { kind: "none", version: 0 };
   }
   if (isOpen(row) && row.worker !== null) {
-    return { kind: "placed", worker: row.worker, epoch: row.opened, ...rateOn(state, row, row.worker) };
+    return { kind: "placed", worker: row.worker, epoch: row.opened, ...termsOn(state, row, row.worker) };
   }
   if (row.wants === "place") return { kind: "queued" };
   const keep = state.record === null ? undefined : keepLogsMs(state.record.config);
   return { kind: "none", version: row.version, ...(keep === undefined ? {} : { keepLogsMs: keep }) };
 }
 
-/** What an hour costs the run on the worker of its open epoch. */
-export function rateOn({ workers }: PoolState, { resources }: RunRow, worker: string): { rate?: number } {
+/** What holds for the run on the worker of its open epoch: what it costs, and the bound of its stops. */
+export function termsOn({ workers }: PoolState, { resources }: RunRow, worker: string): PlacementTerms {
   const row = workers.get(worker);
-  const rate = row === undefined ? null : rateOf(resources, row);
-  return rate === null ? {} : { rate };
+  if (row === undefined) return {};
+  const rate = rateOf(resources, row);
+  const { maxKillMs } = row.settings;
+  return { ...(rate === null ? {} : { rate }), ...(maxKillMs === undefined ? {} : { maxKillMs }) };
 }
 
 /**

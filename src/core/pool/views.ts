@@ -1,6 +1,7 @@
 import type { Resources } from "../../schema/common.ts";
 import type { PoolView, WorkerSummary } from "../../schema/pool.ts";
-import type { RunSummary, Why } from "../../schema/run.ts";
+import type { RunSummary } from "../../schema/run.ts";
+import type { Why } from "../../schema/why.ts";
 import type { Instant } from "../machine.ts";
 import { accommodates } from "../resources.ts";
 import { isTerminal } from "../run-state.ts";

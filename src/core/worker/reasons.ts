@@ -1,5 +1,5 @@
 import type { WorkerStatus } from "../../schema/pool.ts";
-import type { Why } from "../../schema/run.ts";
+import type { Why } from "../../schema/why.ts";
 import { isOwnMachine, type Living } from "./state.ts";
 
 /** Why a worker is in its state, for programs: the closed list (`docs/operating.md` says what to do). */

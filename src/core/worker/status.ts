@@ -1,5 +1,5 @@
 import type { WorkerState as ShownState, WorkerStatus } from "../../schema/pool.ts";
-import type { Why } from "../../schema/run.ts";
+import type { Why } from "../../schema/why.ts";
 import type { Instant } from "../machine.ts";
 import type { IdleBehavior } from "../messages.ts";
 import { lifeWakesAt, proposalAt } from "./life.ts";

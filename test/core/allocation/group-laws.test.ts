@@ -2,17 +2,13 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { orderOf } from "../../../src/core/allocation/orders.ts";
-import {
-  type AllocationRecord,
-  type AllocationState,
-  openPlacement,
-} from "../../../src/core/allocation/state.ts";
+import type { AllocationRecord, AllocationState } from "../../../src/core/allocation/state.ts";
 import { isWithHost } from "../../../src/core/allocation/tasks.ts";
-import { whyOf } from "../../../src/core/allocation/why.ts";
 import { MAX_TASK_EVENTS } from "../../../src/core/limits.ts";
 import { RunSpec, type RunSpecInput, RunStatus } from "../../../src/schema/run.ts";
 import { acknowledged } from "../support/allocation.ts";
 import { GroupStory } from "../support/group.ts";
+import { lieOfRun } from "../support/truth-of-runs.ts";
 
 const restart = fc.constantFrom(
   { attempts: 0 },
@@ -182,11 +178,14 @@ function looksRight(story: GroupStory, tasks: NonNullable<RunSpecInput["tasks"]>
   }
   for (const { events } of status.tasks) expect(events.length).toBeLessThanOrEqual(MAX_TASK_EVENTS);
   expect(RunStatus.safeParse(status).error).toBeUndefined();
-  expect(whyOf(run, null, openPlacement(run)?.worker ?? null).reason.text).not.toBe("");
+  // One of eight: it lets all time pass that is left to it.
+  looks += 1;
+  if (looks % 8 === 0) expect(lieOfRun(run, null, story.now), "N7: what it says happens").toBeUndefined();
   if (run.record.ended) expect(living).toEqual([]);
 }
 
 /** How often the stories have come to what is worth a look: laws over dull stories prove little. */
+let looks = 0;
 const reached: Record<string, number> = {};
 
 function situationsOf(

@@ -312,7 +312,7 @@ describe("restarts", () => {
 
   test("a run that waits for one says so, and when it goes on (invariant 5)", () => {
     const story = new GroupStory(group(task("m", again))).ends("m", { code: 1 });
-    const why = whyOf(story.run, null, "w1");
+    const why = whyOf(story.run, null, "w1", story.now);
     expect(why).toMatchObject({ state: "running", reason: { code: "backoff" } });
     expect(why.next.at).toBe(story.status.tasks[0]?.nextStart);
   });

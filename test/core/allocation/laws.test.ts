@@ -21,6 +21,7 @@ import {
   submit,
   T0,
 } from "../support/allocation.ts";
+import { lieOfRun } from "../support/truth-of-runs.ts";
 
 // What fits the open placement is often drawn, or hardly a story would get beyond it.
 const epoch = fc.constantFrom(1, 1, 1, 2, 2, 3);
@@ -248,11 +249,12 @@ describe("whatever happens, in whatever order", () => {
   });
 
   test("its status is one that the API can show, and it can say why (invariant 5)", () => {
-    holds((_before, after) => {
+    holds((_before, after, now) => {
       if (after.record === null) return;
       const run = { ...after, record: after.record };
       expect(RunStatus.safeParse(statusOf(run)).error).toBeUndefined();
-      expect(whyOf(run, null, openPlacement(after)?.worker ?? null).reason.text).not.toBe("");
+      expect(whyOf(run, null, openPlacement(after)?.worker ?? null, now).reason.text).not.toBe("");
+      expect(lieOfRun(run, null, now), "N7: what it says happens").toBeUndefined();
     });
   });
 

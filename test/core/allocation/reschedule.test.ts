@@ -134,7 +134,7 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md, Su
   });
 
   test("and can say so (invariant 5)", () => {
-    expect(whyOf(lost, null, null)).toMatchObject({
+    expect(whyOf(lost, null, null, T0)).toMatchObject({
       reason: { code: "rescheduling" },
       next: { at: new Date(T0 + 31_000).toISOString() },
     });

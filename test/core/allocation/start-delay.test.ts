@@ -24,7 +24,7 @@ function resting(
 const ordersOf = (story: GroupStory) =>
   story.orders.map(({ id, want, startAt }) => `${id} ${want}${startAt === undefined ? "" : " later"}`);
 const types = (story: GroupStory) => story.run.record.events.map(({ type }) => type);
-const why = (story: GroupStory) => whyOf(story.run, null, "w1");
+const why = (story: GroupStory) => whyOf(story.run, null, "w1", story.now);
 
 describe("a restart delay that the host waits for by itself", () => {
   test("the next attempt is ordered at once, with when it may start (nomad.md §3.3)", () => {

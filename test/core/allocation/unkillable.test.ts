@@ -80,7 +80,7 @@ describe("a run of which something cannot be killed", () => {
     const state = runAt(started(), LATER, abort(), givenUp);
     expect(statusOf(state)).toMatchObject({ state: "running", failure: null });
     expect(orderNow(state, 1, LATER)).toMatchObject({ attempts: [{ id: FIRST, want: "stop" }] });
-    expect(whyOf(state, null, "w1").reason).toMatchObject({ code: "unkillable" });
+    expect(whyOf(state, null, "w1", T0).reason).toMatchObject({ code: "unkillable" });
   });
 
   test("says so once when the host gives up, and with the end (nomad.md §1.4 Killed)", () => {

@@ -83,7 +83,7 @@ describe("while its outputs are being stored a run is still running (scoot.md §
       { action: expect.stringMatching(/its time is over/), at: iso(60_000) },
     ],
   ])("why says what happens next, and when: %s (invariant 5)", (_what, more, next) => {
-    const why = whyOf(begun(more), null, "w1");
+    const why = whyOf(begun(more), null, "w1", T0);
     expect(why.reason).toMatchObject({ code: "uploading", text: expect.stringMatching(/worker w1/) });
     expect(why).toMatchObject({ state: "running", next });
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { whyOf } from "../../../src/core/allocation/why.ts";
 import { LAST_BYTE_MS } from "../../../src/core/limits.ts";
-import { Why } from "../../../src/schema/run.ts";
+import { Why } from "../../../src/schema/why.ts";
 import {
   abort,
   ended,
@@ -39,7 +39,14 @@ describe("a run says why it is where it is, and what happens next, when", () => 
       "waiting",
       { action: "give up", at: iso(3_600_000) },
     ],
-    ["it is placed", ordered(), ofWorker, "w1", "starting", { action: "wait for it to end", at: null }],
+    [
+      "it is placed",
+      ordered(),
+      ofWorker,
+      "w1",
+      "starting",
+      { action: "wait for its host to start it", at: null },
+    ],
     ["it runs", started(), ofWorker, "w1", "running", { action: "wait for it to end", at: null }],
     [
       "it runs for so long",
@@ -90,27 +97,27 @@ describe("a run says why it is where it is, and what happens next, when", () => 
       { action: "nothing: it has ended", at: null },
     ],
   ])("%s", (_what, run, other, worker, code, next) => {
-    const why = whyOf(run, other, worker);
+    const why = whyOf(run, other, worker, T0);
     expect(why).toMatchObject({ reason: { code }, next });
     expect(why.reason.text).not.toBe("");
     expect(Why.parse(why)).toEqual(why);
   });
 
   test("it names whom it waits for, from the run to the machine", () => {
-    expect(whyOf(queued(), ofPool, null).chain.map(({ what }) => what)).toEqual([
+    expect(whyOf(queued(), ofPool, null, T0).chain.map(({ what }) => what)).toEqual([
       `run ${RUN}`,
       "pool default",
       "worker w1",
     ]);
-    expect(whyOf(started(), ofWorker, "w1").chain.map(({ what }) => what)).toEqual([
+    expect(whyOf(started(), ofWorker, "w1", T0).chain.map(({ what }) => what)).toEqual([
       `run ${RUN}`,
       "worker w1",
     ]);
-    expect(whyOf(runAt(started(), T0, ended("lost")), ofWorker, "w1").chain).toHaveLength(1);
+    expect(whyOf(runAt(started(), T0, ended("lost")), ofWorker, "w1", T0).chain).toHaveLength(1);
   });
 
   test("what stops it is said with the signal and the time", () => {
-    const { text } = whyOf(runAt(started({ killSignal: "SIGINT" }), T0, abort()), null, "w1").reason;
+    const { text } = whyOf(runAt(started({ killSignal: "SIGINT" }), T0, abort()), null, "w1", T0).reason;
     expect(text).toBe("it is being stopped (enough); its command gets SIGINT, and is killed after 5s");
   });
 });

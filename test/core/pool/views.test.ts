@@ -7,7 +7,8 @@ import {
   workerSummary,
 } from "../../../src/core/pool/views.ts";
 import { PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
-import { RunSummary, Why } from "../../../src/schema/run.ts";
+import { RunSummary } from "../../../src/schema/run.ts";
+import { Why } from "../../../src/schema/why.ts";
 import { configured, held, hold, MINUTE, placed, T0, vcpus, waiting, workerRow } from "../support/pool.ts";
 
 const iso = (ms: number) => new Date(T0 + ms).toISOString();

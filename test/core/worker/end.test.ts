@@ -3,7 +3,7 @@ import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/mach
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
 import { statusOf, whyOf } from "../../../src/core/worker/status.ts";
 import { WorkerStatus } from "../../../src/schema/pool.ts";
-import { Why } from "../../../src/schema/run.ts";
+import { Why } from "../../../src/schema/why.ts";
 import {
   at,
   created,

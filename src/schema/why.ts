@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { InstantText } from "./common.ts";
+
+/** What can happen next to a run or a worker, for programs (`docs/operating.md` says what each means). */
+export const NEXT_CODES = [
+  "nothing",
+  "place",
+  "ask",
+  "give_up",
+  "confirm",
+  "stop_task",
+  "start_task",
+  "stop_run",
+  "end",
+  "reschedule",
+  "lose_runs",
+  "create",
+  "boot",
+  "propose_stop",
+  "stay",
+  "destroy",
+] as const;
+export type NextCode = (typeof NEXT_CODES)[number];
+
+/** Whose word something can wait for. */
+export const AWAITED = ["pool", "worker", "host", "provider", "command", "operator"] as const;
+
+/** Why something waits, and when Drover acts next (invariant 5). */
+export const Why = z
+  .object({
+    state: z.string(),
+    reason: z
+      .object({ code: z.string(), text: z.string() })
+      .catchall(z.union([z.number(), z.string(), z.boolean()])),
+    next: z.object({
+      action: z.string(),
+      at: InstantText.nullable().meta({
+        description: "when Drover does it by itself, if nothing happens before; null: it waits for somebody",
+      }),
+      code: z.enum(NEXT_CODES).optional().meta({ description: "the action, for programs" }),
+      waitsFor: z
+        .enum(AWAITED)
+        .nullable()
+        .optional()
+        .meta({ description: "whose word may change it before; null: nobody's" }),
+    }),
+    chain: z.array(z.object({ what: z.string(), state: z.string(), text: z.string() })),
+  })
+  .meta({ id: "Why" });
+export type Why = z.infer<typeof Why>;

@@ -1,0 +1,52 @@
+import { describe, expect, test } from "vitest";
+import type { AllocationEvent } from "../../../src/core/allocation/machine.ts";
+import { whyOf } from "../../../src/core/allocation/why.ts";
+import { MAX_KILL_MS } from "../../../src/core/limits.ts";
+import type { PoolAnswer } from "../../../src/core/messages.ts";
+import type { RunSpecInput } from "../../../src/schema/run.ts";
+import {
+  abort,
+  nothing,
+  observed,
+  pool,
+  runAt,
+  running,
+  type Submitted,
+  submit,
+  T0,
+} from "../support/allocation.ts";
+import { task } from "../support/group.ts";
+
+/** A run that runs on a worker whose pool bounds kill timeouts by `maxKillMs`. */
+function runsUnder(maxKillMs: number | undefined, more: Partial<RunSpecInput>): Submitted {
+  const bound = maxKillMs === undefined ? {} : { maxKillMs };
+  const placed: PoolAnswer = { kind: "placed", worker: "w1", epoch: 1, ...bound };
+  return runAt(nothing(), T0, submit(more), pool(1, placed), observed([running]));
+}
+
+const hour = { killTimeout: "1h" };
+const timeOver: AllocationEvent = { type: "tick" };
+
+describe("N6: the kill timeout that is shown is the one that the host gets", () => {
+  test.each<[string, number | undefined, Partial<RunSpecInput>, string]>([
+    ["the bound of the pool", 700, hour, "700ms"],
+    ["the spec's own, where it is shorter", 5_000, { killTimeout: "2s" }, "2s"],
+    ["the usual bound, where the pool names none", undefined, { killTimeout: "2h" }, "1h"],
+  ])("%s", (_what, maxKillMs, more, shown) => {
+    expect(MAX_KILL_MS).toBe(3_600_000);
+    const state = runAt(runsUnder(maxKillMs, more), T0, abort());
+    const killing = state.record.events.find(({ type }) => type === "Killing");
+    expect(killing?.details.kill_timeout).toBe(shown);
+    expect(whyOf(state, null, "w1", T0).reason.text).toContain(`killed after ${shown}`);
+  });
+
+  test("of a task of a group, and of a run whose time is over", () => {
+    const tasks = [task("main", hour), task("side", hour)];
+    const spec = { argv: undefined, tasks, timeout: "1m" } as unknown as Partial<RunSpecInput>; // two forms
+    const group = runAt(runsUnder(700, spec), T0 + 60_000, timeOver);
+    const shown = group.record.events.filter(({ type, task: of }) => type === "Killing" && of !== null);
+    expect(shown.map(({ details }) => details.kill_timeout)).toEqual(["700ms", "700ms"]);
+    const lone = runAt(runsUnder(700, { ...hour, timeout: "1m" }), T0 + 60_000, timeOver);
+    expect(lone.record.events.at(-1)?.details.kill_timeout).toBe("700ms");
+  });
+});

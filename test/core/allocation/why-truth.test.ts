@@ -1,0 +1,174 @@
+import { describe, expect, test } from "vitest";
+import type { Existing } from "../../../src/core/allocation/state.ts";
+import { RUN_REASONS, whyOf } from "../../../src/core/allocation/why.ts";
+import { nextAt } from "../../../src/core/next.ts";
+import type { NextCode, Why } from "../../../src/schema/why.ts";
+import {
+  abort,
+  ended,
+  exited,
+  exitedButUnlogged,
+  FIRST,
+  observed,
+  ordered,
+  queued,
+  runAt,
+  started,
+  T0,
+} from "../support/allocation.ts";
+import { GroupStory, group, poststop, task } from "../support/group.ts";
+import { lieOfRun } from "../support/truth-of-runs.ts";
+
+const SECOND = 1_000;
+const delayed = (more: object = {}) => new GroupStory({ ...group(task("m", more)), shutdownDelay: "30s" });
+const slow = { shutdownDelay: "4s" };
+const again = { restart: { attempts: 1, delay: "10s", interval: "1m" } };
+const stubborn = (story: GroupStory, name: string) => {
+  story.stubborn.add(name);
+  return story;
+};
+const two = () => new GroupStory(group(task("lead", { leader: true, ...slow }), task("side")));
+const withPost = () => new GroupStory(group(task("m"), task("post", poststop)));
+
+/** What happens next, when, and until then whose word is waited for. */
+type Says = [code: string, text: RegExp, next: NextCode, afterMs: number | null, waitsFor: string | null];
+
+// What it promises for a time is proved by letting that time come (`lieOfRun`).
+describe("N7: each reason of a run is the truth, and so is what it says happens next", () => {
+  const silent: Why = {
+    state: "unknown",
+    reason: { code: "silent", text: "its host has not reported for 40s" },
+    next: nextAt("give_up", "give it up, if its host stays silent until then", T0 + 90 * SECOND, "host"),
+    chain: [],
+  };
+  const table: [string, Existing, Says, Why?][] = [
+    ["it waits", queued(), ["waiting", /its pool/, "place", null, "pool"]],
+    ["… for so long", queued({ queueTimeout: "1m" }), ["waiting", /its pool/, "give_up", 60_000, "pool"]],
+    ["it is ordered", ordered(), ["starting", /w1 has been ordered/, "start_task", null, "host"]],
+    [
+      "… by a worker whose host is silent",
+      ordered(),
+      ["starting", /its host is silent: .* for 40s/, "give_up", 90_000, "host"],
+      silent,
+    ],
+    [
+      "… whose host is silent for longer than the run has time",
+      ordered({ timeout: "1m" }),
+      ["starting", /silent/, "stop_run", 60_000, "command"],
+      silent,
+    ],
+    ["it runs", started(), ["running", /is running/, "end", null, "command"]],
+    ["… for so long", started({ timeout: "1m" }), ["running", /running/, "stop_run", 60_000, "command"]],
+    [
+      "its outputs are stored",
+      runAt(started({ outputs: ["x"] }), T0, observed([{ ...exited(), state: "uploading" }])),
+      ["uploading", /collects its outputs/, "end", null, "host"],
+    ],
+    [
+      "the last of its logs is on the way",
+      runAt(started(), T0, observed([exitedButUnlogged])),
+      ["last_bytes", /last bytes/, "end", 60_000, "host"],
+    ],
+    [
+      "… though it is being stopped",
+      runAt(started(), T0, abort(), observed([exitedButUnlogged])),
+      ["last_bytes", /last bytes/, "end", 60_000, "host"],
+    ],
+    [
+      "a task waits for its next start",
+      new GroupStory(group(task("m", again))).ends("m", { code: 1 }).run,
+      ["backoff", /task m has ended/, "start_task", 11_267, null],
+    ],
+    [
+      "it was lost, and waits for its next place",
+      runAt(started({ reschedule: { attempts: 1, delay: "30s" } }), T0, ended("lost")),
+      ["rescheduling", /placed again/, "reschedule", 30_000, null],
+    ],
+    [
+      "it cannot be killed",
+      runAt(
+        started(),
+        T0,
+        abort(),
+        observed([
+          {
+            id: FIRST,
+            state: "stopping",
+            kill: { tries: 5, error: "it hangs", treeGone: false, by: "cgroup" },
+          },
+        ]),
+      ),
+      ["unkillable", /cannot be killed/, "end", null, "host"],
+    ],
+    ["it has ended", runAt(started(), T0, observed([exited()])), ["ended", /code 0/, "nothing", null, null]],
+    [
+      "it is aborted in the queue",
+      runAt(queued(), T0, abort()),
+      ["stopping", /enough/, "confirm", null, "pool"],
+    ],
+    [
+      "its host is told to stop it",
+      runAt(started(), T0, abort()),
+      ["stopping", /its command gets SIGTERM, and is killed after 5s$/, "confirm", null, "host"],
+    ],
+    [
+      "the shutdown delay of its group comes first",
+      delayed().abort().run,
+      ["stopping", /once its shutdown delay is over in 30s/, "stop_task", 30_000, "host"],
+    ],
+    [
+      "… and then that of its task",
+      delayed(slow).abort().run,
+      ["stopping", /is over in 34s/, "stop_task", 34_000, "host"],
+    ],
+    [
+      "the leader is stopped first, after its delay",
+      two().abort().run,
+      ["stopping", /"lead" .* in 4s; task "side" is stopped after the others/, "stop_task", 4_000, "host"],
+    ],
+    [
+      "nobody has asked for it: its leader has ended",
+      stubborn(two(), "side").ends("lead").run,
+      [
+        "stopping",
+        /the leader of its group, "lead", has ended.*"side" gets SIGTERM/,
+        "confirm",
+        null,
+        "host",
+      ],
+    ],
+    [
+      "a poststop task runs on",
+      withPost().abort().run,
+      ["stopping", /its poststop task "post" runs to its end/, "end", null, "command"],
+    ],
+    [
+      "a poststop task comes last",
+      stubborn(withPost(), "m").abort().run,
+      ["stopping", /task "m" gets SIGTERM/, "confirm", null, "host"],
+    ],
+    [
+      "a task is stopped, to be started again",
+      stubborn(new GroupStory(group(task("m"))), "m").apply({ type: "restart", wish: { by: "ann" } }).run,
+      ["restarting", /"m" is stopped, to be started again/, "confirm", null, "host"],
+    ],
+    [
+      "… after the shutdown delay of its group",
+      delayed().apply({ type: "restart", wish: { by: "ann" } }).run,
+      ["restarting", /started again/, "stop_task", 30_000, null],
+    ],
+  ];
+
+  test.each(table)("%s", (_what, run, [code, text, next, afterMs, waitsFor], other) => {
+    const why = whyOf(run, other ?? null, "w1", T0);
+    expect(why.reason.code).toBe(code);
+    expect(why.reason.text).toMatch(text);
+    const at = afterMs === null ? null : new Date(T0 + afterMs).toISOString();
+    expect(why.next).toMatchObject({ code: next, at, waitsFor });
+    expect(lieOfRun(run, other ?? null, T0)).toBeUndefined();
+  });
+
+  test("no reason is left out", () => {
+    expect([...new Set(table.map(([, , [code]]) => code))].sort()).toEqual([...RUN_REASONS].sort());
+  });
+});

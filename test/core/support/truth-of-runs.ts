@@ -1,0 +1,71 @@
+import { allocationMachine } from "../../../src/core/allocation/machine.ts";
+import { wantedAttempts } from "../../../src/core/allocation/orders.ts";
+import { type AllocationState, type Existing, openPlacement } from "../../../src/core/allocation/state.ts";
+import { upsertOf } from "../../../src/core/allocation/summary.ts";
+import { whyOf } from "../../../src/core/allocation/why.ts";
+import { parseAttemptId } from "../../../src/core/attempt-id.ts";
+import { REPEAT_AFTER_CRASH_MS } from "../../../src/core/limits.ts";
+import type { Instant } from "../../../src/core/machine.ts";
+import type { NextCode, Why } from "../../../src/schema/why.ts";
+
+/** A run after so much time in which nobody has said anything: it wakes whenever it wants to. */
+export function runLater(state: AllocationState, now: Instant, until: Instant): AllocationState {
+  let next = state;
+  for (let at = now; at < until; ) {
+    const wake = allocationMachine.wakeAt(next) ?? until;
+    at = Math.min(wake > at ? wake : at + REPEAT_AFTER_CRASH_MS, until);
+    next = allocationMachine.apply(next, { type: "tick" }, at);
+  }
+  return next;
+}
+
+/** How often a run has done what was promised, by the code of the promise. */
+const DONE: Partial<Record<NextCode, (state: Existing, now: Instant) => number>> = {
+  end: ({ record }) => Number(record.ended || record.outcome === null),
+  stop_run: ({ record }) => Number(record.wish?.state === "timedout"),
+  give_up: ({ record }) => Number(record.wish?.failure === "queue_timeout"),
+  reschedule: ({ record }) => Number(upsertOf(record, 0).wants === "place"),
+  stop_task: (state, now) => ordersOf(state, now).filter(({ want }) => want === "stop").length,
+  // Each start has a higher number than the one before.
+  start_task: (state, now) => {
+    const startable = ordersOf(state, now).filter((one) => one.want === "run" && (one.startAt ?? 0) <= now);
+    return startable.reduce((sum, { id }) => sum + (parseAttemptId(id)?.n ?? 0), 0);
+  },
+};
+
+/** The orders of the tasks that are not over. */
+function ordersOf(state: Existing, now: Instant) {
+  const over = state.record.tasks.filter(({ dead }) => dead !== undefined).map(({ name }) => name);
+  const orders = wantedAttempts(state, openPlacement(state)?.epoch ?? 0, now);
+  return orders.filter(({ id }) => !over.includes(parseAttemptId(id)?.task ?? ""));
+}
+
+/**
+ * What is wrong with the reason that a run gives; undefined: nothing. It waits for somebody, or says what it
+ * does itself and when: then that happens at that moment, and not before.
+ */
+export function lieOfRun(state: Existing, other: Why | null, now: Instant): string | undefined {
+  const awake = existing(allocationMachine.apply(state, { type: "tick" }, now));
+  const why = whyOf(awake, other, openPlacement(awake)?.worker ?? null, now);
+  const { next, reason } = why;
+  const said = `${reason.code}: ${reason.text}; ${next.action} (${next.code}) at ${next.at}`;
+  if (next.at === null) {
+    const waits = next.code === "nothing" ? awake.record.ended : typeof next.waitsFor === "string";
+    return waits ? undefined : `it waits for nobody: ${said}`;
+  }
+  const at = Date.parse(next.at);
+  if (at <= now) return `that time has passed: ${said}`;
+  // What its pool or its worker does is for them to prove.
+  if (next.at === other?.next.at) return undefined;
+  const done = next.code === undefined ? undefined : DONE[next.code];
+  if (done === undefined) return `nobody can tell whether that happens: ${said}`;
+  const before = existing(runLater(awake, now, at - 1));
+  const after = existing(runLater(before, at - 1, at));
+  if (done(before, at - 1) > done(awake, now)) return `that happens before: ${said}`;
+  return done(after, at) > done(before, at - 1) ? undefined : `that does not happen: ${said}`;
+}
+
+function existing(state: AllocationState): Existing {
+  if (state.record === null) throw new Error("there is no run");
+  return { ...state, record: state.record };
+}
