@@ -1,6 +1,7 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
+import { quoteArgv } from "../src/core/shell-words.ts";
 import { CliError } from "./errors.ts";
 import type { Io } from "./io.ts";
 
@@ -14,6 +15,12 @@ export interface Context {
 
 declare const DROVER_VERSION: string;
 
+/** Where `drover up` keeps its state, in the directory in which it is started. */
+export const DEFAULT_STATE_DIR = ".drover";
+
+/** What says which Drover is meant. */
+export type Where = Pick<Io, "env" | "cwd" | "state">;
+
 /** The client for the Drover that is meant here, or a `CliError` that says how to get one. */
 export function connect(io: Io): { client: Client; context: Context } {
   const context = findContext(io);
@@ -22,14 +29,29 @@ export function connect(io: Io): { client: Client; context: Context } {
 }
 
 /**
- * Finds the Drover that is meant: `DROVER_URL` with `DROVER_TOKEN`, else `.drover/context.json` in this
- * directory or the nearest one above, as Git finds `.git`. `DROVER_TOKEN` alone replaces the file's token.
+ * Finds the Drover that is meant. The first of these counts:
  *
- * `DROVER_URL` alone is an error: the token in the file belongs to another Drover and must not be sent to it.
+ * 1. `drover --state <directory>`,
+ * 2. `DROVER_URL` with `DROVER_TOKEN`, or `DROVER_STATE`,
+ * 3. the state of a `drover up` in this directory or the nearest one above, as Git finds `.git`: a `.drover`,
+ *    or the state directory itself.
+ *
+ * `DROVER_TOKEN` alone replaces the token of a state directory. `DROVER_URL` alone is an error: the token in
+ * a file belongs to another Drover and must not be sent to it.
  */
-export function findContext(io: Pick<Io, "env" | "cwd">): Context {
+export function findContext(io: Where): Context {
   const url = io.env.DROVER_URL || undefined;
   const token = io.env.DROVER_TOKEN || undefined;
+  const named = io.env.DROVER_STATE || undefined;
+  if (io.state !== undefined) {
+    // Beside DROVER_URL the token is one of that Drover.
+    return withToken(readState(resolve(io.cwd, io.state)), url === undefined ? token : undefined);
+  }
+  if (url !== undefined && named !== undefined) {
+    throw new CliError("DROVER_URL and DROVER_STATE are both set, and each names a Drover.", [
+      "Unset one of them.",
+    ]);
+  }
   if (url !== undefined) {
     if (token === undefined) {
       throw new CliError("DROVER_URL is set, but DROVER_TOKEN is not.", [
@@ -38,13 +60,30 @@ export function findContext(io: Pick<Io, "env" | "cwd">): Context {
     }
     return { url: checkedUrl(url), token, file: undefined };
   }
+  if (named !== undefined) return withToken(readState(resolve(io.cwd, named)), token);
   const found = readUpwards(io.cwd);
   if (found === undefined) {
-    throw new CliError("No Drover found here.", [
-      "Start one with `drover up`, or set DROVER_URL and DROVER_TOKEN.",
+    throw new CliError("No Drover found in this directory or above it.", [
+      "Start one here with `drover up`, or say where one is: set DROVER_STATE to the directory of its",
+      "state, or DROVER_URL and DROVER_TOKEN.",
     ]);
   }
+  return withToken(found, token);
+}
+
+type Found = { url: string; token: string; file: string };
+
+function withToken(found: Found, token: string | undefined): Context {
   return { ...found, token: token ?? found.token };
+}
+
+/** The Drover whose state is in this directory. */
+function readState(directory: string): Found {
+  const found = readContext(directory);
+  if (found !== undefined) return found;
+  throw new CliError(`No Drover is up with its state in ${directory}.`, [
+    `Start it: drover up --state ${quoteArgv([directory])}`,
+  ]);
 }
 
 function checkedUrl(text: string): string {
@@ -55,13 +94,25 @@ function checkedUrl(text: string): string {
   ]);
 }
 
-function readUpwards(start: string): { url: string; token: string; file: string } | undefined {
+function readUpwards(start: string): Found | undefined {
   for (let directory = resolve(start); ; directory = dirname(directory)) {
-    const file = join(directory, ".drover", "context.json");
-    const text = readIfThere(file);
-    if (text !== undefined) return { ...parseContext(file, text), file };
+    const found =
+      readContext(join(directory, DEFAULT_STATE_DIR)) ??
+      (isStateDir(directory) ? readContext(directory) : undefined);
+    if (found !== undefined) return found;
     if (directory === dirname(directory)) return undefined;
   }
+}
+
+/** A `context.json` of somebody else's is not taken for ours: `drover up` keeps its identity beside it. */
+function isStateDir(directory: string): boolean {
+  return existsSync(join(directory, "up.json"));
+}
+
+function readContext(stateDir: string): Found | undefined {
+  const file = join(stateDir, "context.json");
+  const text = readIfThere(file);
+  return text === undefined ? undefined : { ...parseContext(file, text), file };
 }
 
 function readIfThere(file: string): string | undefined {

@@ -1,8 +1,9 @@
+import { basename, dirname } from "node:path";
 import { ApiError, UnreachableError } from "../client/errors.ts";
 import type { ServiceStatus } from "../client/types.ts";
-import { type Context, findContext } from "./context.ts";
+import { quoteArgv } from "../src/core/shell-words.ts";
+import { type Context, DEFAULT_STATE_DIR, findContext, type Where } from "./context.ts";
 import { CliError, EXIT } from "./errors.ts";
-import type { Io } from "./io.ts";
 import { OutputClosed } from "./sink.ts";
 import { printable } from "./text.ts";
 
@@ -13,27 +14,30 @@ export interface Explanation {
 }
 
 /** Puts an error into words: what happened, why, and what to do. */
-export function explain(error: unknown, io: Pick<Io, "env" | "cwd">): Explanation {
+export function explain(error: unknown, io: Where): Explanation {
   if (error instanceof OutputClosed) return { lines: [], exitCode: error.exitCode };
   if (error instanceof CliError) return { lines: [error.message, ...error.hints], exitCode: error.exitCode };
   return { lines: wordsFor(error, io).map(printable), exitCode: EXIT.drover };
 }
 
-function wordsFor(error: unknown, io: Pick<Io, "env" | "cwd">): string[] {
+function wordsFor(error: unknown, io: Where): string[] {
   if (error instanceof UnreachableError) {
     return [`Drover at ${error.url} does not answer: ${error.reason}.`, whatToStart(contextOf(io))];
   }
   if (error instanceof ApiError) {
     const fields = error.errors.map(({ pointer, detail }) => `${pointer}: ${detail}`);
     if (error.status === 401) return [error.detail, whatToken(contextOf(io))];
-    return [error.detail, ...fields];
+    const isOfFields = error.code === "invalid_request" && fields.length > 0;
+    return [isOfFields ? "Drover does not accept this:" : error.detail, ...fields];
   }
   return [error instanceof Error ? error.message : String(error)];
 }
 
 function whatToStart(context: Context | undefined): string {
   if (context?.file === undefined) return "Check DROVER_URL and the network.";
-  return `It was started by \`drover up\` (${context.file}); if it is not running any more, start it again.`;
+  const stateDir = dirname(context.file);
+  const flag = basename(stateDir) === DEFAULT_STATE_DIR ? "" : ` --state ${quoteArgv([stateDir])}`;
+  return `It was started by \`drover up\` (${context.file}). If it is not running any more: drover up${flag}`;
 }
 
 function whatToken(context: Context | undefined): string {
@@ -41,7 +45,7 @@ function whatToken(context: Context | undefined): string {
   return `The token is from ${context.file}, or from DROVER_TOKEN if that is set.`;
 }
 
-function contextOf(io: Pick<Io, "env" | "cwd">): Context | undefined {
+function contextOf(io: Where): Context | undefined {
   try {
     return findContext(io);
   } catch {

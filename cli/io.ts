@@ -5,6 +5,8 @@ import { OutputClosed, type Sink, sinkOf } from "./sink.ts";
 export interface Io {
   env: NodeJS.ProcessEnv;
   cwd: string;
+  /** `drover --state`: the state directory of the Drover that is meant. */
+  state?: string | undefined;
   stdout: Sink;
   stderr: Sink;
   /** A person watches: what is going on may be drawn, and erased again. */

@@ -1,8 +1,10 @@
 import { setFlagsFromString } from "node:v8";
 import { Command, CommanderError } from "commander";
+import { addHelp, addVersion, inOurWords } from "./about.ts";
 import { EXIT } from "./errors.ts";
 import { explain } from "./explain.ts";
 import { type Io, ioOfProcess } from "./io.ts";
+import { path } from "./options.ts";
 import { addAbort } from "./verbs/abort.ts";
 import { addApply } from "./verbs/apply.ts";
 import { addEnroll } from "./verbs/enroll.ts";
@@ -26,6 +28,8 @@ import { addWorkers } from "./verbs/workers.ts";
 
 declare const DROVER_VERSION: string;
 
+const VERSION = `drover ${DROVER_VERSION}`;
+
 const HELP = `
 Examples:
   drover up                    start Drover on this machine
@@ -33,21 +37,27 @@ Examples:
   drover ps                    what runs, and what ran lately
   drover why <run>             what a run waits for
 
-Which Drover: the one of \`drover up\` in this directory or one above it, or DROVER_URL with DROVER_TOKEN.`;
+Which Drover: the one that \`drover up\` started in this directory or one above it. Another one on this
+machine: --state, or DROVER_STATE. One elsewhere: DROVER_URL with DROVER_TOKEN.`;
 
 /** Builds the command. A verb says with `exitWith` what it ends with, if that is not 0. */
 function programOf(io: Io, exitWith: (code: number) => void): Command {
   const program = new Command("drover")
     .description("Runs commands on machines that it boots, watches, reuses and destroys by itself.")
-    .version(`drover ${DROVER_VERSION}`, "--version", "print the version")
+    .option("--state <directory>", "use the Drover that keeps its state there", path)
+    .version(VERSION, "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
-    .helpCommand("help [verb]", "print the help of a verb")
+    .helpCommand(false)
     .addHelpText("after", HELP)
     .enablePositionalOptions()
-    .configureHelp({ showGlobalOptions: false })
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "drover: ")) })
-    .exitOverride();
-  addUp(program, exitWith);
+    // A description says its default in our words; the parser's own would come as JSON behind it.
+    .configureHelp({ showGlobalOptions: false, optionDescription: ({ description }) => description })
+    .configureOutput({ outputError: (text, write) => write(inOurWords(text)) })
+    .exitOverride()
+    .on("option:state", (directory: string) => {
+      io.state = directory;
+    });
+  addUp(program, io, exitWith);
   addRun(program, io, exitWith);
   addPs(program, io);
   addStats(program, io);
@@ -67,6 +77,8 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addApply(program, io);
   addSnapshots(program, io);
   addProvider(program, io, exitWith);
+  addVersion(program, io, VERSION);
+  addHelp(program);
   for (const verb of program.commands) {
     verb.showHelpAfterError(`Try: drover ${verb.name()} --help`);
   }

@@ -11,6 +11,11 @@ export const STATE_WORDS: readonly StateFilter[] = [...RUN_STATE_NAMES, "done", 
 /** Checks a duration. It stays text: the wire carries it as people write it. */
 export function duration(text: string): string {
   if (parseDuration(text) !== undefined) return text;
+  if (isNumber(text)) {
+    throw new InvalidArgumentError(
+      `It needs a unit: ${text}s are seconds, ${text}m minutes, ${text}h hours.`,
+    );
+  }
   throw new InvalidArgumentError("It must be a duration with its unit, such as 250ms, 10s or 1h30m.");
 }
 
@@ -20,10 +25,30 @@ export function positiveDuration(text: string): string {
   throw new InvalidArgumentError("It must be longer than nothing, such as 10s or 1h30m.");
 }
 
-/** Checks a size. It stays text, as durations do. */
+/**
+ * Checks a size. It stays text, as durations do. A bare number is refused: people mean megabytes by it, and
+ * the wire bytes.
+ */
 export function size(text: string): string {
+  if (isNumber(text)) {
+    throw new InvalidArgumentError(`It needs a unit: ${text}MiB or ${text}GiB, or ${text}B for bytes.`);
+  }
   if (parseSize(text) !== undefined) return text;
-  throw new InvalidArgumentError("It must be a number of bytes, or a size such as 64KiB, 512MiB or 2GB.");
+  throw new InvalidArgumentError("It must be a size with its unit, such as 64KiB, 512MiB or 2GB.");
+}
+
+/** How much of the end of a log: a number of lines, or a size. */
+export type Tail = { tailLines: number } | { tail: string };
+
+/** Reads a number of lines, as `tail -n` takes it, or a size with its unit. */
+export function tail(text: string): Tail {
+  if (/^\d{1,9}$/.test(text)) return { tailLines: Number(text) };
+  if (!isNumber(text) && parseSize(text) !== undefined) return { tail: text };
+  throw new InvalidArgumentError("It must be a number of lines, such as 100, or a size, such as 64KiB.");
+}
+
+function isNumber(text: string): boolean {
+  return /^\d+(\.\d+)?$/.test(text);
 }
 
 /** A path; whether it exists is for others to say. */
@@ -39,6 +64,14 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
     if (value >= least && value <= most) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
   };
+}
+
+/** Virtual CPUs, which are whole: half of one is not promised to anybody. */
+export function cpus(text: string): number {
+  if (/^0?\.\d+$/.test(text)) {
+    throw new InvalidArgumentError("It must be whole: 1, or 0 for a command that needs hardly any.");
+  }
+  return wholeNumber(0, 1_024)(text);
 }
 
 /** Any text, any number of times. */

@@ -18,21 +18,28 @@ const FIRST_LOOK_MS = 500;
 /** Between two looks at the reason; the clock in the line goes on every second. */
 const LOOK_EVERY_MS = 2_000;
 const TICK_MS = 1_000;
-/** Where nobody watches: how long a run may wait before one line says why. */
-const LONG_WAIT_MS = 5_000;
+/** Where nobody watches: how long something may take before one line says so. */
+const LONG_WAIT_MS = 10_000;
+/** Between two looks there, at whether the reason has changed. */
+const LOOK_AGAIN_MS = 5_000;
 
 const ERASE_LINE = "\r\x1b[K";
 
+/** Says nothing of what is waited for. */
+export function noProgress(io: Io): Progress {
+  return { stop: async () => {}, write: (lines) => io.stderr.write(lines) };
+}
+
 /**
- * Starts to watch a run. On a terminal one line is kept up to date; elsewhere one line is printed if it takes
- * long.
+ * Starts to watch a run. On a terminal one line is kept up to date. Elsewhere a line is printed once it takes
+ * long, and another whenever the reason has changed.
  */
 export function watchProgress(io: Io, client: Client, run: string): Progress {
   const over = new AbortController();
   const line = { drawn: false };
   const watch = io.interactive
     ? drawLine(io, reasons(client, run, over.signal), over.signal, line)
-    : sayOnce(io, client, run, over.signal);
+    : sayReasons(io, client, run, over.signal);
   return { ...shownUntilStopped(watch, over), write };
 
   async function write(lines: string): Promise<void> {
@@ -104,10 +111,19 @@ async function drawLine(
   }
 }
 
-async function sayOnce(io: Io, client: Client, run: string, signal: AbortSignal): Promise<void> {
+async function sayReasons(io: Io, client: Client, run: string, signal: AbortSignal): Promise<void> {
   await sleep(LONG_WAIT_MS, undefined, { signal });
-  const { text, waits } = await look(client, run, signal);
-  if (waits) await io.say(`Run ${run} waits: ${printable(text)}`);
+  for (let said: string | undefined; ; await sleep(LOOK_AGAIN_MS, undefined, { signal })) {
+    const { text, waits } = await look(client, run, signal);
+    if (!waits) {
+      if (said !== undefined) await io.say(`Run ${run}: ${printable(text)}`);
+      return;
+    }
+    // A number that counts, or a time that comes nearer, is no other reason.
+    const reason = text.replace(/\d+/g, "#");
+    if (reason !== said) await io.say(`Run ${run} waits: ${printable(text)}`);
+    said = reason;
+  }
 }
 
 /** The reason of the moment; that nothing answers is one, too. */
@@ -122,9 +138,9 @@ async function look(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof UnreachableError) return { text: `${error.message}; trying again`, waits: true };
+    if (!(error instanceof ApiError)) throw error;
     // There is no such run while its submission is still being tried again.
-    const early = error instanceof ApiError && error.status === 404;
-    return early ? { text: "it is not accepted yet", waits: true } : { text: "waiting", waits: false };
+    return { text: error.status === 404 ? "it is not accepted yet" : error.detail, waits: true };
   }
 }
 

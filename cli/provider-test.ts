@@ -39,7 +39,7 @@ export async function providerTest(
     told.abort();
     await io.say("Ending what was made. Once more leaves it as it is.");
   });
-  const left = interrupts.second.then(async ({ exitCode }) => {
+  const left = Promise.race([interrupts.second, interrupts.detach]).then(async ({ exitCode }) => {
     await io.say("Left what was made as it is. Look for machines that are named drover-test-…");
     return exitCode;
   });

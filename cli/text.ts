@@ -16,13 +16,6 @@ export function printable(text: string): string {
   );
 }
 
-/** A command line as a shell would take it. */
-export function quoteArgv(argv: readonly string[]): string {
-  return argv
-    .map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`))
-    .join(" ");
-}
-
 /** A length of time at a glance, in at most two units: `850ms`, `4.2s`, `3m10s`, `2d4h`. */
 export function briefDuration(ms: number): string {
   const whole = Math.max(0, Math.round(ms));

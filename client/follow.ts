@@ -13,9 +13,10 @@ const WAIT_MS = 30_000;
 export async function* followTask(
   target: Target,
   run: string,
-  { tail, ...wish }: LogWish,
+  { tail, tailLines, ...wish }: LogWish,
 ): AsyncGenerator<Uint8Array> {
-  let attempt = yield* readLog(target, run, { ...wish, ...(tail === undefined ? {} : { tail }) });
+  const end = { ...(tail === undefined ? {} : { tail }), ...(tailLines === undefined ? {} : { tailLines }) };
+  let attempt = yield* readLog(target, run, { ...wish, ...end });
   for (;;) {
     attempt = await nextAttempt(target, run, wish, attempt);
     if (attempt === undefined) return;

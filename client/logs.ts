@@ -16,6 +16,8 @@ export interface LogWish {
   follow?: boolean;
   /** Only the end, such as `64KiB`. */
   tail?: string;
+  /** Only the last lines, so many. */
+  tailLines?: number;
   signal?: AbortSignal;
   /** For how long nothing may answer before the caller gets the error. */
   unreachableMs?: number;
@@ -23,6 +25,10 @@ export interface LogWish {
 
 /** A stream may be followed for days; a break of the network is then ordinary. */
 export const DEFAULT_UNREACHABLE_MS = 120_000;
+/** What is read first for so many lines; if they are longer, more is read. */
+const LEAST_TAIL_BYTES = 16 * 1_024;
+const GUESSED_LINE_BYTES = 128;
+const NEWLINE = 0x0a;
 /** A connection that held for this long was a good one: the next break begins a new back-off. */
 const STEADY_MS = 5_000;
 
@@ -58,6 +64,7 @@ export async function* readLog(
     attempt: wish.attempt,
     isFirst: false,
   };
+  let lines = wish.tailLines;
   let goodAt = performance.now();
   let tries = 0;
   for (;;) {
@@ -65,6 +72,8 @@ export async function* readLog(
     const before = position.next;
     try {
       if (position.isFirst) position.attempt ??= await firstAttempt(target, run, wish, position);
+      if (lines !== undefined) position.next = await startOfLines(target, run, wish, position, lines);
+      lines = undefined;
       const response = await open(target, run, wish, position);
       if (response === undefined) return position.attempt;
       yield* bodyOf(target, wish, response, position);
@@ -109,6 +118,37 @@ async function firstAttempt(
     temporary: false,
     detail: `the attempt whose log broke off at byte ${next} is not kept any more`,
   });
+}
+
+/**
+ * Where the last lines of what there is now begin: more and more of its end is read until they are in it. The
+ * end of a line that is not whole yet counts as a line.
+ */
+async function startOfLines(
+  target: Target,
+  run: string,
+  wish: LogWish,
+  position: Position,
+  lines: number,
+): Promise<number> {
+  for (let bytes = Math.max(LEAST_TAIL_BYTES, lines * GUESSED_LINE_BYTES); ; bytes *= 4) {
+    const end: LogWish = { ...wish, tail: String(bytes), follow: false };
+    position.next = "tail";
+    const response = await open(target, run, end, position);
+    if (response === undefined) return 0;
+    const from = startOf(response) ?? 0;
+    const begins = [from];
+    let at = from;
+    for await (const piece of bytesFrom(target, wish, response, { what: "the log", from })) {
+      for (let i = piece.indexOf(NEWLINE); i >= 0; i = piece.indexOf(NEWLINE, i + 1)) begins.push(at + i + 1);
+      at += piece.length;
+    }
+    // Behind the last newline a line begins only if there is something of it.
+    if (begins.at(-1) === at) begins.pop();
+    const begin = lines === 0 ? at : begins.at(-lines);
+    if (begin !== undefined && (begins.length > lines || from === 0)) return begin;
+    if (from === 0) return 0;
+  }
 }
 
 /** Opens the stream at the position. Undefined: there is nothing after it, and never will be. */

@@ -1,6 +1,8 @@
 import { existsSync, realpathSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
+import { linesToTry } from "./greeting.ts";
 import { killInstancesBelow } from "./loopback/marks.ts";
+import { isNodeNewEnough, runByNodeOfCheckout } from "./newer-node.ts";
 import { DEFAULT_STATE_DIR, removeContext } from "./state-dir.ts";
 import { type Up, type UpOptions, up } from "./up.ts";
 import { UpError } from "./up-error.ts";
@@ -24,6 +26,10 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
  * workerd, and the next `drover up` on this state directory looks for what may be left.
  */
 export async function upCommand(options: UpOptions): Promise<number> {
+  if (!isNodeNewEnough()) {
+    const code = await runByNodeOfCheckout(SIGNALS);
+    if (code !== undefined) return code;
+  }
   const stateDir = resolve(options.stateDir ?? DEFAULT_STATE_DIR);
   const stopAsked = firstSignal(() => {
     if (existsSync(stateDir)) killInstancesBelow(realpathSync(stateDir));
@@ -50,7 +56,8 @@ function greeting({ url, stateDir, adopted }: Up): string {
     `Drover is up at ${url}`,
     `Its state is in ${stateDir}`,
     ...(adopted === 0 ? [] : [`It goes on with ${machines} still running.`]),
-    "Try, in another terminal:  drover run -- uname -a",
+    "Try, in another terminal:",
+    ...linesToTry(stateDir, process.argv[1] ?? "drover", process.env.PATH ?? "").map((line) => `  ${line}`),
     "Ctrl-C stops everything.",
   ].join("\n");
 }

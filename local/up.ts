@@ -5,6 +5,7 @@ import { defaultPool, type PoolChoices, putDefaultPool } from "./default-pool.ts
 import { takeLock } from "./lock.ts";
 import { LoopbackCloud } from "./loopback/cloud.ts";
 import { serveCloud } from "./loopback/server.ts";
+import { isNodeNewEnough, LEAST_NODE } from "./newer-node.ts";
 import { portProblem } from "./ports.ts";
 import { endFormerRuntime, startRuntime } from "./runtime.ts";
 import {
@@ -21,9 +22,6 @@ import {
 import { makeUndo, type Undo } from "./undo.ts";
 import { UpError } from "./up-error.ts";
 import { openWorkerLog } from "./worker-log.ts";
-
-/** What wrangler and Miniflare need; Drover's other commands run with less. */
-const LEAST_NODE = 22;
 
 export interface UpOptions extends PoolChoices {
   /** Where the control plane listens on 127.0.0.1. Default: where it did before, else a port that is free. */
@@ -60,10 +58,10 @@ export interface Up {
  * be; then nothing of it is left running.
  */
 export async function up(options: UpOptions = {}): Promise<Up> {
-  const node = process.versions.node;
-  if (Number.parseInt(node, 10) < LEAST_NODE) {
+  if (!isNodeNewEnough()) {
     throw new UpError(
-      `\`drover up\` needs Node ${LEAST_NODE} or newer, and this is ${node}. In a checkout, use npx.`,
+      `\`drover up\` needs Node ${LEAST_NODE} or newer, and this is ${process.versions.node}. ` +
+        "Install a newer Node, or run `npm ci` in a checkout of Drover, which brings one along.",
     );
   }
   const worker = options.worker ?? builtWorker();

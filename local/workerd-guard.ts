@@ -1,4 +1,5 @@
 import { chmodSync } from "node:fs";
+import { quoteArgv } from "../src/core/shell-words.ts";
 import { writeWhole } from "./files.ts";
 
 /**
@@ -24,13 +25,8 @@ trap '' INT
   read -r _ _ _ parent _ </proc/self/stat
   [ "$parent" = "$$" ] && kill -9 "$$"
 ) &
-exec ${quoted(workerd)} "$@"
+exec ${quoteArgv([workerd])} "$@"
 `,
   );
   chmodSync(path, 0o700);
-}
-
-/** Text as one word of a shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -2,13 +2,19 @@ import type { Client } from "../../client/client.ts";
 import type { RunStatus } from "../../client/types.ts";
 import type { Interrupts } from "../interrupts.ts";
 import type { Io } from "../io.ts";
-import { type Progress, watchProgress } from "../progress.ts";
+import type { Progress } from "../progress.ts";
 import { OutputClosed, type Sink } from "../sink.ts";
 import { linesOf } from "./lines.ts";
 import { OUT_OF_SIGHT_MS, PATIENCE } from "./patience.ts";
 import { type Copied, type Teller, tellStory } from "./story.ts";
 
 const STREAMS = ["stdout", "stderr"] as const;
+
+/** How far the abort of a run has come. Until its answer is here nobody knows whether it has arrived. */
+export interface AbortState {
+  isAsked: boolean;
+  isAnswered: boolean;
+}
 
 /** What became of a run that was attended. */
 export interface Attended {
@@ -33,6 +39,10 @@ export interface Attendance {
   /** Where the command's output goes. */
   sinks: { stdout: Sink; stderr: Sink };
   interrupts: Interrupts;
+  /** Says what the run waits for, until there is something of it to see. */
+  progress: Progress;
+  /** Kept up to date here, for whoever leaves the run. */
+  abortState: AbortState;
   /** Ends all that is going on here, and leaves the run alone. */
   leave: AbortSignal;
 }
@@ -46,22 +56,24 @@ export interface Attendance {
  */
 export async function attend(attendance: Attendance): Promise<Attended> {
   const { io, client, run, task, group, accepted, sinks, interrupts, leave } = attendance;
-  const progress = watchProgress(io, client, run);
+  const { progress, abortState } = attendance;
   let abortedAs: number | undefined;
 
   const abort = async (exitCode: number, reason: string, line: string) => {
     if (abortedAs !== undefined) return;
     abortedAs = exitCode;
+    abortState.isAsked = true;
     await progress.stop();
     await io.say(line);
     await accepted;
     await client.runs.abort(run, { reason, signal: leave, patience: PATIENCE });
+    abortState.isAnswered = true;
   };
   const interrupted = interrupts.first.then(({ signal, exitCode }) =>
     abort(
       exitCode,
       `${signal} to drover run`,
-      `Aborting run ${run} and waiting for its end (Ctrl-C again leaves it alone).`,
+      `Aborting run ${run}, and waiting for its end. Ctrl-C again: do not wait.`,
     ),
   );
   const copy = async (what: Copied, teller?: Teller) => {

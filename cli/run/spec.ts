@@ -122,8 +122,8 @@ const FLAG_OF_FIELD: [prefix: string, name: string][] = [
   ["/id", "--id"],
 ];
 
-/** Names a field as it is written on the command line: `/env/A B` → `--env A B`. */
-export function flagOfPointer(pointer: string): string {
+/** Names a field as the command line has it: `/env/A B` → `--env A B`, `/outputs/0` → `--out dist`. */
+export function flagOfPointer(pointer: string, spec?: RunSpec): string {
   if (pointer === "") return "the run";
   for (const [prefix, name] of FLAG_OF_FIELD) {
     if (pointer !== prefix && !pointer.startsWith(`${prefix}/`)) continue;
@@ -131,7 +131,8 @@ export function flagOfPointer(pointer: string): string {
       .slice(prefix.length + 1)
       .replaceAll("~1", "/")
       .replaceAll("~0", "~");
-    return rest === "" ? name : `${name} ${rest}`;
+    if (rest === "") return name;
+    return `${name} ${(prefix === "/outputs" && spec?.outputs?.[Number(rest)]) || rest}`;
   }
   return pointer;
 }

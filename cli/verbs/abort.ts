@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
 import { hasEnded } from "../../client/states.ts";
@@ -46,8 +46,8 @@ export function addAbort(program: Command, io: Io, exitWith: (code: number) => v
     .option("--pool <name>", "all runs of this pool")
     .option("--all", "all runs there are")
     .option("--reason <text>", "why; it is kept with the run")
-    .option("--wait", "wait for their ends (default)", true)
-    .option("--no-wait", "only ask for it")
+    .addOption(new Option("--wait").default(true).hideHelp())
+    .option("--no-wait", "only ask for it, and do not wait for their ends")
     .addHelpText("after", HELP)
     .action(async (ids: string[], flags: AbortFlags) => {
       const { client } = connect(io);
@@ -87,7 +87,7 @@ async function abortMany(io: Io, client: Client, { label, pool, all, reason, wai
     cursor = page.next ?? undefined;
     more = cursor !== undefined;
   }
-  if (asked.length === 0) await io.say("No run is under way that fits.");
+  if (asked.length === 0) await io.say("No pending or running run matches.");
   for (let at = 0; at < asked.length; at += WAITED_FOR_AT_ONCE) {
     const ids = asked.slice(at, at + WAITED_FOR_AT_ONCE);
     if (wait) wentWell = (await tellEnds(io, client, ids)) && wentWell;

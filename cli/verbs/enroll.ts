@@ -24,7 +24,7 @@ export function addEnroll(program: Command, io: Io): void {
     .command("enroll")
     .summary("let a machine of your own join")
     .description("Prints the line by which a machine of your own becomes one of Drover's.")
-    .option("--pool <name>", "the pool that it shall serve (default: default)")
+    .option("--pool <name>", "the pool that it serves (default: the one called default)")
     .option("--ttl <duration>", "for how long the line can be used (default: 1h)", positiveDuration)
     .option("--json", "print JSON: the line, its code, and what the machine will be called")
     .addHelpText("after", HELP)

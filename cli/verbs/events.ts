@@ -21,7 +21,7 @@ export function addEvents(program: Command, io: Io): void {
     .description(
       "Shows the runs that have not ended and the machines of a pool, and then what changes there.",
     )
-    .option("--pool <name>", "which pool", "default")
+    .option("--pool <name>", "which pool (default: the one called default)", "default")
     .option("-f, --follow", "go on with what changes, until Ctrl-C")
     .option("--json", "print a JSON object on each line")
     .addHelpText("after", HELP)
@@ -29,6 +29,9 @@ export function addEvents(program: Command, io: Io): void {
       const { client } = connect(io);
       let { items, next } = await client.pools.events(pool);
       for (;;) {
+        if (items.length === 0 && follow !== true && !json) {
+          await io.stdout.write(`Nothing goes on in pool ${printable(pool)}.\n`);
+        }
         for (const item of items) await io.stdout.write(`${json ? JSON.stringify(item) : line(item)}\n`);
         if (follow !== true) return;
         ({ items, next } = await client.pools.events(pool, { after: next, waitMs: WAIT_MS }));

@@ -4,13 +4,13 @@ import type { LogWish } from "../../client/logs.ts";
 import { connect } from "../context.ts";
 import type { Io } from "../io.ts";
 import { sayLimits } from "../log-limits.ts";
-import { size } from "../options.ts";
+import { type Tail, tail } from "../options.ts";
 
 interface LogsFlags {
   follow?: boolean;
   stdout?: boolean;
   stderr?: boolean;
-  tail?: string;
+  tail?: Tail;
   task: string;
   attempt?: string;
 }
@@ -22,6 +22,7 @@ Each is in its own order; there is no order between the two.
 Examples:
   drover logs build-17
   drover logs -f build-17
+  drover logs --tail 100 build-17
   drover logs --stderr --tail 4KiB build-17
   drover logs --attempt 1.1 build-17`;
 
@@ -35,8 +36,8 @@ export function addLogs(program: Command, io: Io): void {
     .option("-f, --follow", "go on until the run has written its last byte")
     .option("--stdout", "only what it wrote to stdout")
     .option("--stderr", "only what it wrote to stderr")
-    .option("--tail <size>", "only the end of each, such as 64KiB", size)
-    .option("--task <name>", "the task of the run", "main")
+    .option("-n, --tail <lines>", "only so many lines at the end of each, or a size, such as 64KiB", tail)
+    .option("--task <name>", "the task of the run (default: main)", "main")
     .option("--attempt <name>", "one attempt, as `drover status` names it, such as 1.2 (default: the latest)")
     .addHelpText("after", HELP)
     .action(async (id: string, flags: LogsFlags) => {
@@ -50,10 +51,10 @@ async function copy(io: Io, client: Client, id: string, flags: LogsFlags): Promi
   await client.runs.get(id);
   const both = flags.stdout === flags.stderr;
   const streams = (["stdout", "stderr"] as const).filter((stream) => both || flags[stream]);
-  const { follow, tail, task, attempt } = flags;
+  const { follow, task, attempt } = flags;
   await Promise.all(
     streams.map(async (stream) => {
-      const wish: LogWish = { task, stream, follow, tail, attempt };
+      const wish: LogWish = { task, stream, follow, attempt, ...flags.tail };
       for await (const bytes of client.runs.logs(id, wish)) await io[stream].write(bytes);
     }),
   );

@@ -1,6 +1,10 @@
 import type { Command } from "commander";
+import { ApiError } from "../../client/errors.ts";
+import { quoteArgv } from "../../src/core/shell-words.ts";
 import { connect } from "../context.ts";
+import { CliError } from "../errors.ts";
 import type { Io } from "../io.ts";
+import { printable } from "../text.ts";
 
 const HELP = `
 Examples:
@@ -19,8 +23,17 @@ export function addPoolsDelete(pools: Command, io: Io): void {
     .option("--drain", "take no more runs, let those that are there end, then their machines, then delete it")
     .addHelpText("after", HELP)
     .action(async (name: string, { drain }: { drain?: boolean }) => {
-      const { deleted } = await connect(io).client.pools.delete(name, { drain: drain === true });
+      const { client } = connect(io);
+      const { deleted } = await client.pools.delete(name, { drain: drain === true }).catch((error) => {
+        throw error instanceof ApiError && error.code === "pool_in_use" ? inUse(name) : error;
+      });
       const left = "takes no more runs, and is deleted when those that it has have ended, and its machines";
       await io.stdout.write(`${name} ${deleted ? "is deleted" : left}\n`);
     });
+}
+
+function inUse(name: string): CliError {
+  return new CliError(`Pool ${printable(name)} has machines, or runs that have not ended.`, [
+    `Let them end, and delete it then by itself: drover pools delete --drain ${quoteArgv([name])}`,
+  ]);
 }

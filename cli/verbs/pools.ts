@@ -3,7 +3,8 @@ import type { PoolView } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import { colorsFor, type Io } from "../io.ts";
-import { briefDuration, fields, money, table } from "../text.ts";
+import { listText } from "../list.ts";
+import { briefDuration, fields, money } from "../text.ts";
 import { addPoolsDelete } from "./pools-delete.ts";
 
 const HELP = `
@@ -38,7 +39,7 @@ export function addPools(program: Command, io: Io): void {
 }
 
 function listView(pools: readonly PoolView[], io: Io): string {
-  const headings = ["POOL", "QUEUED", "RUNNING", "MOST MACHINES", "MACHINES"];
+  const headings = ["POOL", "QUEUED", "RUNNING", "MAX MACHINES", "MACHINES"];
   const rows = pools.map((pool) => [
     pool.name,
     String(pool.queue.depth),
@@ -46,7 +47,7 @@ function listView(pools: readonly PoolView[], io: Io): string {
     String(pool.config.maxInstances),
     machines(pool),
   ]);
-  return table(headings, rows, io.stdout.isTerminal ? io.stdout.columns() : Number.POSITIVE_INFINITY);
+  return listText(io, headings, rows, "No pools. Create one: drover apply -f pool.json");
 }
 
 function view(pool: PoolView, io: Io): string {

@@ -5,8 +5,9 @@ import type { RunSummary } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import type { Io } from "../io.ts";
+import { listText } from "../list.ts";
 import { pair, STATE_WORDS, wholeNumber, words } from "../options.ts";
-import { elapsed, table } from "../text.ts";
+import { elapsed } from "../text.ts";
 
 interface PsFlags {
   all?: boolean;
@@ -44,13 +45,15 @@ export function addPs(program: Command, io: Io): void {
     )
     .option("-l, --label <name=value>", "only runs with this label (repeatable: all of them)", pair)
     .option("--pool <name>", "only runs of this pool")
-    .option("--limit <number>", "at most so many", wholeNumber(1, 1_000_000), 100)
+    .option("--limit <number>", "at most so many (default: 100)", wholeNumber(1, 1_000_000), 100)
     .option("--json", "print the runs as a JSON list")
     .addHelpText("after", HELP)
     .action(async (flags: PsFlags) => {
       const { runs, troubles } = await select(connect(io).client, flags);
       const shown = runs.slice(0, flags.limit);
-      await io.stdout.write(flags.json ? `${JSON.stringify(shown, null, 2)}\n` : view(shown, io));
+      const isFiltered = flags.state !== undefined || flags.label !== undefined || flags.pool !== undefined;
+      const empty = isFiltered ? "No runs match." : "No runs.";
+      await io.stdout.write(flags.json ? `${JSON.stringify(shown, null, 2)}\n` : view(shown, io, empty));
       for (const trouble of troubles) await io.say(trouble);
       if (runs.length > shown.length)
         await io.say(`There are more runs; --limit shows more than ${flags.limit}.`);
@@ -110,7 +113,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-function view(runs: readonly RunSummary[], io: Io): string {
+function view(runs: readonly RunSummary[], io: Io, empty: string): string {
   const headings = ["RUN", "STATE", "EXIT", "AGE", "TOOK", "WORKER", "COMMAND"];
   const rows = runs.map((run) => [
     run.id,
@@ -121,5 +124,5 @@ function view(runs: readonly RunSummary[], io: Io): string {
     run.worker ?? "",
     run.command,
   ]);
-  return table(headings, rows, io.stdout.isTerminal ? io.stdout.columns() : Number.POSITIVE_INFINITY);
+  return listText(io, headings, rows, empty);
 }

@@ -6,11 +6,12 @@ import type { CallOptions } from "../../client/http.ts";
 import type { RunStatus } from "../../client/types.ts";
 import { type Context, connect } from "../context.ts";
 import { CliError } from "../errors.ts";
-import { type Interrupts, listenForInterrupts } from "../interrupts.ts";
+import { type Interrupt, listenForInterrupts } from "../interrupts.ts";
 import type { Io } from "../io.ts";
 import { readJsonObject } from "../json-file.ts";
 import { sayLimits } from "../log-limits.ts";
 import {
+  cpus,
   duration,
   environment,
   pair,
@@ -20,7 +21,8 @@ import {
   size,
   wholeNumber,
 } from "../options.ts";
-import { attend } from "../run/attend.ts";
+import { noProgress, watchProgress } from "../progress.ts";
+import { type AbortState, type Attendance, attend } from "../run/attend.ts";
 import { hereFor } from "../run/here.ts";
 import { withInputs } from "../run/inputs.ts";
 import { PATIENCE } from "../run/patience.ts";
@@ -33,16 +35,23 @@ interface RunFlags extends SpecFlags {
   detach?: boolean;
   file?: string;
   json?: boolean;
+  quiet?: boolean;
 }
 
 const HELP = `
 Output is copied as it comes, byte for byte: stdout to stdout, stderr to stderr.
 The exit code is the command's own, or
-  124  it took longer than --timeout       126  it is not executable
-  125  Drover failed, or it was aborted    127  it was not found
-  128+n  signal n ended it
+  124  it took longer than --timeout
+  125  Drover failed, or somebody else aborted the run
+  126  the command is not executable
+  127  the command was not found
+  128+n  signal n ended the command, or this one: 130 for Ctrl-C, 131 for Ctrl-\\
 
-Ctrl-C aborts the run and waits for its end; a second Ctrl-C leaves it alone.
+Ctrl-C aborts the run and waits for its end; a second Ctrl-C does not wait. Ctrl-\\
+detaches: the run goes on, and drover logs -f shows it again. SIGINT, SIGTERM and
+SIGHUP abort it like Ctrl-C, SIGQUIT detaches.
+Without a terminal stderr says after ten seconds what the run waits for, and again
+when that changes; --quiet says nothing but errors.
 Of a group (-f) stdout has the output of its leader, or of its first main task;
 stderr tells what happens, and has the lines of all others, each with its task.
 If nobody reads the output any more (a closed pipe), the run is aborted, too.
@@ -74,7 +83,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .summary("run a command and show its output")
     .description("Runs a command on a machine that Drover finds or boots for it, as if it ran here.")
     .usage("[options] -- <command> [argument...] | -f <file>")
-    .argument("[argv...]", "the command and its arguments")
+    .argument("[command...]", "the command and its arguments")
     .option("-f, --file <path>", "run what a JSON file says, a group of tasks perhaps; - is standard input")
     .option("-d, --detach", "print the run's id and leave it alone")
     .option("--dir <path>", "the directory to run in (default with a local Drover: this one)", path)
@@ -82,7 +91,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .option("--snapshot <id>", "run in the files of a snapshot: sha256:<digits>", snapshotId)
     .option("--out <glob>", "what of its files to keep as its result (repeatable)", several)
     .option("--stdin <file>", "what it reads from its standard input; - is that of this command", path)
-    .option("--pool <name>", "the pool of machines to run on (default: default)")
+    .option("--pool <name>", "the pool of machines to run on (default: the one called default)")
     .option(
       "-e, --env <name[=value]>",
       "a variable; without a value, as it is here (repeatable)",
@@ -91,7 +100,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .option("--timeout <duration>", "stop it this long after it got its machine", positiveDuration)
     .option("-l, --label <name=value>", "a label to find it by (repeatable)", pair)
     .option("--id <id>", "choose the run's id; the same id finds the same run again")
-    .option("--cpus <number>", "virtual CPUs that it needs (default: 1)", wholeNumber(0, 1_024))
+    .option("--cpus <number>", "virtual CPUs that it needs, a whole number (default: 1; 0: hardly any)", cpus)
     .option("--memory <size>", "memory that it needs (default: 256MiB)", size)
     .option("--priority <number>", "1 to 100, higher first (default: 50)", wholeNumber(1, 100))
     .option("--queue-timeout <duration>", "give up if it gets no machine for this long", positiveDuration)
@@ -100,6 +109,7 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
       "time between asking it to end and killing it (default: 5s)",
       duration,
     )
+    .option("-q, --quiet", "do not say what it waits for, or that it has a result")
     .option("--json", "print the final status as JSON on stdout")
     .passThroughOptions()
     .addHelpText("after", HELP)
@@ -122,20 +132,7 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
     await io.stdout.write(flags.json ? `${JSON.stringify(status, null, 2)}\n` : `${status.id}\n`);
     return 0;
   }
-  const interrupts = listenForInterrupts();
-  const leave = new AbortController();
-  try {
-    return await Promise.race([
-      toTheEnd(io, client, spec, flags, { interrupts, leave: leave.signal }),
-      interrupts.second.then(async ({ exitCode }) => {
-        await io.say(leftAlone(spec.id, context));
-        return exitCode;
-      }),
-    ]);
-  } finally {
-    leave.abort();
-    interrupts.release();
-  }
+  return await attended(io, client, spec, flags, context);
 }
 
 interface Wish {
@@ -161,21 +158,50 @@ async function specFor(io: Io, { client, context, argv, content, flags }: Wish):
   return spec;
 }
 
-async function toTheEnd(
+/** Submits the run and stays with it to its end, or until the person leaves it. */
+async function attended(
   io: Io,
   client: Client,
   spec: NamedSpec,
   flags: RunFlags,
-  ending: { interrupts: Interrupts; leave: AbortSignal },
+  context: Context,
 ): Promise<number> {
-  const run = spec.id;
+  const interrupts = listenForInterrupts();
+  const leaving = new AbortController();
+  const leave = leaving.signal;
+  const progress = flags.quiet === true ? noProgress(io) : watchProgress(io, client, spec.id);
+  const accepted = submitPatiently(client, spec, leave);
+  const abortState: AbortState = { isAsked: false, isAnswered: false };
+  const leftAs = async ({ exitCode }: Interrupt) => {
+    await progress.stop();
+    await io.say(wordsOfLeaving(spec.id, context, abortState));
+    return exitCode;
+  };
+  // Whoever detaches from a run wants it to be there; whoever presses Ctrl-C twice wants to be gone.
+  const detached = interrupts.detach.then((how) => accepted.then(() => leftAs(how)));
+  const hurried = interrupts.second.then(leftAs);
+  try {
+    const attendance = { io, client, run: spec.id, interrupts, leave, progress, accepted, abortState };
+    return await Promise.race([toTheEnd(attendance, spec, flags), hurried, detached]);
+  } finally {
+    // The signals stay ours: what is left is to exit, and one more press is not to change how.
+    leaving.abort();
+  }
+}
+
+async function toTheEnd(
+  attendance: Omit<Attendance, "task" | "group" | "sinks">,
+  spec: NamedSpec,
+  flags: RunFlags,
+): Promise<number> {
+  const { io, run, accepted } = attendance;
   let isAccepted = false;
-  const accepted = submitPatiently(client, spec, ending.leave).then(() => {
+  const noted = accepted.then(() => {
     isAccepted = true;
   });
   const shown = { task: shownTask(spec), group: taskNames(spec) };
   const sinks = { stdout: flags.json ? io.stderr : io.stdout, stderr: io.stderr };
-  const { status, abortedAs } = await attend({ io, client, run, ...shown, accepted, sinks, ...ending }).catch(
+  const { status, abortedAs } = await attend({ ...attendance, ...shown, accepted: noted, sinks }).catch(
     (error) => {
       throw isAccepted ? outOfSight(error, run) : error;
     },
@@ -183,7 +209,8 @@ async function toTheEnd(
   await sayLimits(io, status, { task: shown.task, streams: ["stdout", "stderr"] });
   const verdict = verdictOf(status, abortedAs);
   if (verdict.message !== undefined) await io.say(verdict.message);
-  if (status.snapshot) await io.say(`Run ${run} has a result. Fetch it: drover pull ${run}`);
+  const result = resultLine(status);
+  if (result !== undefined && flags.quiet !== true) await io.say(result);
   if (flags.json) await io.stdout.write(`${JSON.stringify(status, null, 2)}\n`);
   return verdict.exitCode;
 }
@@ -213,12 +240,13 @@ async function submit(client: Client, spec: NamedSpec, options: CallOptions = {}
 
 /** Why a submission failed, in the words of the command line. */
 function refusal(error: unknown, spec: NamedSpec): unknown {
+  if (error instanceof ApiError && error.code === "run_exists") return exists(error, spec);
   if (error instanceof ApiError && error.errors.length > 0) {
-    const wrong = error.errors.map(({ pointer, detail }) => `${flagOfPointer(pointer)}: ${detail}`);
+    const wrong = error.errors.map(({ pointer, detail }) => `${flagOfPointer(pointer, spec)}: ${detail}`);
     return new CliError("This run is not accepted.", wrong.map(printable));
   }
-  if (error instanceof ApiError && error.code === "run_exists") {
-    return new CliError(error.detail, [`Choose another --id, or look at that run: drover status ${spec.id}`]);
+  if (error instanceof ApiError && error.code === "unknown_pool") {
+    return new CliError(printable(error.detail), ["Choose one of: drover pools"]);
   }
   if (error instanceof UnreachableError && !error.neverSent) {
     return new CliError(`Drover at ${error.url} does not answer: ${error.reason}.`, [
@@ -226,6 +254,14 @@ function refusal(error: unknown, spec: NamedSpec): unknown {
     ]);
   }
   return error;
+}
+
+/** There is a run of this name, and it is another one. */
+function exists({ detail, errors }: ApiError, spec: NamedSpec): CliError {
+  const flags = [...new Set(errors.map(({ pointer }) => flagOfPointer(pointer, spec)))].join(", ");
+  const what =
+    flags === "" ? printable(detail) : `A run ${spec.id} exists already, and differs in: ${flags}.`;
+  return new CliError(what, [`Choose another --id, or look at that run: drover status ${spec.id}`]);
 }
 
 /** The run has been accepted: whatever fails now fails here, and the person must know that it may go on. */
@@ -236,7 +272,22 @@ function outOfSight(error: unknown, run: string): unknown {
   ]);
 }
 
-function leftAlone(run: string, context: Context): string {
-  const where = context.file === undefined ? "" : " (as long as `drover up` runs)";
-  return `Left run ${run} alone${where}. Come back to it: drover logs -f ${run}, drover status ${run}`;
+/** How to get what the run has left; undefined if it has left nothing. */
+function resultLine({ id, snapshot, tasks }: RunStatus): string | undefined {
+  if (!snapshot) return undefined;
+  const stored = tasks.flatMap(({ events }) => events).findLast(({ type }) => type === "Outputs Stored");
+  const files = stored?.details.files;
+  if (files === "0") return `The result of run ${id} is empty: nothing fits what --out names.`;
+  const count = files === undefined ? "a result" : `a result of ${files} ${files === "1" ? "file" : "files"}`;
+  return `Run ${id} has ${count}. Fetch it: drover pull ${id}`;
+}
+
+/** What the person has to know who leaves a run before its end. */
+function wordsOfLeaving(run: string, context: Context, { isAsked, isAnswered }: AbortState): string {
+  if (isAnswered) return `Run ${run} is being aborted. This does not wait for its end: drover status ${run}`;
+  if (isAsked) {
+    return `Drover has not answered that run ${run} is to be aborted, so it may go on: drover abort ${run}`;
+  }
+  const where = context.file === undefined ? "" : " for as long as `drover up` runs";
+  return `Detached. Run ${run} goes on${where}: drover logs -f ${run}, drover abort ${run}`;
 }

@@ -6,7 +6,8 @@ import type { Io } from "../io.ts";
 import { briefDuration, table } from "../text.ts";
 
 const HELP = `
-CPU is how many processors were used of late; TIME what was used of them so far.
+Only while the run runs: what it used is not kept. CPU is how many processors
+were used of late; TIME what was used of them so far.
 
 Examples:
   drover stats web-3
@@ -24,12 +25,19 @@ export function addStats(program: Command, io: Io): void {
     .addHelpText("after", HELP)
     .action(async (id: string, { json, task }: { json?: boolean; task?: string }) => {
       const stats = await connect(io).client.runs.stats(id, task === undefined ? {} : { task });
-      await io.stdout.write(json ? `${JSON.stringify(stats, null, 2)}\n` : view(stats));
+      const isOver = stats.total === null && stats.tasks.every(({ state }) => state === "dead");
+      if (json) await io.stdout.write(`${JSON.stringify(stats, null, 2)}\n`);
+      else if (isOver) await io.say(`Run ${id} has ended, and what it used is only shown while it runs.`);
+      else await io.stdout.write(view(stats));
     });
 }
 
 function view({ tasks, total }: RunStats): string {
-  const rows = tasks.map(({ name, state, usage }) => [name, state, ...cells(usage)]);
+  const rows = tasks.map(({ name, state, usage }) => [
+    name,
+    state === "dead" ? "ended" : state,
+    ...cells(usage),
+  ]);
   if (tasks.length > 1) rows.push(["total", "", ...cells(total)]);
   return table(["TASK", "STATE", "CPU", "TIME", "MEMORY", "PIDS"], rows, Number.POSITIVE_INFINITY);
 }

@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import type { RunStatus } from "../../client/types.ts";
+import { quoteArgv } from "../../src/core/shell-words.ts";
 import { connect } from "../context.ts";
 import { colorsFor, type Io } from "../io.ts";
-import { elapsed, fields, money, printable, quoteArgv } from "../text.ts";
+import { elapsed, fields, money, printable } from "../text.ts";
 
 const HELP = `
 Examples:
@@ -59,7 +60,7 @@ function costLine({ cost, placements }: RunStatus): string {
 function tasksView(run: RunStatus, bold: (text: string) => string): string {
   let text = "";
   for (const task of run.tasks) {
-    text += `\n${bold(`Task ${printable(task.name)}`)}: ${task.phase}\n`;
+    text += `\n${bold(`Task ${printable(task.name)}`)}: ${phaseOf(task)}\n`;
     for (const attempt of task.attempts) {
       text += printable(`  attempt ${attempt.id}: ${attempt.state} ${exitText(attempt.exit)}`).trimEnd();
       text += "\n";
@@ -69,6 +70,12 @@ function tasksView(run: RunStatus, bold: (text: string) => string): string {
     }
   }
   return text;
+}
+
+/** "Dead" is a word for programs: people take it for a failure. */
+function phaseOf({ phase, failed }: RunStatus["tasks"][number]): string {
+  if (phase === "dead") return failed ? "failed" : "ended";
+  return phase === "backoff" ? "waits to be started again" : phase;
 }
 
 function stateLine(run: RunStatus): string {

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Io } from "../io.ts";
 import { path, wholeNumber } from "../options.ts";
 
 interface UpFlags {
@@ -8,15 +9,18 @@ interface UpFlags {
 }
 
 const HELP = `
-Commands in the directory of the state, and below it, find this Drover by themselves.
+Its state is in .drover of this directory, or in the directory that --state or DROVER_STATE names.
+Commands find this Drover by themselves where the state is, and below. Elsewhere say which one
+is meant: DROVER_STATE=<directory>, or drover --state <directory> <verb>.
 
 Examples:
   drover up
+  drover up --fresh
   drover up --port 8787 --state /var/tmp/drover
-  drover up --fresh`;
+  drover --state /var/tmp/drover run -- uname -a`;
 
 /** `drover up`: Drover on this machine, until Ctrl-C. */
-export function addUp(program: Command, exitWith: (code: number) => void): void {
+export function addUp(program: Command, io: Io, exitWith: (code: number) => void): void {
   program
     .command("up")
     .summary("start Drover on this machine")
@@ -28,12 +32,13 @@ export function addUp(program: Command, exitWith: (code: number) => void): void 
       "where to listen (default: as before, or one that is free)",
       wholeNumber(1, 65_535),
     )
-    .option("--state <directory>", "where to keep everything (default: .drover)", path)
+    .option("--state <directory>", "where to keep everything (default: .drover in this directory)", path)
     .option("--fresh", "forget all runs, and everything else that is kept, first")
     .addHelpText("after", HELP)
     .action(async ({ port, state, fresh }: UpFlags) => {
       // Loaded here alone: it brings a whole runtime along, for which no other verb shall wait.
       const { upCommand } = await import("../../local/up-command.ts");
-      exitWith(await upCommand({ port, stateDir: state, fresh }));
+      const stateDir = state ?? io.state ?? (io.env.DROVER_STATE || undefined);
+      exitWith(await upCommand({ port, stateDir, fresh }));
     });
 }

@@ -5,8 +5,9 @@ import { formatSize } from "../../src/core/size.ts";
 import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import { colorsFor, type Io } from "../io.ts";
+import { listText } from "../list.ts";
 import { words } from "../options.ts";
-import { elapsed, fields, money, printable, table } from "../text.ts";
+import { elapsed, fields, money, printable } from "../text.ts";
 
 interface WorkersFlags {
   pool?: string;
@@ -43,14 +44,16 @@ export function addWorkers(program: Command, io: Io): void {
         return;
       }
       const list = await client.workers.list({ pool: flags.pool, states: flags.state });
+      const isFiltered = flags.pool !== undefined || flags.state !== undefined;
+      const empty = isFiltered ? "No machines match." : "No machines.";
       await io.stdout.write(
-        flags.json ? `${JSON.stringify(list.items, null, 2)}\n` : listView(list.items, io),
+        flags.json ? `${JSON.stringify(list.items, null, 2)}\n` : listView(list.items, io, empty),
       );
       for (const trouble of troublesOf(list.service)) await io.say(trouble);
     });
 }
 
-function listView(workers: readonly WorkerSummary[], io: Io): string {
+function listView(workers: readonly WorkerSummary[], io: Io, empty: string): string {
   const headings = ["WORKER", "POOL", "STATE", "TYPE", "RUNS", "AGE", "READY AFTER", "WHY"];
   const rows = workers.map((worker) => [
     worker.id,
@@ -62,7 +65,7 @@ function listView(workers: readonly WorkerSummary[], io: Io): string {
     worker.readyAt === null ? "" : elapsed(worker.askedAt, worker.readyAt),
     worker.reason,
   ]);
-  return table(headings, rows, io.stdout.isTerminal ? io.stdout.columns() : Number.POSITIVE_INFINITY);
+  return listText(io, headings, rows, empty);
 }
 
 function view(worker: WorkerStatus, io: Io): string {
@@ -71,7 +74,7 @@ function view(worker: WorkerStatus, io: Io): string {
   const top: [string, string][] = [
     ["Worker", worker.id],
     ["State", `${worker.state}: ${worker.reason}`],
-    ["When idle", worker.idleBehavior],
+    ["New runs", takesRuns(worker)],
     ["Pool", worker.pool],
     ["Type", worker.instanceType],
     ["Price", priceText(worker)],
@@ -95,6 +98,19 @@ function view(worker: WorkerStatus, io: Io): string {
     ({ at, type, message }) => `  ${at}  ${printable(`${type}: ${message}`)}\n`,
   );
   return fields(top, bold) + (events.length === 0 ? "" : `\n${bold("Events")}\n${events.join("")}`);
+}
+
+/** Whether it is given runs, and what to do if not; of one that ends there is nothing to say. */
+function takesRuns({ id, state, idleBehavior }: WorkerStatus): string {
+  if (state === "shutdown" || state === "gone") return "";
+  switch (idleBehavior) {
+    case "run":
+      return "yes; when it has been idle for a while it is ended";
+    case "hold":
+      return `no, it is held, and stays until \`drover resume ${id}\``;
+    case "drain":
+      return "no, it is ended after the last that it has";
+  }
 }
 
 function probeLine(probe: WorkerStatus["bootProbe"]): string {

@@ -17,7 +17,13 @@ export function drover(cwd, args, { quiet = false } = {}) {
   const child = spawn(COMMAND, args, {
     cwd,
     // What a shell of the person may say about another Drover is not meant for this one.
-    env: { ...process.env, ...checkoutEnv(), DROVER_URL: undefined, DROVER_TOKEN: undefined },
+    env: {
+      ...process.env,
+      ...checkoutEnv(),
+      DROVER_URL: undefined,
+      DROVER_TOKEN: undefined,
+      DROVER_STATE: undefined,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const running = { child, said: "", ended: undefined };

@@ -18,7 +18,7 @@ import {
 import { answerPlace } from "../core/allocation/summary.ts";
 import { refusalOfUpdate } from "../core/allocation/update.ts";
 import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user.ts";
-import { DroverError, type ErrorCode } from "../core/errors.ts";
+import { DroverError } from "../core/errors.ts";
 import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type {
   Ended,
@@ -36,7 +36,7 @@ import type { Why } from "../schema/why.ts";
 import { sendOfAllocation } from "./allocation-messages.ts";
 import { explainRun, statsOfRun } from "./allocation-reads.ts";
 import type { Env } from "./env.ts";
-import { existing, isSettled, refuseOther } from "./existing.ts";
+import { existing, isSettled, refusedBy, refuseOther } from "./existing.ts";
 import { hasNews, LogStore, readLog } from "./log-store.ts";
 import type { AllocationPeer } from "./peers.ts";
 import type { AllocationApi, Asked, LogChunk, LogRequest, SubmitRequest, UpdateRequest } from "./rpc.ts";
@@ -95,7 +95,8 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
 
   async submit({ spec, hash }: SubmitRequest): Promise<{ created: boolean; status: RunStatus }> {
     const created = this.#actor.state.record === null;
-    refuseOther(this.#shell.enter({ type: "submitted", id: this.#name, spec, hash }), this.#name, hash);
+    const entered = this.#shell.enter({ type: "submitted", id: this.#name, spec, hash });
+    refuseOther(entered, this.#name, { spec, hash });
     const { state } = this.#actor;
     const decided = () => this.#actor.state.memo.accepted || this.#actor.state.memo.refusal !== null;
     if (state.record !== null && !(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
@@ -103,8 +104,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
       throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
     }
     const { refusal } = this.#actor.state.memo;
-    // The pool refuses with a code of the list.
-    if (refusal !== null) throw new DroverError(refusal.code as ErrorCode, refusal.text, refusal);
+    if (refusal !== null) throw refusedBy(spec.pool, refusal);
     return { created, status: readRun(this.#existing(), Date.now()) };
   }
 

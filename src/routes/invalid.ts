@@ -26,8 +26,8 @@ export function invalid(fields: FieldError[]): DroverError {
   const shown = fields.slice(0, MAX_FIELD_ERRORS);
   const [first] = shown;
   const where = first === undefined || first.pointer === "" ? "the body" : first.pointer;
-  const named = shown.length < fields.length ? `the first ${shown.length} are` : "all are";
-  const more = fields.length > 1 ? `; of ${fields.length} errors ${named} named in \`errors\`` : "";
+  const listed = shown.length < fields.length ? `the first ${shown.length} of ${fields.length}` : "all";
+  const more = fields.length > 1 ? `; \`errors\` lists ${listed} that is wrong` : "";
   return new DroverError("invalid_request", `${where} ${first?.detail ?? "is not valid"}${more}`, {
     fields: shown,
   });

@@ -22,9 +22,15 @@ export function fieldErrors(
       return fieldErrors(inside, target, later);
     }
     if (issue.code === "unrecognized_keys") {
+      // Which fields there are is said once, however many are not among them.
+      const unknown = issue.keys.find((key) => !later.includes(key));
       return issue.keys.map((key) => ({
         pointer: pointerOf([...issue.path, key], target),
-        detail: later.includes(key) ? "is not supported yet" : issue.message,
+        detail: later.includes(key)
+          ? "is not supported yet"
+          : key === unknown
+            ? issue.message
+            : "is not known",
       }));
     }
     const reason = issue.code === "invalid_key" ? issue.issues[0]?.message : undefined;

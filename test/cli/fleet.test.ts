@@ -171,7 +171,7 @@ test("what is wrong with a pool the server says, field by field", async () => {
   writeFileSync(join(bench.dir, "pool.json"), '{"name": "x", "provider": {"url": 1}}');
   expect(await bench.run(["apply", "-f", "pool.json"])).toMatchObject({
     code: 125,
-    stderr: "drover: no\n  /provider/url: must be an http or https URL\n",
+    stderr: "drover: Drover does not accept this:\n  /provider/url: must be an http or https URL\n",
   });
 });
 

@@ -235,7 +235,7 @@ test.each([
   [[], "out", "err"],
   [["--stdout"], "out", ""],
   [["--stderr"], "", "err"],
-  [["--tail", "2"], "ut", "rr"],
+  [["--tail", "2B"], "ut", "rr"],
   [["-f"], "out", "err"],
 ])("logs %j shows %j and %j", async (flags, stdout, stderr) => {
   const { plane } = bench;
@@ -244,6 +244,43 @@ test.each([
   plane.logs.stderr = Buffer.from("err");
   const ended = await bench.run(["logs", ...flags, "r1"]);
   expect([ended.code, ended.stdout.toString(), ended.stderr]).toEqual([0, stdout, stderr]);
+});
+
+const LINES = Array.from({ length: 9_000 }, (_, index) => `line ${index + 1}\n`);
+
+test.each<[tail: string, log: string, shown: string]>([
+  ["0", "1\n2\n", ""],
+  ["1", "1\n2\n", "2\n"],
+  ["2", "1\n2\n", "1\n2\n"],
+  ["3", "1\n2\n", "1\n2\n"],
+  ["1", "1\n2", "2"],
+  ["2", "1\n\n2\n", "\n2\n"],
+  ["2", "", ""],
+  ["1", "no end of line", "no end of line"],
+  ["3", LINES.join(""), LINES.slice(-3).join("")],
+  ["5000", LINES.join(""), LINES.slice(-5_000).join("")],
+  ["1", `short\n${"long ".repeat(50_000)}\n`, `${"long ".repeat(50_000)}\n`],
+])("P32: logs --tail %s shows so many lines", async (tail, log, shown) => {
+  const { plane } = bench;
+  await bench.run(["run", "--detach", "--id", "r1", "--", "x"]);
+  plane.logs.stdout = Buffer.from(log);
+  const ended = await bench.run(["logs", "--stdout", "--tail", tail, "r1"]);
+  expect([ended.code, ended.stdout.toString() === shown, ended.stderr]).toEqual([0, true, ""]);
+});
+
+test("P32: logs -f --tail begins with the last lines, and goes on with what comes", async () => {
+  const { plane } = bench;
+  plane.ends = undefined;
+  plane.logsEnded = false;
+  plane.logs.stdout = Buffer.from("1\n2\n3\n");
+  await bench.run(["run", "--detach", "--id", "r1", "--", "x"]);
+  const running = bench.start(["logs", "-f", "--stdout", "--tail", "2", "r1"]);
+  await running.says(/2\n3\n/, "stdout");
+  plane.write("stdout", "4\n");
+  await running.says(/4\n/, "stdout");
+  plane.end({ state: "complete", exitCode: 0, tasks: [taskOf({ phase: "dead" })] });
+  plane.endLogs();
+  expect((await running.ended).stdout.toString()).toBe("2\n3\n4\n");
 });
 
 test("logs of one attempt are asked for by its name", async () => {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { briefDuration, elapsed, fields, printable, quoteArgv, table } from "../../cli/text.ts";
+import { briefDuration, elapsed, fields, printable, table } from "../../cli/text.ts";
+import { quoteArgv } from "../../src/core/shell-words.ts";
 
 test.each([
   [0, "0ms"],

@@ -27,7 +27,9 @@ test("without any Drover it says how to get one", async () => {
   expect(ended).toMatchObject({
     code: 125,
     stderr:
-      "drover: No Drover found here.\n  Start one with `drover up`, or set DROVER_URL and DROVER_TOKEN.\n",
+      "drover: No Drover found in this directory or above it.\n" +
+      "  Start one here with `drover up`, or say where one is: set DROVER_STATE to the directory of its\n" +
+      "  state, or DROVER_URL and DROVER_TOKEN.\n",
   });
 });
 

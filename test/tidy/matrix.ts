@@ -12,6 +12,7 @@ const LEAVES = [
   "references",
   "result-task",
   "run-state",
+  "shell-words",
   "size",
 ].map((name) => `src/core/${name}.ts`);
 

@@ -38,7 +38,7 @@ export function answerConfigure(state: PoolState, { revision, remove }: Configur
     const text =
       remove === undefined
         ? "the provider's kind and url cannot change while the pool has machines; drain them first"
-        : "the pool has runs that have not ended, or machines; end them first, or delete it with `?drain=1`";
+        : "the pool has runs that have not ended, or machines; end them first, or let the deletion drain it";
     return { kind: "refused", revision, code: "pool_in_use", text };
   }
   const answer: ConfigureAnswer = { kind: "configured", revision: record.revision };

@@ -1,6 +1,8 @@
+import type { Resources } from "../../schema/common.ts";
 import type { Instant } from "../machine.ts";
 import type { PlaceAnswer, PlacementTerms, PoolAnswer, RunUpsert } from "../messages.ts";
 import { isTerminal } from "../run-state.ts";
+import { formatSize } from "../size.ts";
 import { eligibleTypes } from "./eligible.ts";
 import { keepLogsMs } from "./forget.ts";
 import { rateOf } from "./money.ts";
@@ -14,11 +16,7 @@ function refusal(
   now: Instant,
 ): Extract<PoolAnswer, { kind: "refused" }> | null {
   if (state.record === null || isRemoved(state)) {
-    return {
-      kind: "refused",
-      code: "unknown_pool",
-      text: `there is no pool of this name; see \`GET /v1/pools\``,
-    };
+    return { kind: "refused", code: "unknown_pool", text: "there is no pool of this name" };
   }
   if (state.record.leaving === true) {
     const text = "the pool is being deleted, and takes no more runs; use another, or put it again";
@@ -40,8 +38,9 @@ function refusal(
   }
   const fits = eligibleTypes(config, upsert.resources).length > 0;
   if (!fits && !fitsOwnMachine(configured, upsert.resources)) {
+    const asked = resourcesText(upsert.resources);
     const types = typesText(configured);
-    const text = `no instance type of the pool can hold what \`resources\` asks for; it has ${types}`;
+    const text = `no instance type of the pool can hold it: it asks for ${asked}; there is ${types}`;
     return { kind: "refused", code: "unsatisfiable", text };
   }
   const { index } = configured.memo;
@@ -49,6 +48,16 @@ function refusal(
   const text = `the pool's queue is full (${config.maxQueue} runs); try again when some have been placed`;
   const retryAfterMs = index.drain.retryAfterMs(config.maxQueue, now);
   return { kind: "refused", code: "busy", text, retryAfterMs };
+}
+
+/** What a run asks for, as people write it; what it does not ask for is left out. */
+function resourcesText({ vcpus, memoryBytes, diskBytes, gpus }: Resources): string {
+  return [
+    `${vcpus} vCPUs`,
+    `${formatSize(memoryBytes)} of memory`,
+    ...(diskBytes === 0 ? [] : [`${formatSize(diskBytes)} of disk`]),
+    ...(gpus === 0 ? [] : [`${gpus} GPUs`]),
+  ].join(", ");
 }
 
 function typesText(state: Configured): string {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
+import { parseSize } from "../../../src/core/size.ts";
 import type { RunStatus, RunSummary } from "../../../src/schema/run.ts";
 import { changed, type RunPatch, statusOf as sampleOf } from "../../edge/support/samples.ts";
 
@@ -224,7 +225,8 @@ export class ControlPlane {
   async #log(stream: "stdout" | "stderr", { query, headers }: Seen, res: ServerResponse): Promise<void> {
     const range = /^bytes=(\d+)-$/.exec(headers.range ?? "");
     let at = Number(range?.[1] ?? 0);
-    if (query.has("tail")) at = Math.max(0, this.logs[stream].length - Number(query.get("tail")));
+    if (query.has("tail"))
+      at = Math.max(0, this.logs[stream].length - (parseSize(query.get("tail") ?? "") ?? 0));
     const type = { "content-type": "application/octet-stream" };
     const size = this.logs[stream].length;
     const part = { ...type, "content-range": `bytes ${at}-${Math.max(at, size) - 1}/*` };

@@ -69,7 +69,7 @@ export function launchDrover(
   const [file = "", ...args] = [...below, process.execPath, COMMAND, "up"];
   const child = spawn(file, args, {
     cwd: home,
-    env: { ...process.env, ...env },
+    env: { ...process.env, DROVER_STATE: undefined, ...env },
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });

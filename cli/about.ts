@@ -1,0 +1,61 @@
+import type { Command } from "commander";
+import { CliError } from "./errors.ts";
+import type { Io } from "./io.ts";
+import { printable } from "./text.ts";
+
+/** `drover version`: for those who do not say `--version`. */
+export function addVersion(program: Command, io: Io, version: string): void {
+  program
+    .command("version")
+    .summary("print the version")
+    .description("Prints the version of this command.")
+    .action(() => io.stdout.write(`${version}\n`));
+}
+
+/** `drover help`: the help of a verb, or of all. */
+export function addHelp(program: Command): void {
+  program
+    .command("help")
+    .summary("print the help of a verb")
+    .description("Prints the help of a verb, or the list of all.")
+    .argument("[verb...]", "such as run, or pools delete")
+    .action((words: string[]) => {
+      let command = program;
+      for (const word of words) {
+        const below = command.commands.find((one) => one.name() === word || one.aliases().includes(word));
+        if (below === undefined) throw unknownVerb(words, command);
+        command = below;
+      }
+      command.help();
+    });
+}
+
+function unknownVerb(words: readonly string[], command: Command): CliError {
+  const names = command.commands.map((one) => one.name()).join(", ");
+  return new CliError(`There is no verb \`${printable(words.join(" "))}\`, so there is no help for it.`, [
+    names === "" ? `Try: drover help ${command.name()}` : `The verbs are: ${names}.`,
+  ]);
+}
+
+/** A complaint of the parser, in the words of the rest of this command. */
+export function inOurWords(text: string): string {
+  return text
+    .replace(
+      /^error: option '([^']*)' argument '([\s\S]*)' is invalid\. /,
+      (_, flags: string, value: string) => {
+        const flag = /--[\w-]+/.exec(flags)?.[0] ?? flags;
+        return `error: ${flag} cannot be ${named(value)}. `;
+      },
+    )
+    .replace(
+      /^error: command-argument value '([\s\S]*)' is invalid for argument '([^']*)'\. /,
+      (_, value, name) => {
+        return `error: <${name}> cannot be ${named(value)}. `;
+      },
+    )
+    .replace(/^error: /, "drover: ");
+}
+
+function named(value: string): string {
+  return value === "" ? "empty" : `\`${printable(value)}\``;
+}
