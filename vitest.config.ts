@@ -21,7 +21,7 @@ export default defineConfig({
         test: {
           ...patience,
           name: "node",
-          include: ["test/*.test.ts", "test/{core,archive,probes,cli,sim}/**/*.test.ts"],
+          include: ["test/*.test.ts", "test/{core,archive,disk,probes,cli,sim}/**/*.test.ts"],
           sequence: { groupOrder: 0 },
           maxWorkers: 2,
           setupFiles: ["test/chance/properties.ts"],

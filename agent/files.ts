@@ -1,14 +1,6 @@
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { makeDirs } from "../disk/make-dirs.ts";
 
 /** Only the agent's own user may read what it keeps: the secret of the host, and the logs of tasks. */
 const PRIVATE_FILE = 0o600;
@@ -55,7 +47,7 @@ export function readIfThere(path: string): string | undefined {
 
 /** Makes a folder and those above it, for nobody else to look into. */
 export function makePrivateDir(path: string): void {
-  mkdirSync(path, { recursive: true, mode: PRIVATE_DIR });
+  makeDirs(path, PRIVATE_DIR);
 }
 
 /** The system's name for what went wrong (`ENOENT`), if it was the system that said so. */

@@ -1,11 +1,15 @@
-import { basename, dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { ApiError, UnreachableError } from "../client/errors.ts";
 import type { ServiceStatus } from "../client/types.ts";
+import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { quoteArgv } from "../src/core/shell-words.ts";
 import { type Context, DEFAULT_STATE_DIR, findContext, type Where } from "./context.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { OutputClosed } from "./sink.ts";
 import { printable } from "./text.ts";
+
+/** Answers from here on say that Drover failed, and not the request. */
+const FIRST_FAULT_STATUS = 500;
 
 /** What is printed for an error, and what the command exits with. No lines: nothing is to be said. */
 export interface Explanation {
@@ -22,15 +26,38 @@ export function explain(error: unknown, io: Where): Explanation {
 
 function wordsFor(error: unknown, io: Where): string[] {
   if (error instanceof UnreachableError) {
-    return [`Drover at ${error.url} does not answer: ${error.reason}.`, whatToStart(contextOf(io))];
+    const context = contextOf(io);
+    return [
+      `Drover at ${error.url} does not answer: ${error.reason}.`,
+      ...fullDisk(context),
+      whatToStart(context),
+    ];
   }
   if (error instanceof ApiError) {
     const fields = error.errors.map(({ pointer, detail }) => `${pointer}: ${detail}`);
     if (error.status === 401) return [error.detail, whatToken(contextOf(io))];
+    if (error.status >= FIRST_FAULT_STATUS) return [error.detail, ...whatFailed(error, contextOf(io))];
     const isOfFields = error.code === "invalid_request" && fields.length > 0;
     return [isOfFields ? "Drover does not accept this:" : error.detail, ...fields];
   }
   return [error instanceof Error ? error.message : String(error)];
+}
+
+/** What is known here of a failure of Drover's own. */
+function whatFailed({ code, instance }: ApiError, context: Context | undefined): string[] {
+  const full = fullDisk(context);
+  if (code !== "internal") return full;
+  const log =
+    context?.file === undefined ? "the log of that Drover" : join(dirname(context.file), "worker.log");
+  return [...full, `It is instance ${instance ?? "unknown"} in ${log}.`];
+}
+
+/** Says so where the disk of a Drover on this machine is full: that is the likely cause of its failure. */
+function fullDisk(context: Context | undefined): string[] {
+  if (context?.file === undefined) return [];
+  const dir = dirname(context.file);
+  const free = freeBelow(dir);
+  return free !== undefined && isFull(free) ? [fullDiskText(dir, free)] : [];
 }
 
 function whatToStart(context: Context | undefined): string {

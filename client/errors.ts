@@ -12,9 +12,13 @@ export class ApiError extends Error {
   /** The fields that are wrong: JSON pointers into what was sent, and what is allowed there. */
   readonly errors: { pointer: string; detail: string }[];
   readonly retryAfterMs: number | undefined;
+  /** Names this very answer in the log of the control plane; absent if something else answered. */
+  readonly instance: string | undefined;
 
   constructor(
-    problem: Pick<Problem, "status" | "code" | "detail" | "temporary" | "errors" | "retryAfterMs">,
+    problem: Pick<Problem, "status" | "code" | "detail" | "temporary" | "errors" | "retryAfterMs"> & {
+      instance?: string | undefined;
+    },
   ) {
     super(problem.detail);
     this.status = problem.status;
@@ -23,6 +27,7 @@ export class ApiError extends Error {
     this.detail = problem.detail;
     this.errors = problem.errors ?? [];
     this.retryAfterMs = problem.retryAfterMs;
+    this.instance = problem.instance;
   }
 }
 

@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import {
   chmodSync,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -11,8 +10,10 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { DRAFT_ENDING, errnoOf, writeWhole } from "./files.ts";
+import { makeDirs } from "../disk/make-dirs.ts";
+import { DRAFT_ENDING, errnoOf, errorText, writeWhole } from "./files.ts";
 import { choosePort } from "./ports.ts";
+import { RESERVE } from "./reserve.ts";
 import { UpError } from "./up-error.ts";
 
 /** Where commands look for a context, upwards from where they are started. */
@@ -26,6 +27,7 @@ const OURS = [
   "instances",
   "instances.json",
   "objects",
+  RESERVE,
   "tmp",
   "up.json",
   "worker.log",
@@ -63,7 +65,7 @@ export type Identity = z.infer<typeof Identity>;
  */
 export function openStateDir(path: string): string {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeDirs(path, 0o700);
     const dir = realpathSync(path);
     const strange = readdirSync(dir).find((name) => !isOurs(name));
     if (strange !== undefined) {
@@ -73,12 +75,21 @@ export function openStateDir(path: string): string {
       );
     }
     chmodSync(dir, 0o700);
-    writeFileSync(join(dir, ".gitignore"), "*\n");
+    ignoreAll(join(dir, ".gitignore"));
     return dir;
   } catch (error) {
     if (error instanceof UpError) throw error;
-    throw new UpError(`The state directory ${path} cannot be made or written: ${String(error)}`);
+    throw new UpError(
+      `The state directory ${path} cannot be made or written: ${errorText(error)}. ` +
+        "Name another one with --state.",
+    );
   }
+}
+
+/** Written once: a disk that has become full would take the old text, and not the new one. */
+function ignoreAll(path: string): void {
+  const text = "*\n";
+  if (!existsSync(path) || readFileSync(path, "utf8") !== text) writeFileSync(path, text);
 }
 
 /** Where the lock of a state directory lies (`lock.ts`). */
@@ -104,7 +115,7 @@ export function wipe(dir: string): void {
 export function prepareFolders(dir: string): void {
   for (const name of readdirSync(dir)) if (isDraft(name)) rmSync(join(dir, name), { force: true });
   rmSync(join(dir, "tmp"), { recursive: true, force: true });
-  for (const name of ["tmp", "cache"]) mkdirSync(join(dir, name), { recursive: true, mode: 0o700 });
+  for (const name of ["tmp", "cache"]) makeDirs(join(dir, name), 0o700);
   removeContext(dir);
 }
 

@@ -12,16 +12,21 @@ export function ticker(
   fire: (cron: string) => Promise<void>,
   onProblem: (text: string) => void,
 ): () => void {
+  let over = false;
   const timers = crons.map((cron) => {
     const minutes = EVERY_N_MINUTES.exec(cron)?.[1];
     if (minutes === undefined)
       throw new Error(`Only crons such as "*/5 * * * *" are known here, not "${cron}".`);
     const tick = () =>
-      void fire(cron).catch((error) => onProblem(`The cron ${cron} failed. ${String(error)}`));
+      void fire(cron).catch((error) => {
+        // One that is under way when the runtime is disposed of fails, and that is no problem.
+        if (!over) onProblem(`The cron ${cron} failed. ${String(error)}`);
+      });
     tick();
     return setInterval(tick, Number(minutes) * MINUTE_MS).unref();
   });
   return () => {
+    over = true;
     for (const timer of timers) clearInterval(timer);
   };
 }

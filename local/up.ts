@@ -1,12 +1,14 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { defaultPool, type PoolChoices, putDefaultPool } from "./default-pool.ts";
 import { takeLock } from "./lock.ts";
 import { LoopbackCloud } from "./loopback/cloud.ts";
 import { serveCloud } from "./loopback/server.ts";
 import { isNodeNewEnough, LEAST_NODE } from "./newer-node.ts";
 import { portProblem } from "./ports.ts";
+import { keepRoom, makeRoom } from "./reserve.ts";
 import { endFormerRuntime, startRuntime } from "./runtime.ts";
 import {
   DEFAULT_STATE_DIR,
@@ -65,13 +67,17 @@ export async function up(options: UpOptions = {}): Promise<Up> {
     );
   }
   const worker = options.worker ?? builtWorker();
-  const stateDir = openStateDir(resolve(options.stateDir ?? DEFAULT_STATE_DIR));
+  const dir = resolve(options.stateDir ?? DEFAULT_STATE_DIR);
   const undo = makeUndo();
   try {
+    makeRoom(dir);
+    const stateDir = openStateDir(dir);
     undo.add(takeLock(lockPath(stateDir)));
     return await start({ ...options, worker, stateDir }, undo);
   } catch (error) {
+    const free = freeBelow(dir);
     await undo.run();
+    if (free !== undefined && isFull(free)) throw new UpError(fullDiskText(dir, free));
     throw error;
   }
 }
@@ -85,6 +91,12 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   const cloud = await openCloud(options, onProblem);
   prepareFolders(stateDir);
   const adopted = cloud.alive();
+  const room = keepRoom({
+    dir: stateDir,
+    onFull: onProblem,
+    onRoom: () => onProblem(`there is room again in ${stateDir}: Drover goes on.`),
+  });
+  undo.add(room.stop);
   // A start that fails must not take with it what was running before: the next one adopts it.
   let endsMachines = adopted === 0;
   undo.add(() => (endsMachines ? cloud.endAll() : cloud.letGo()));
@@ -106,7 +118,8 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
     vars: { DROVER_ADMIN_TOKEN: token, DROVER_SIGNING_KEY: signingKey, DROVER_URL: url },
     onLog(level, text) {
       log.write(level, text);
-      if (level === "error") onProblem(text);
+      // What a full disk leads to is said once, by that name.
+      if (level === "error" && !room.isFull()) onProblem(text);
     },
   });
   undo.add(() => runtime.dispose());

@@ -4,25 +4,46 @@ import { closeSync, openSync, writeSync } from "node:fs";
 const MAX_LOG_BYTES = 16 * 1024 * 1024;
 
 export interface WorkerLog {
+  /** Never throws: a log that cannot be written is no reason to end what it is about. */
   write(level: string, text: string): void;
   close(): void;
 }
 
-/** Opens the file in which the lines of the Worker are kept, anew for each start and up to 16 MiB. */
+/**
+ * Opens the file in which the lines of the Worker are kept, emptied at each start and up to 16 MiB. Lines
+ * that the disk does not take are counted; the first line that it takes again says how many are missing.
+ */
 export function openWorkerLog(path: string): WorkerLog {
-  const file = openSync(path, "w", 0o600);
+  let file: number | undefined;
   let left = MAX_LOG_BYTES;
-  let open = true;
+  let lost = 0;
+  let closed = false;
+  const open = () => {
+    file ??= openSync(path, "w", 0o600);
+    return file;
+  };
+  const guarded = (act: () => void) => {
+    try {
+      if (!closed) act();
+    } catch {
+      lost += 1;
+    }
+  };
+  guarded(open);
   return {
     write(level, text) {
-      if (!open || left <= 0) return;
+      if (left <= 0) return;
       const line = `${new Date().toISOString()} ${level} ${text}\n`;
-      left -= Buffer.byteLength(line);
-      writeSync(file, left > 0 ? line : "The log is full; what comes now is dropped.\n");
+      guarded(() => {
+        if (lost > 0) writeSync(open(), `${lost} lines that could not be written are missing here.\n`);
+        lost = 0;
+        writeSync(open(), left > line.length ? line : "The log is full; what comes now is dropped.\n");
+        left -= Buffer.byteLength(line);
+      });
     },
     close() {
-      if (open) closeSync(file);
-      open = false;
+      if (file !== undefined && !closed) closeSync(file);
+      closed = true;
     },
   };
 }

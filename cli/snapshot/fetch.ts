@@ -1,10 +1,10 @@
 import { createWriteStream } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { UNPACK_BOUNDS } from "../../archive/bounds.ts";
 import { ArchiveFault } from "../../archive/faults.ts";
 import { unpack } from "../../archive/unpack.ts";
 import type { Client } from "../../client/client.ts";
+import { makeDirs } from "../../disk/make-dirs.ts";
 import { formatSize } from "../../src/core/size.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../io.ts";
@@ -31,7 +31,7 @@ export async function fetchSnapshot(io: Io, client: Client, id: string, into: st
       };
       await pipeline(counted, createWriteStream(file, { mode: 0o600 }), { signal });
       text = `Unpacking the snapshot into ${printable(into)}`;
-      await mkdir(into, { recursive: true });
+      makeDirs(into);
       return await unpack(file, into, signal, UNPACK_BOUNDS);
     });
   } catch (error) {

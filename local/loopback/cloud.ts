@@ -41,6 +41,9 @@ export class LoopbackCloud {
   readonly #entries = new Map<string, Entry>();
   readonly #ending = new Map<string, Promise<void>>();
   readonly #watches = new Map<string, NodeJS.Timeout>();
+  /** Entries whose last change could not be written down yet. */
+  readonly #unwritten = new Set<Entry>();
+  #failing = false;
 
   constructor(options: CloudOptions) {
     this.#options = options;
@@ -88,6 +91,7 @@ export class LoopbackCloud {
   /** All instances that carry the tag, those that ended within the last hour too. */
   list(tag?: { name: string; value: string }): Instance[] {
     this.#forgetOld();
+    this.#writeUnwritten();
     const since = Date.now() - LIST_ENDED_MS;
     return [...this.#entries.values()]
       .filter(({ endedAtMs }) => endedAtMs === undefined || endedAtMs > since)
@@ -182,19 +186,20 @@ export class LoopbackCloud {
     clearInterval(this.#watches.get(entry.id));
     this.#watches.delete(entry.id);
     entry.state = "stopping";
-    this.#noteEnding(entry);
+    // Written down before it is ended: nobody shall adopt what was to end.
+    this.#note(entry);
     for (;;) {
       try {
         await this.#killAll(entry);
-        entry.endedAtMs = Date.now();
-        entry.state = "terminated";
-        this.#put(entry);
         break;
       } catch (error) {
         this.#options.onProblem(`Machine ${entry.id} cannot be ended yet. ${String(error)}`);
         await sleep(RETRY_MS);
       }
     }
+    entry.endedAtMs = Date.now();
+    entry.state = "terminated";
+    this.#note(entry);
     this.#ending.delete(entry.id);
   }
 
@@ -204,13 +209,25 @@ export class LoopbackCloud {
     await endTree({ isMark: (text) => text === mark, root, family: true });
   }
 
-  /** Written down before it is ended: nobody shall adopt what was to end. */
-  #noteEnding(entry: Entry): void {
+  /**
+   * Writes down the end of an instance, or later if that cannot be: a full disk must keep neither a machine
+   * running nor `drover up` waiting. If this process dies before, the next start ends the instance again.
+   */
+  #note(entry: Entry): void {
+    this.#unwritten.add(entry);
+    this.#writeUnwritten();
+  }
+
+  #writeUnwritten(): void {
     try {
-      this.#put(entry);
+      for (const entry of this.#unwritten) {
+        this.#put(entry);
+        this.#unwritten.delete(entry);
+      }
+      this.#failing = false;
     } catch (error) {
-      // A full disk must not keep it running. If we die now, the control plane will ask for its end again.
-      this.#options.onProblem(`The list of machines cannot be written. ${String(error)}`);
+      if (!this.#failing) this.#options.onProblem(`The list of machines cannot be written. ${String(error)}`);
+      this.#failing = true;
     }
   }
 

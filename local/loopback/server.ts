@@ -28,6 +28,8 @@ export async function serveCloud(options: ServerOptions): Promise<Server> {
     server.once("error", reject);
     server.listen(options.port, "127.0.0.1", resolve);
   });
+  // A connection that cannot be accepted, for want of a file handle, is tried again by its caller.
+  server.on("error", () => undefined);
   return server;
 }
 

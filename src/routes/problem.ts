@@ -61,6 +61,12 @@ export function hasCode(error: unknown, code: ErrorCode): boolean {
  */
 export function asDroverError(error: unknown): PlainError {
   if (isDroverError(error)) return error;
+  if (isStorageFull(error)) {
+    return new DroverError(
+      "unavailable",
+      "the disk of the control plane is full; what is stored is safe, and Drover goes on when there is room",
+    );
+  }
   if (isPlatformFault(error)) {
     return new DroverError(
       "unavailable",
@@ -87,12 +93,24 @@ function classify(error: unknown, c: Context): PlainError {
   return new DroverError("malformed_json", "the body is not JSON; look for a missing quote, comma or brace");
 }
 
+/** What SQLite and the local bucket say when the disk below them takes no more. */
+const STORAGE_FULL = /SQLITE_FULL|SQLITE_IOERR|SQLITE_CANTOPEN|SQLITE_READONLY|No space left on device/;
+
+/** Whether the storage below the objects takes nothing: only under `drover up`, whose disk is anybody's. */
+function isStorageFull(error: unknown): boolean {
+  return error instanceof Error && STORAGE_FULL.test(error.message);
+}
+
 /** How R2 says "not now": an internal error, no service, or too many writes of one key (1 a second). */
 const R2_LATER = /\((?:10001|10043|10058)\)$/;
 
+const PLATFORM_FAULT =
+  /network connection lost|too much load|object has been reset|object exceeded|^internal error; reference/i;
+
 /**
  * Faults of the platform, by its flags and by the texts of those that carry none (`cloudflare.md` §1.3, §2):
- * an object was reset, overloaded, or the way to it broke. Every call of ours may be repeated, so all of them
+ * an object was reset, overloaded, or the way to it broke, or
+ * something of its own failed that it tells nobody. Every call of ours may be repeated, so all of them
  * are temporary.
  */
 function isPlatformFault(error: unknown): boolean {
@@ -100,7 +118,7 @@ function isPlatformFault(error: unknown): boolean {
   const flags = ["retryable", "overloaded", "durableObjectReset"];
   if (flags.some((flag) => Object.hasOwn(error, flag) && Reflect.get(error, flag) === true)) return true;
   if (R2_LATER.test(error.message)) return true;
-  return /network connection lost|too much load|object has been reset|object exceeded/i.test(error.message);
+  return PLATFORM_FAULT.test(error.message);
 }
 
 function logFault(error: unknown, c: Context, instance: string): void {

@@ -65,12 +65,27 @@ describe("a fault of the platform is 503, temporary, with Retry-After (cloudflar
     Object.assign(new Error("reset"), { durableObjectReset: true }),
     Object.assign(new Error("gone"), { retryable: true }),
     new Error("Network connection lost."),
+    new Error("internal error; reference = 47fgujl7otmsr65gpiit8p8g"),
     ...[10_001, 10_043, 10_058].map((code) => new Error(`put: We encountered an internal error. (${code})`)),
   ];
   test.each(faults)("%s", async (fault) => {
     const answer = await edgeWithFault(fault).call("GET", "/v1/runs/a");
     expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
     expect(await answer.json()).toMatchObject({ code: "unavailable", temporary: true, retryAfterMs: 1_000 });
+  });
+});
+
+describe("P4: a full disk below a local Drover is 503, temporary, and said by name", () => {
+  const faults = [
+    "database or disk is full: SQLITE_FULL",
+    "disk I/O error: SQLITE_IOERR (extended: SQLITE_IOERR_SHMSIZE)",
+    "unable to open database file: SQLITE_CANTOPEN",
+    "rust/worker/ffi.rs:110: overloaded: No space left on device (os error 28)",
+  ];
+  test.each(faults)("%s", async (fault) => {
+    const problem = await edgeWithFault(new Error(fault)).json(503, "GET", "/v1/runs/a");
+    expect(problem).toMatchObject({ code: "unavailable", temporary: true, retryAfterMs: 1_000 });
+    expect(problem.detail).toMatch(/^the disk of the control plane is full; .* goes on when there is room$/);
   });
 });
 

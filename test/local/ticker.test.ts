@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished, test, vi } from "vitest";
 import { ticker } from "../../local/ticker.ts";
 
 describe("the ticks of cron triggers, which Miniflare does not give", () => {
@@ -30,6 +30,17 @@ describe("the ticks of cron triggers, which Miniflare does not give", () => {
     stop();
     expect(problems).toHaveLength(2);
     expect(problems[0]).toMatch(/asleep/);
+  });
+
+  test("P31: one that is under way when they are stopped may fail, and nobody is told", async () => {
+    const problems: string[] = [];
+    let fail = (_: Error) => {};
+    const underWay = () => new Promise<void>((_, reject) => (fail = reject));
+    const stop = ticker(["*/5 * * * *"], underWay, (text) => problems.push(text));
+    stop();
+    fail(new Error("ERR_DISPOSED"));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(problems).toEqual([]);
   });
 
   it.each(["0 3 * * *", "*/0 * * * *", "* * * * *", ""])("refuse %j rather than never come", (cron) => {

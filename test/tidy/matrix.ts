@@ -48,7 +48,9 @@ export const MATRIX: Zone[] = [
   { of: "agent/core/", values: LEAVES, types: ["src/schema/"], packages: [] },
   // What reads and makes archives: the agent and the command do the same with them.
   { of: "archive/", values: [], types: [] },
-  { of: "agent/", values: [...LEAVES, "archive/"], types: ["src/schema/"] },
+  // What every writer must know of disks.
+  { of: "disk/", values: [], types: [] },
+  { of: "agent/", values: [...LEAVES, "archive/", "disk/"], types: ["src/schema/"] },
   // It stands on what is generated from the routes, and on nothing of the server's.
   {
     of: "client/",
@@ -58,7 +60,7 @@ export const MATRIX: Zone[] = [
   },
   // The command asks Drover by the client and by nothing else. Two verbs are more than a client: `drover up`,
   // and `drover provider test`, which calls a cloud itself.
-  { of: "cli/", values: [...LEAVES, "client/", "archive/", "local/up-command.ts"], types: [] },
+  { of: "cli/", values: [...LEAVES, "client/", "archive/", "disk/", "local/up-command.ts"], types: [] },
   {
     of: "cli/provider-test.ts",
     values: [...LEAVES, "cli/", "src/providers/", "src/schema/pool.ts"],
@@ -67,7 +69,7 @@ export const MATRIX: Zone[] = [
   {
     of: "local/",
     // Its machines are started with the limits that its own process was given, as the agent starts commands.
-    values: [...LEAVES, "src/schema/", "src/providers/provider.ts", "agent/exec/open-files.ts"],
+    values: [...LEAVES, "disk/", "src/schema/", "src/providers/provider.ts", "agent/exec/open-files.ts"],
     types: [],
   },
   // It measures the built package from outside, as a user would, and how long the core takes to decide.
