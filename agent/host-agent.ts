@@ -8,6 +8,7 @@ import type { HostState } from "./core/types.ts";
 import { runBootProbe } from "./exec/boot-probe.ts";
 import { lookForNotice } from "./exec/notice.ts";
 import { punchLog } from "./exec/punch.ts";
+import type { Origin } from "./exec/sticky-data.ts";
 import type { Supervisor } from "./exec/supervisor.ts";
 import { errorText } from "./files.ts";
 import type { Journal } from "./journal.ts";
@@ -93,8 +94,8 @@ export class HostAgent {
     this.#state = hostMachine.apply(before, event, at);
     this.#options.journal.keep(before, this.#state);
     const due = hostMachine.due(this.#state, at);
-    const collections = due.flatMap((message) => (message.kind === "collect" ? [message.id] : []));
-    this.#supervisor?.keepCollecting(collections);
+    const transfers = due.filter(({ kind }) => kind === "collect" || kind === "begin" || kind === "save");
+    this.#supervisor?.keepTransfers(transfers.map(({ to }) => to));
     for (const message of due) this.#carry(message, at);
     this.#arm(at);
     this.#lookForOutput();
@@ -155,7 +156,9 @@ export class HostAgent {
       case "clear":
         return this.#supervisor?.clear(message.placement);
       case "begin":
-        return this.#supervisor?.begin(message.placement, message.from);
+        return this.#supervisor?.begin(message.placement, this.#originOf(message));
+      case "save":
+        return this.#supervisor?.save(message.placement, this.snapshots);
       case "drop":
         return this.#supervisor?.drop(message.placement);
       case "probe":
@@ -169,6 +172,13 @@ export class HostAgent {
       case "punch":
         return this.#punch(message);
     }
+  }
+
+  #originOf({ from, snapshot }: Extract<HostMessage, { kind: "begin" }>): Origin {
+    return {
+      from,
+      snapshot: snapshot === undefined ? undefined : { id: snapshot, snapshots: this.snapshots },
+    };
   }
 
   #ship(message: Extract<HostMessage, { kind: "ship_log" }>): Promise<HostEvent> | undefined {

@@ -71,6 +71,8 @@ export type HostEvent =
   | { type: "cleared"; placement: string }
   /** A sticky placement has its directory; those of `from` are no more if they were moved. */
   | { type: "begun"; placement: string; from?: string | undefined; data: Beginning }
+  /** The data of a sticky placement are stored, or cannot be. */
+  | { type: "saved"; placement: string; outcome: OutputsOutcome }
   /** Of a placement that is over only what is to be kept is left. */
   | { type: "kept"; placement: string }
   | { type: "probed"; ok: boolean; output: string }

@@ -18,7 +18,16 @@ import { applyOrders } from "./orders.ts";
 import { dueCollections } from "./outputs.ts";
 import { dueClears, placementCleared, withPlacements } from "./placements.ts";
 import { makeReport } from "./report.ts";
-import { dueBeginnings, dueDrops, foldBegun, foldKept, hasBegun, withoutData } from "./sticky.ts";
+import {
+  dueBeginnings,
+  dueDrops,
+  dueSaves,
+  foldBegun,
+  foldKept,
+  foldSaved,
+  hasBegun,
+  withoutData,
+} from "./sticky.ts";
 import type { AttemptState, BootState, HostState } from "./types.ts";
 import { dueSample, withSample } from "./usage.ts";
 
@@ -74,6 +83,7 @@ export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
       ...dueCollections(state),
       ...dueClears(state),
       ...dueBeginnings(state, now),
+      ...dueSaves(state),
       ...dueDrops(state),
       ...logs,
       ...exchange,
@@ -131,6 +141,8 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
       return placementCleared(foldKept(state, event.placement, now), event.placement);
     case "begun":
       return foldBegun(state, event);
+    case "saved":
+      return foldSaved(state, event);
     case "tick":
       return state;
     case "chunk_sent":

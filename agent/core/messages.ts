@@ -60,8 +60,13 @@ export type HostMessage = Envelope &
     | { kind: "forget"; id: string }
     /** Delete the directories of a placement; of a sticky one, all but its data. `cleared` or `kept`. */
     | { kind: "clear"; placement: string }
-    /** Make the directory of a sticky placement, out of that of `from` if that is kept. `begun`. */
-    | { kind: "begin"; placement: string; from?: string | undefined }
+    /**
+     * Make the directory of a sticky placement: out of that of `from` if that is kept, else out of a
+     * snapshot. `begun`, unless it is not owed any more in between: then it is given up.
+     */
+    | { kind: "begin"; placement: string; from?: string | undefined; snapshot?: string | undefined }
+    /** Store the data of a sticky placement as a snapshot. `saved`, unless that is not owed any more. */
+    | { kind: "save"; placement: string }
     /** Delete what is kept of a placement. `cleared`. */
     | { kind: "drop"; placement: string }
     /** Send log bytes to the object store. `chunk_sent`, then `chunk_stored` or `chunk_failed`. */

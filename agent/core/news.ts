@@ -39,7 +39,8 @@ function newsBy(
   const began = after.main === "running" && after.stop !== undefined && before?.stop === undefined;
   const unkillable = after.kill.error !== null && before?.kill.error === null;
   const over = before !== undefined && isOver(before);
-  if (isOver(after) !== over || began || unkillable) return now;
+  const saved = after.saved !== before?.saved;
+  if (isOver(after) !== over || began || unkillable || saved) return now;
   const sendableBefore = before === undefined ? 0 : sendableBytes(stateBefore, before);
   if (sendableBytes(state, after) > sendableBefore) return outputBy(state, now);
   // What is collected within a moment is told with its end.

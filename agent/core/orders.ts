@@ -88,6 +88,7 @@ function taken(known: AttemptState | undefined, order: AttemptOrder, now: Instan
 function ordered(attempt: AttemptState, order: AttemptOrder, now: Instant): AttemptState {
   const wanted = { ...attempt, wanted: order.want };
   if (order.want === "stop") return stopAttempt(wanted, order, now);
+  if (order.save !== wanted.save) wanted.save = order.save;
   const { timeoutMs, task } = order;
   const told = task === undefined ? wanted : { ...wanted, plan: planOf(task), outputs: task.outputs };
   if (timeoutMs === attempt.timeoutMs || (timeoutMs === undefined && task === undefined)) return told;

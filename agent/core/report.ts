@@ -69,6 +69,7 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
     treeGone,
     timedOut,
     collected,
+    saved,
     by = "processes",
   } = attempt;
   const log = logOf(attempt);
@@ -81,6 +82,7 @@ export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptRep
     ...(treeGone && exit !== undefined ? { exit } : {}),
     ...(treeGone && startError !== undefined ? { startError } : {}),
     ...(treeGone && collected !== undefined ? { outputs: collected } : {}),
+    ...(saved === undefined ? {} : { saved }),
     ...(timedOut ? { timedOut } : {}),
     ...(stop?.by === undefined ? {} : { stopped: stop.by }),
     ...(stop === undefined && kill.tries === 0

@@ -37,13 +37,37 @@ export function dueBeginnings(state: HostState, now: Instant): HostMessage[] {
   for (const attempt of waiting) {
     const [placement, from] = [placementOf(attempt.id), sourceOf(attempt)];
     if (!mayStart(state, attempt, now) || lives(state, from)) continue;
-    due.set(placement, { kind: "begin", to: placement, repeatedBy: "self", placement, from });
+    const snapshot = attempt.sticky?.snapshot;
+    due.set(placement, { kind: "begin", to: placement, repeatedBy: "self", placement, from, snapshot });
   }
   return [...due.values()];
 }
 
 function lives({ attempts }: HostState, placement: string | undefined): boolean {
   return Object.values(attempts).some((one) => !isOver(one) && placementOf(one.id) === placement);
+}
+
+/** Placements whose data are to be stored: the orders say so, and nothing that could change them is left. */
+export function dueSaves(state: HostState): HostMessage[] {
+  if (state.setup === undefined) return [];
+  const wanted = Object.values(state.attempts).filter(
+    ({ wanted: now, save, saved }) => now === "run" && save && saved === undefined,
+  );
+  const placements = new Set(wanted.map(({ id }) => placementOf(id)));
+  return [...placements]
+    .filter((placement) => !lives(state, placement))
+    .map((placement) => ({ kind: "save", to: placement, repeatedBy: "self", placement }));
+}
+
+/** What became of the data of a placement is said with each of its attempts. */
+export function foldSaved(
+  state: HostState,
+  { placement, outcome }: Extract<HostEvent, { type: "saved" }>,
+): HostState {
+  const attempts = Object.entries(state.attempts).map(([id, one]): [string, AttemptState] => {
+    return [id, one.save && placementOf(id) === placement ? { ...one, saved: outcome } : one];
+  });
+  return { ...state, attempts: Object.fromEntries(attempts) };
 }
 
 /** Kept data that are to be deleted. */

@@ -7,6 +7,8 @@ import type {
   Sample,
   SignalOrder,
   StartError,
+  StickyData,
+  StickySource,
   StreamName,
 } from "../../src/schema/host.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
@@ -72,8 +74,12 @@ export interface AttemptState {
   collected?: OutputsOutcome | undefined;
   /** How its tree can be ended (`Means`). Absent: it was not launched. */
   by?: Means["kill"] | undefined;
-  /** Its run is sticky, and goes on with the data of epoch `from`, if there is one. */
-  sticky?: { from: number | null };
+  /** Its run is sticky, and goes on with these data. */
+  sticky?: StickySource;
+  /** The data of its placement are to be stored as a snapshot. */
+  save?: true | undefined;
+  /** What became of that. */
+  saved?: OutputsOutcome;
   /** The main process. `over`: it has ended, or will never be started. */
   main: "waiting" | "running" | "over";
   /** It was ordered not to start before this, which has not passed yet. */
@@ -192,8 +198,8 @@ export interface Ending {
   powerOff: boolean;
 }
 
-/** With what a sticky placement begins. `first`: no data of its run are here, as the orders say. */
-export type Beginning = "first" | "moved" | "empty";
+/** With what a sticky placement begins. `first`: the orders name no data of its run. */
+export type Beginning = "first" | StickyData;
 
 /** A placement that is over and whose data are kept. */
 export interface KeptData {

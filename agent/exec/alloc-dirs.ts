@@ -10,6 +10,9 @@ const KEY = /^[a-z0-9-]+_\d+$/;
 /** What is being deleted has this in front of its name. */
 const GOING = ".going-";
 
+/** In the directory of a placement. No task can have this name. */
+export const UNOWNED = ".unowned";
+
 /** Folders that all tasks of a placement share (`nomad.md` §4.10, `NOMAD_ALLOC_DIR`). */
 const SHARED = ["logs", "tmp", "data"] as const;
 const TASK_FOLDERS = ["local", "secrets", "private", "tmp"] as const;
@@ -55,6 +58,13 @@ export class AllocDirs {
 
   keptRootOf(placement: string): string {
     return join(this.#kept, keyOf(placement));
+  }
+
+  /**
+   * A file that is there while the shared data of a placement, which came from a snapshot, are nobody's yet.
+   */
+  unownedOf(id: string): string {
+    return join(this.rootOf(placementOf(id)), UNOWNED);
   }
 
   /** The directories of the task that this is an attempt of. */

@@ -32,34 +32,61 @@ export interface OutputsPlace {
  * too, whatever the task has left there; only when the signal ends it this rejects, with its reason.
  */
 export async function collectOutputs(globs: string[], place: OutputsPlace): Promise<OutputsOutcome> {
+  const { dirs } = place;
+  return stored("The outputs", place, async () => {
+    // What it needs, and no more: a task can delete its directories, and put other things in their place.
+    for (const dir of [dirs.private, dirs.local]) makePrivateDir(dir);
+    // Also a link to another directory.
+    if (!(await lstat(dirs.local)).isDirectory())
+      throw new ArchiveFault("the task's directory is none any more");
+    // One at a time of a task: an earlier agent that was killed while it wrote this has left nothing of use.
+    return { root: dirs.local, globs, file: join(dirs.private, "outputs.tar.gz") };
+  });
+}
+
+/**
+ * Packs the data of a sticky placement, whose directory is `root`, and stores them, as `collectOutputs` does.
+ */
+export function storeData(
+  root: string,
+  globs: readonly string[],
+  place: Omit<OutputsPlace, "dirs">,
+): Promise<OutputsOutcome> {
+  return stored("The data", place, async () => ({ root, globs, file: join(root, ".data.tar.gz") }));
+}
+
+/** What is packed, and the file that it is packed into. */
+interface Parcel {
+  root: string;
+  globs: readonly string[];
+  file: string;
+}
+
+async function stored(
+  what: string,
+  place: Omit<OutputsPlace, "dirs">,
+  make: () => Promise<Parcel>,
+): Promise<OutputsOutcome> {
   const { snapshots, signal } = place;
   if (snapshots === undefined) {
-    return lost("The outputs cannot be stored: the control plane has no bucket (`LOGS`).");
+    return lost(`${what} cannot be stored: the control plane has no bucket (\`LOGS\`).`);
   }
   try {
-    return await packAndStore(globs, place, snapshots);
+    return await packAndStore(await make(), place, snapshots);
   } catch (error) {
     signal.throwIfAborted();
-    return lost(wordsOf(error));
+    return lost(wordsOf(what, error));
   }
 }
 
 async function packAndStore(
-  globs: string[],
-  { dirs, signal, bounds = PACK_BOUNDS, stallsMs = STORE_OUTPUTS_MS }: OutputsPlace,
+  { file, ...what }: Parcel,
+  { signal, bounds = PACK_BOUNDS, stallsMs = STORE_OUTPUTS_MS }: Omit<OutputsPlace, "dirs">,
   snapshots: Snapshots,
 ): Promise<OutputsOutcome> {
-  // What it needs, and no more: a task can delete its directories, and put other things in their place.
-  for (const dir of [dirs.private, dirs.local]) makePrivateDir(dir);
-  // Also a link to another directory.
-  if (!(await lstat(dirs.local)).isDirectory()) {
-    return lost("The outputs cannot be packed: the task's directory is none any more.");
-  }
-  // One at a time of a task: an earlier agent that was killed while it wrote this has left nothing of use.
-  const file = join(dirs.private, "outputs.tar.gz");
   try {
     const made = await unlessStalled(stallsMs, signal, (both, onProgress) =>
-      pack({ root: dirs.local, globs }, file, both, bounds, onProgress),
+      pack(what, file, both, bounds, onProgress),
     );
     await snapshots.store({ file, ...made }, signal);
     return { snapshot: `sha256:${made.sha256}`, files: made.files, bytes: made.bytes };
@@ -92,12 +119,11 @@ async function unlessStalled<Result>(
   }
 }
 
-function wordsOf(error: unknown): string {
+function wordsOf(what: string, error: unknown): string {
   const text = errorText(error);
-  if (error instanceof ArchiveFault)
-    return `The outputs cannot be packed: ${text}. Name less, or other files.`;
-  if (isDiskFull(error)) return "No space is left on this machine's disk to pack the outputs.";
-  return `The outputs could not be collected: ${text}`;
+  if (error instanceof ArchiveFault) return `${what} cannot be packed: ${text}. Name less, or other files.`;
+  if (isDiskFull(error)) return `No space is left on this machine's disk to pack ${what.toLowerCase()}.`;
+  return `${what} could not be collected: ${text}`;
 }
 
 function lost(error: string): OutputsOutcome {

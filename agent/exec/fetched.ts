@@ -29,7 +29,7 @@ export interface FetchPlace {
 export async function fetchVerified(
   { source, sha256 }: { source: Source; sha256: string },
   part: string,
-  { signal, bounds = DOWNLOAD_BOUNDS }: FetchPlace,
+  { signal, bounds = DOWNLOAD_BOUNDS }: Pick<FetchPlace, "signal" | "bounds">,
 ): Promise<void> {
   for (;;) {
     const resumed = existsSync(part);

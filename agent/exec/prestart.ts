@@ -1,4 +1,4 @@
-import { chmodSync, lchownSync, readdirSync } from "node:fs";
+import { chmodSync, existsSync, lchownSync, readdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { TaskSpec } from "../../src/schema/run.ts";
 import { type ReadyTask, readyTask } from "../core/task-environment.ts";
@@ -94,12 +94,18 @@ export class Prestart {
   }
 
   /**
-   * Gives a task's files to its user, before anything of that user has run there. Only then all of them: a
+   * Gives a task's files to its user, before anything of that user has run there. Shared data that came from
+   * a snapshot, which knows no owners, go to the user of the first task that starts. Only then all of them: a
    * user could put a second name of a file of somebody else's into its directory.
    */
   #giveOnce(id: string, dirs: TaskDirs, account: Account): void {
     const note = join(dirs.private, "user");
     if (readIfThere(note) === undefined) giveAll(dirs.local, account);
+    const unowned = this.#options.allocs.unownedOf(id);
+    if (existsSync(unowned)) {
+      giveAll(join(dirs.alloc, "data"), account);
+      rmSync(unowned);
+    }
     this.#options.allocs.giveTo(id, account);
     replaceFile(note, account.name);
   }

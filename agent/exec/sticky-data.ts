@@ -1,20 +1,35 @@
 import { existsSync, readdirSync, renameSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { OutputsOutcome } from "../../src/schema/host.ts";
 import type { FoundSticky } from "../core/journal.ts";
 import type { Beginning } from "../core/types.ts";
 import { errorText, makePrivateDir, readIfThere, replaceFile } from "../files.ts";
+import type { Snapshots } from "../plane/snapshots.ts";
 import { say } from "../say.ts";
-import type { AllocDirs } from "./alloc-dirs.ts";
+import { type AllocDirs, UNOWNED } from "./alloc-dirs.ts";
+import { storeData } from "./collect.ts";
+import { fetchVerified, unpackFetched } from "./fetched.ts";
 
 /** In the directory of a sticky placement: how it began. No task can have this name. */
 const NOTE = ".sticky";
+/** What the snapshot of a placement's data has: what the next placement on this host would find. */
+const STORED = ["alloc/data/**", "*/local/**"];
 /**
  * What the next placement finds (`nomad.md` §5.4): the data of all, and each task's own directory. What the
  * agent has noted of a task stays with that: which artifacts are there, and whose the files are.
  */
 const OF_ALLOC = ["data"];
 const OF_TASK = ["local", "private"];
+const STORED_OF_TASK = ["local"];
+
+/** Where the data of a placement may come from. */
+export interface Origin {
+  /** The placement whose data this host may have kept. */
+  from?: string | undefined;
+  /** The newest data that are stored, and where. */
+  snapshot?: { id: string; snapshots: Snapshots | undefined } | undefined;
+}
 
 /**
  * The data of sticky runs on the disk. A placement that is over is stripped in `allocs/`, and then lies in
@@ -43,18 +58,47 @@ export class StickyData {
   }
 
   /**
-   * Makes the directory of a sticky placement, once: out of the data of `from`, if they are here. That they
-   * cannot be had keeps nothing from starting: it begins with nothing then, and says so.
+   * Makes the directory of a sticky placement, once: out of the data of `from` if they are here, else out of
+   * a snapshot. Data that cannot be had keep nothing from starting: it begins with nothing then, and says so.
+   * Rejects with the reason of the signal.
    */
-  async begin(placement: string, from: string | undefined): Promise<Beginning> {
+  async begin(placement: string, { from, snapshot }: Origin, signal: AbortSignal): Promise<Beginning> {
     const known = this.#beginningOf(placement);
     if (known !== undefined) return known;
     const root = this.#allocs.rootOf(placement);
     if (from !== undefined && (await this.#moved(from, root))) return "moved";
-    const beginning = from === undefined ? "first" : "empty";
+    const fetched = snapshot !== undefined && (await this.#fetched(snapshot, root, signal));
+    const beginning = fetched ? "fetched" : from === undefined && snapshot === undefined ? "first" : "empty";
     makePrivateDir(root);
     replaceFile(join(root, NOTE), beginning);
     return beginning;
+  }
+
+  /**
+   * Stores the data of a placement of which nothing lives any more. Rejects with the reason of the signal.
+   */
+  save(placement: string, snapshots: Snapshots | undefined, signal: AbortSignal): Promise<OutputsOutcome> {
+    return storeData(this.#allocs.rootOf(placement), STORED, { snapshots, signal });
+  }
+
+  async #fetched({ id, snapshots }: Required<Origin>["snapshot"], root: string, signal: AbortSignal) {
+    try {
+      if (snapshots === undefined) throw new Error("the control plane has no bucket");
+      await this.#allocs.clear(root);
+      makePrivateDir(root);
+      const [source, part] = [snapshots.sourceOf(id), join(root, ".data.part")];
+      await fetchVerified({ source, sha256: id.slice(id.indexOf(":") + 1) }, part, { signal });
+      await unpackFetched(part, root, source, signal);
+      // Whoever made the archive: it brings data, and nothing that this agent believes.
+      await strippedOf(root, STORED_OF_TASK);
+      replaceFile(join(root, UNOWNED), "");
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      say(`cannot fetch the data of ${id}: ${errorText(error)}`);
+      await this.#allocs.clear(root);
+      return false;
+    }
   }
 
   async #moved(from: string, root: string): Promise<boolean> {
@@ -75,11 +119,7 @@ export class StickyData {
   async keep(placement: string): Promise<boolean> {
     const root = this.#allocs.rootOf(placement);
     if (this.#beginningOf(placement) === undefined) return false;
-    for (const entry of readdirSync(root, { withFileTypes: true })) {
-      const path = join(root, entry.name);
-      if (entry.isDirectory()) await strip(path, entry.name === "alloc" ? OF_ALLOC : OF_TASK);
-      else if (entry.name !== NOTE) await rm(path, { force: true });
-    }
+    await strippedOf(root, OF_TASK);
     replaceFile(join(root, NOTE), "kept");
     renameSync(root, this.#allocs.keptRootOf(placement));
     return true;
@@ -88,12 +128,21 @@ export class StickyData {
   #beginningOf(placement: string): Beginning | undefined {
     const note = readIfThere(join(this.#allocs.rootOf(placement), NOTE));
     if (note === undefined) return undefined;
-    return note === "first" || note === "moved" ? note : "empty";
+    return note === "first" || note === "moved" || note === "fetched" ? note : "empty";
+  }
+}
+
+/** Deletes all of a placement's directory but its note, the data of all, and these entries of each task. */
+async function strippedOf(root: string, ofTask: readonly string[]): Promise<void> {
+  for (const entry of readdirSync(root, { withFileTypes: true })) {
+    const path = join(root, entry.name);
+    if (entry.isDirectory()) await strip(path, entry.name === "alloc" ? OF_ALLOC : ofTask);
+    else if (entry.name !== NOTE) await rm(path, { force: true });
   }
 }
 
 /** Deletes all of a folder but these entries. */
-async function strip(folder: string, kept: string[]): Promise<void> {
+async function strip(folder: string, kept: readonly string[]): Promise<void> {
   for (const name of readdirSync(folder).filter((name) => !kept.includes(name))) {
     await rm(join(folder, name), { recursive: true, force: true, maxRetries: 3 });
   }

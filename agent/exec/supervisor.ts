@@ -15,7 +15,7 @@ import type { AttemptStore } from "./dirs.ts";
 import type { Prestart } from "./prestart.ts";
 import { noSpace } from "./shim.ts";
 import { StartFault } from "./start-fault.ts";
-import type { StickyData } from "./sticky-data.ts";
+import type { Origin, StickyData } from "./sticky-data.ts";
 import { Streams } from "./streams.ts";
 import { measureHost } from "./usage.ts";
 
@@ -46,8 +46,8 @@ export class Supervisor {
   readonly #last = new Map<string, Promise<unknown>>();
   /** Attempts that are being prepared or started. */
   readonly #beginning = new Map<string, AbortController>();
-  /** Attempts whose outputs are being collected. */
-  readonly #collecting = new Map<string, AbortController>();
+  /** Work that is given up when it is not owed any more, by what it is for: an attempt or a placement. */
+  readonly #transfers = new Map<string, AbortController>();
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -127,25 +127,32 @@ export class Supervisor {
    * was given up.
    */
   collect(id: string, globs: string[], snapshots: Snapshots | undefined): Promise<HostEvent> {
-    return this.#inOrder(id, async () => {
-      const stop = new AbortController();
-      this.#collecting.set(id, stop);
-      try {
-        const dirs = this.#options.allocs.of(id);
-        const outputs = await collectOutputs(globs, { dirs, snapshots, signal: stop.signal });
-        return { type: "collected", id, outputs };
-      } catch {
-        // Nothing but the signal ends it so.
-        return { type: "tick" };
-      } finally {
-        this.#collecting.delete(id);
-      }
+    return this.#transfer(id, id, async (signal) => {
+      const dirs = this.#options.allocs.of(id);
+      const outputs = await collectOutputs(globs, { dirs, snapshots, signal });
+      return { type: "collected", id, outputs };
     });
   }
 
-  /** Gives up every collection that is none of these. */
-  keepCollecting(ids: readonly string[]): void {
-    for (const [id, stop] of this.#collecting) if (!ids.includes(id)) stop.abort();
+  /** Gives up every transfer for an attempt or a placement that is none of these. */
+  keepTransfers(ids: readonly string[]): void {
+    for (const [id, stop] of this.#transfers) if (!ids.includes(id)) stop.abort();
+  }
+
+  /** Moves data between this machine and the control plane, until it is done or not owed any more. */
+  #transfer(id: string, queue: string, act: (signal: AbortSignal) => Promise<HostEvent>): Promise<HostEvent> {
+    return this.#inOrder(queue, async () => {
+      const stop = new AbortController();
+      this.#transfers.set(id, stop);
+      try {
+        return await act(stop.signal);
+      } catch (error) {
+        if (stop.signal.aborted) return { type: "tick" };
+        throw error;
+      } finally {
+        this.#transfers.delete(id);
+      }
+    });
   }
 
   /** Deletes the data of an attempt whose tree is gone: `forgotten`. */
@@ -185,11 +192,19 @@ export class Supervisor {
     });
   }
 
-  /** Makes the directory of a sticky placement: `begun`. */
-  begin(placement: string, from: string | undefined): Promise<HostEvent> {
-    return this.#inOrder(runOf(placement), async () => {
-      const data = await this.#options.sticky.begin(placement, from);
-      return { type: "begun", placement, from, data };
+  /** Makes the directory of a sticky placement: `begun`, or nothing of note if that was given up. */
+  begin(placement: string, origin: Origin): Promise<HostEvent> {
+    return this.#transfer(placement, runOf(placement), async (signal) => {
+      const data = await this.#options.sticky.begin(placement, origin, signal);
+      return { type: "begun", placement, from: origin.from, data };
+    });
+  }
+
+  /** Stores the data of a sticky placement: `saved`, or nothing of note if that was given up. */
+  save(placement: string, snapshots: Snapshots | undefined): Promise<HostEvent> {
+    return this.#transfer(placement, runOf(placement), async (signal) => {
+      const outcome = await this.#options.sticky.save(placement, snapshots, signal);
+      return { type: "saved", placement, outcome };
     });
   }
 

@@ -92,6 +92,10 @@ export const LEASE_MARGIN_MS = 60_000;
 /** How long an ended placement is remembered and never accepted again (rule R2). */
 export const REMEMBER_ENDED_MS = 24 * 3_600_000;
 /**
+ * How long a failed sticky run waits at most for its data to be stored, before it is placed again without.
+ */
+export const SAVE_DATA_MS = STORE_OUTPUTS_MS;
+/**
  * How long an exited attempt waits for the last byte of its logs while none arrives (`host-protocol.md`,
  * Orders).
  */

@@ -105,8 +105,12 @@ export const HostStop = z.enum(["lease", "agent", "interruption"]).meta({
 });
 export type HostStop = z.infer<typeof HostStop>;
 
-/** With what the directories of a sticky run began that had been placed before. */
-export const StickyData = z.enum(["moved", "empty"]);
+/**
+ * With what the directories of a sticky run began that had been placed before: `moved`, what an earlier
+ * placement left on this machine; `fetched`, what one left on another machine, from a snapshot; `empty`,
+ * nothing.
+ */
+export const StickyData = z.enum(["moved", "fetched", "empty"]);
 export type StickyData = z.infer<typeof StickyData>;
 
 /** What became of a task's `outputs`: the snapshot that they lie in, or why they are lost. */
@@ -139,6 +143,9 @@ export const AttemptReport = z.object({
   stopped: HostStop.optional(),
   outputs: Outcome.optional().meta({
     description: "of a task with `outputs` that has ended by itself: its result, or why there is none",
+  }),
+  saved: Outcome.optional().meta({
+    description: "after an order with `save`: the snapshot of its placement's data, or why there is none",
   }),
   data: StickyData.optional().meta({
     description: "of a sticky run that was placed here anew: whether its directories go on with earlier data",
@@ -215,8 +222,9 @@ export type Report = z.infer<typeof Report>;
 
 /**
  * What one attempt shall do. `run` without `task` means: keep it as it is, never start it. `sticky`: the data
- * of its placement are kept when that is over; they begin with those of epoch `from`, if there is one.
- * `startInMs`: so long it is not started; absent, it may be at once.
+ * of its placement are kept when that is over; they begin with those of epoch `from` if this host has them,
+ * else with those in `snapshot`. `save`: everything of its placement has ended; its data are to be stored as
+ * a snapshot. `startInMs`: so long it is not started; absent, it may be at once.
  */
 export type AttemptOrder = RunOrder | StopOrder;
 interface RunOrder {
@@ -225,7 +233,15 @@ interface RunOrder {
   task?: TaskSpec;
   startInMs?: number;
   timeoutMs?: number;
-  sticky?: { from: number | null };
+  sticky?: StickySource;
+  save?: true;
+}
+/** Where a sticky placement's data come from. */
+export interface StickySource {
+  /** The epoch whose data this host may have kept; null: it has none. */
+  from: number | null;
+  /** The newest data of the run that are stored. Absent: none are. */
+  snapshot?: string;
 }
 interface StopOrder {
   id: string;

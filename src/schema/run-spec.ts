@@ -52,8 +52,8 @@ const Fields = z.strictObject({
     .optional()
     .meta({
       description:
-        "when the run is placed anew, the worker that had it is preferred; there it finds what its tasks " +
-        "have left in `data` and in their own directories; on another worker these are empty",
+        "when the run is placed again, it finds what its tasks left in `data` and in their own " +
+        "directories: on the worker that had it, which is preferred, or on another one from a snapshot",
     }),
   compat: z
     .enum(["nomad"])

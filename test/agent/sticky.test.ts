@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AttemptOrder } from "../../src/schema/host.ts";
@@ -121,6 +130,64 @@ describe("a run that is placed anew on the same host", () => {
     await isOver("build-17/1");
     expect(existsSync(join(bench.dir, "others", "f"))).toBe(true);
     expect((await runToEnd(SECOND, FIND, 1)).stdout).toBe("");
+  });
+});
+
+describe("N9: a run that is placed again on another host", () => {
+  const save = (id: string, script: string) => ({ ...sticky(id, script), save: true as const });
+
+  /** Has the data of the first placement stored, as everything of it has ended. */
+  async function storedData(script: string) {
+    await runToEnd(FIRST, script);
+    bench.plane.order([save(FIRST, script)]);
+    const told = await bench.plane.until("its data are stored, or cannot be", () => {
+      return bench.plane.reports.flatMap(({ attempts }) => attempts.flatMap(({ saved }) => saved ?? []))[0];
+    });
+    return told;
+  }
+
+  async function runFrom(snapshot: string, script: string) {
+    // Of another epoch than is kept here: so it is as on a host that has never had the run.
+    const order = { ...sticky(SECOND, script, null), sticky: { from: null, snapshot } };
+    bench.plane.order([order as AttemptOrder]);
+    const { data } = await bench.plane.untilStored(SECOND);
+    return { data, stdout: bench.plane.stored(SECOND).toString() };
+  }
+
+  test("finds what was left in `data` and in each task's own directory, and nothing else", async () => {
+    bench.start();
+    const told = await storedData(LEAVE);
+    if (told === undefined || "error" in told) throw new Error(JSON.stringify(told));
+    expect(told.files).toBe(3);
+    await isOver("build-17/1");
+    expect(await runFrom(told.snapshot, FIND)).toEqual({ data: "fetched", stdout: LEFT });
+    // What its first host keeps is not touched by that.
+    expect(onDisk()).toEqual({ allocs: ["build-17_2"], kept: ["build-17_1"] });
+  });
+
+  test("begins with nothing when the snapshot cannot be had", async () => {
+    bench.start();
+    expect(await runFrom(`sha256:${"0".repeat(64)}`, FIND)).toEqual({ data: "empty", stdout: "" });
+  });
+
+  test("data that cannot be packed are an answer, too", async () => {
+    bench.start();
+    const told = await storedData("ln -s /etc/passwd out");
+    expect(told).toMatchObject({ error: expect.stringContaining("cannot be packed") });
+  });
+
+  test.runIf(process.getuid?.() === 0)("its data belong to the user of its task there", async () => {
+    chmodSync(bench.dir, 0o711);
+    bench.start();
+    const told = await storedData(LEAVE);
+    if (told === undefined || "error" in told) throw new Error(JSON.stringify(told));
+    await isOver("build-17/1");
+    const script =
+      'echo more >>"$DROVER_ALLOC_DIR/data/f"; echo more >>d/f; cat "$DROVER_ALLOC_DIR/data/f" d/f';
+    const order = { ...run(SECOND, ["sh", "-c", script], { name: "main", user: "nobody" }) };
+    bench.plane.order([{ ...order, sticky: { from: null, snapshot: told.snapshot } } as AttemptOrder]);
+    await bench.plane.untilStored(SECOND);
+    expect(bench.plane.stored(SECOND).toString()).toBe("of-all\nmore\ndeep\nmore\n");
   });
 });
 

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../local/support/scratch.ts";
@@ -65,10 +65,29 @@ test("a group that has failed goes on with its data on the worker that had it", 
   expect([second.worker, run.placements.length]).toEqual([first.worker, 2]);
   expect(await outputOf("again")).toBe("x\nx\ny\ny\n");
   expect(await dataEventsOf("again")).toEqual([
-    "Data Moved: its directories go on with what placement 1 has left on this worker",
+    expect.stringMatching(/^Data Stored: /),
+    "Data Moved: its directories go on with what placement 1 left on this worker",
   ]);
   // Its end is known on the machine by the word of the control plane alone.
   await until("nothing of it is kept", () => keptHere().length === 0 || undefined);
+}, 120_000);
+
+test("N9: one whose worker takes nothing more goes on with its data on another", async () => {
+  const drained = join(home, "drained");
+  const wait = `${COUNT}; while [ ! -e ${drained} ]; do sleep 0.1; done; [ "$(wc -l <tried)" = 2 ]`;
+  await submit("carried", wait);
+  await until("it has begun", async () => ((await outputOf("carried")) === "x\ny\n" ? true : undefined));
+  const [first] = (await up.json(200, "GET", "/v1/runs/carried")).placements;
+  await up.json(200, "POST", `/v1/workers/${first.worker}/drain`, {});
+  writeFileSync(drained, "");
+  const run = await endOf("carried");
+  expect(run).toMatchObject({ state: "complete", placements: [{ outcome: "gone" }, { outcome: "gone" }] });
+  expect(run.placements[1].worker).not.toBe(first.worker);
+  expect(await outputOf("carried")).toBe("x\nx\ny\ny\n");
+  expect(await dataEventsOf("carried")).toEqual([
+    expect.stringMatching(/^Data Stored: its data \(\d files, \w+\) are stored as sha256:[0-9a-f]{64}$/),
+    `Data Moved: its directories go on with what placement 1 left on worker ${first.worker}`,
+  ]);
 }, 120_000);
 
 test("one whose machine is killed begins with nothing elsewhere, and says so", async () => {
@@ -82,7 +101,7 @@ test("one whose machine is killed begins with nothing elsewhere, and says so", a
   expect(run.placements[1].worker).not.toBe(placements[0].worker);
   expect(await outputOf("moved")).toBe("x\ny\n");
   expect(await dataEventsOf("moved")).toEqual([
-    `Data Lost: it begins with empty directories: its data were on worker ${placements[0].worker}; ` +
-      "what another one needs belongs into `outputs`",
+    `Data Lost: it begins with empty directories: its data were on worker ${placements[0].worker}, ` +
+      "which was lost",
   ]);
 }, 120_000);

@@ -149,13 +149,20 @@ export class Audit implements ObjectsAudit {
       this.#world.violated(`1.9: ${id} comes onto ${worker}, which is broken`, run, worker);
   }
 
-  /** A sticky run whose placement before was here finds its data, and no run finds any but its own. */
+  /**
+   * A sticky run finds the data of its placement before, if that was here or they are stored, and no others.
+   */
   #findsItsData({ id, run, epoch, worker, data }: Process, others: Process[]): void {
     const foreign = data.find((placement) => !placement.startsWith(`${run}/`));
     if (foreign !== undefined) this.#world.violated(`5.4: ${id} finds data of ${foreign}`, run, worker);
-    const before = others.some((one) => one.epoch === epoch - 1 && one.worker === worker);
-    if (!this.sticky.has(run) || !before || data.includes(`${run}/${epoch - 1}`)) return;
-    this.#world.violated(`5.4: ${id} is back on ${worker}, and does not find its data`, run, worker);
+    const before = others.filter((one) => one.epoch === epoch - 1);
+    const here = before.some((one) => one.worker === worker);
+    const stored = this.#stored.get(run)?.saved?.snapshot?.epoch === epoch - 1;
+    if (!this.sticky.has(run) || before.length === 0 || data.includes(`${run}/${epoch - 1}`)) return;
+    if (here)
+      this.#world.violated(`5.4: ${id} is back on ${worker}, and does not find its data`, run, worker);
+    else if (stored)
+      this.#world.violated(`5.4: ${id} does not find its stored data on ${worker}`, run, worker);
   }
 
   hasStarted(run: string, task: string): boolean {

@@ -56,6 +56,7 @@ const RATES: Record<Fault, number> = {
   delay: 0.003,
   crash: 0.001,
   lostAlarm: 0,
+  lostData: 0.1,
   partition: 0,
   agentRestart: 0.05,
   machineDeath: 0.02,

@@ -10,6 +10,12 @@ interface Dirs {
   since: number;
 }
 
+/** The id of a snapshot that is made of something with this name. */
+export function snapshotOf(name: string): string {
+  const letters = [...name].map((char) => char.charCodeAt(0).toString(16).padStart(2, "0")).join("");
+  return `sha256:${letters.padStart(64, "0").slice(-64)}`;
+}
+
 /**
  * The directories of a simulated machine, as `StickyData` has them. What is done is done at once: an agent
  * that is killed before it hears of it finds it done.
@@ -19,8 +25,12 @@ export class SimDisk {
   readonly #allocs = new Map<string, Dirs>();
   readonly #kept = new Map<string, Dirs>();
 
-  constructor(now: () => number) {
+  readonly #snapshots: Map<string, string[]>;
+
+  /** `snapshots`: what all machines have stored, and may fetch. */
+  constructor(now: () => number, snapshots: Map<string, string[]>) {
     this.#now = now;
+    this.#snapshots = snapshots;
   }
 
   /** What a new start of the agent finds. */
@@ -38,19 +48,29 @@ export class SimDisk {
     return dirs.data;
   }
 
-  begin(placement: string, from: string | undefined): HostEvent {
+  begin(placement: string, from: string | undefined, snapshot: string | undefined): HostEvent {
     const known = this.#allocs.get(placement);
-    const beginning = known?.note ?? this.#make(placement, from);
+    const beginning = known?.note ?? this.#make(placement, from, snapshot);
     return { type: "begun", placement, from, data: beginning };
   }
 
-  #make(placement: string, from: string | undefined): Beginning {
+  #make(placement: string, from: string | undefined, snapshot: string | undefined): Beginning {
     if (from !== undefined) this.clear(from);
-    const kept = this.#kept.get(from ?? "");
-    const note = kept === undefined ? (from === undefined ? "first" : "empty") : "moved";
+    const kept = this.#kept.get(from ?? "")?.data;
+    const fetched = kept === undefined ? this.#snapshots.get(snapshot ?? "") : undefined;
+    const none = from === undefined && snapshot === undefined ? "first" : "empty";
+    const note = kept !== undefined ? "moved" : fetched !== undefined ? "fetched" : none;
     this.#kept.delete(from ?? "");
-    this.#allocs.set(placement, { data: kept?.data ?? [], note, since: 0 });
+    this.#allocs.set(placement, { data: kept ?? fetched ?? [], note, since: 0 });
     return note;
+  }
+
+  /** The data of a placement become a snapshot. */
+  save(placement: string): HostEvent {
+    const { data } = this.#allocs.get(placement) ?? { data: [] };
+    const snapshot = snapshotOf(placement);
+    this.#snapshots.set(snapshot, data);
+    return { type: "saved", placement, outcome: { snapshot, files: data.length, bytes: placement.length } };
   }
 
   clear(placement: string): HostEvent {

@@ -41,6 +41,8 @@ export const FAULTS = {
   lostSupervisor: 0.02,
   /** Something of a run holds on to its machine when nothing of its tree is left. */
   staleLock: 0.02,
+  /** The data of a sticky run cannot be stored. */
+  lostData: 0.2,
   /** An alarm is never delivered. */
   lostAlarm: 0.01,
   /** A host that looks gets notice that its machine will go; it may be taken back. */

@@ -57,7 +57,7 @@ export class Host {
   #enrolled = false;
   readonly #journal = new Map<string, AttemptJournal>();
   #lease: LeaseJournal | undefined;
-  readonly #disk = new SimDisk(() => this.#localNow);
+  readonly #disk: SimDisk;
   readonly #means: Means;
   #state: HostState;
   #inFlight = new Set<string>();
@@ -83,6 +83,7 @@ export class Host {
 
   constructor(world: World, worker: string, plane: ControlPlane, watch: Watch) {
     this.#world = world;
+    this.#disk = new SimDisk(() => this.#localNow, world.snapshots);
     this.worker = worker;
     this.#plane = plane;
     const drift = (MOST_DRIFT * world.chance.between(-100, 100)) / 100;
@@ -369,7 +370,12 @@ export class Host {
         answer(this.#world.chance.between(1, 500), this.#disk.clear(message.placement));
         break;
       case "begin":
-        answer(this.#world.chance.between(1, 500), this.#disk.begin(message.placement, message.from));
+        later(this.#world.chance.between(1, 500), () => {
+          this.#apply(this.#disk.begin(message.placement, message.from, message.snapshot));
+        });
+        break;
+      case "save":
+        this.#save(message.placement, later);
         break;
       case "drop":
         answer(1, this.#disk.drop(message.placement));
@@ -395,6 +401,16 @@ export class Host {
         this.#agentLife += 1;
         this.#agentRuns = false;
     }
+  }
+
+  /** Stores the data of a placement after a while, or finds that they cannot be stored. */
+  #save(placement: string, later: (delayMs: number, act: () => void) => void): void {
+    const lost = this.#world.strikes("lostData");
+    later(this.#world.chance.between(1, 20_000), () => {
+      const error = "the simulated data are too large";
+      this.#world.tell(this.worker, `the data of ${placement} are ${lost ? "lost" : "stored"}`);
+      this.#apply(lost ? { type: "saved", placement, outcome: { error } } : this.#disk.save(placement));
+    });
   }
 
   #killTree(id: string): HostEvent[] {

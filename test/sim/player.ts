@@ -12,7 +12,7 @@ import { type AttemptParts, parseAttemptId } from "../../src/core/attempt-id.ts"
 import type { Resources } from "../../src/schema/common.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
 import type { FakeScript } from "../../src/schema/task.ts";
-import type { SimDisk } from "./disk.ts";
+import { type SimDisk, snapshotOf } from "./disk.ts";
 import type { World } from "./world.ts";
 
 /** One process tree on one machine: what the fake driver plays, taken for real. */
@@ -197,9 +197,7 @@ export class Player {
     if (this.#world.chance.chance(LOST_OUTPUTS)) {
       return { type: "collected", id, outputs: { error: "the simulated outputs are too large" } };
     }
-    const letters = [...id].map((char) => char.charCodeAt(0).toString(16).padStart(2, "0")).join("");
-    const snapshot = `sha256:${letters.padStart(64, "0").slice(-64)}`;
-    return { type: "collected", id, outputs: { snapshot, files: 1, bytes: id.length } };
+    return { type: "collected", id, outputs: { snapshot: snapshotOf(id), files: 1, bytes: id.length } };
   }
 
   /** Its agent is killed: some die with that. */

@@ -88,6 +88,7 @@ describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", ()
       "says nothing",
       "alarm is lost",
       "drains it",
+      "are lost",
     ];
     const told = new Set<string>();
     for (let seed = 1; seed <= 60 && told.size < marks.length; seed += 1) {

@@ -37,6 +37,8 @@ export class World {
   /** Until then no storage takes a write. */
   readOnlyUntil = 0;
   violation: Violation | undefined;
+  /** What machines have stored of sticky runs: by snapshot, of which placements there are data in it. */
+  readonly snapshots = new Map<string, string[]>();
   /** Processes that have died in this step, to be buried after it. */
   readonly dying = new Set<{ bury(): void }>();
 

@@ -32,6 +32,8 @@ export type RunEventType =
   | "Rescheduling"
   | "Updated"
   | "Lost"
+  | "Data Stored"
+  | "Data Not Stored"
   | "Data Moved"
   | "Data Lost"
   | "Late Report"

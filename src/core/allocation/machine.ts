@@ -33,6 +33,7 @@ import { closePlacement, freshEpoch, newPlacement, storePlacement } from "./plac
 import { rescheduled } from "./reschedule.ts";
 import { failTime, finish, queueDeadline, settle, wish } from "./settle.ts";
 import { type AllocationRecord, type AllocationState, EMPTY_MEMO, openPlacement } from "./state.ts";
+import { savedBy } from "./sticky.ts";
 import { upsertOf } from "./summary.ts";
 import { foldUpdate } from "./update.ts";
 import { foldRestart, foldSignal, type RestartWish, refusalOfWish, type SignalWish } from "./user.ts";
@@ -93,7 +94,9 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
     const { record } = state;
     if (record === null) return tombstoneUntil(state);
     if (record.ended) return earliest(logsUntil(state), state.memo.askAt);
-    if (record.outcome !== null) return lastByteBy(record, record.outcome.at);
+    if (record.outcome !== null) {
+      return Math.max(lastByteBy(record, record.outcome.at), savedBy(record) ?? 0);
+    }
     const placement = openPlacement(state);
     const tasks = placement === null ? undefined : groupWakesAt(record, placement.epoch, state.memo.woken);
     if (record.wish !== null) return tasks;

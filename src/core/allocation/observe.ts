@@ -11,7 +11,7 @@ import { takeLogs } from "./logs.ts";
 import { outputEvents, withOwedOutputs } from "./outputs.ts";
 import { newPlacement, storePlacement } from "./placement.ts";
 import { type AllocationRecord, type AllocationState, type AttemptRecord, openPlacement } from "./state.ts";
-import { withDataEvent } from "./sticky.ts";
+import { withDataEvent, withSaved } from "./sticky.ts";
 import { spillTails } from "./tails.ts";
 import { groupOfRun, isOver, isStopping, recordOf, withTask } from "./tasks.ts";
 
@@ -70,8 +70,10 @@ function foldAttempt(
   const further = before === undefined || PROGRESS[report.state] > PROGRESS[before.state];
   // That its kill was given up is news, though it is no progress.
   const stuck = before?.killError === null && !isOver(before) && isUnkillable(report);
-  if (!further && !stuck)
-    return before !== undefined && isOver(before) ? noteContradiction(record, before, report, now) : record;
+  if (!further && !stuck) {
+    const known = withSaved(record, report, now);
+    return before !== undefined && isOver(before) ? noteContradiction(known, before, report, now) : known;
+  }
   const said = advance(before, further ? report : { ...report, state: before.state }, now);
   const attempt = withOwedOutputs(record, name, said);
   const others = task.attempts.filter((one) => one.id !== report.id);

@@ -1,4 +1,4 @@
-import type { SignalOrder } from "../../schema/host.ts";
+import type { SignalOrder, StickySource } from "../../schema/host.ts";
 import { durationMs } from "../duration.ts";
 import type { Instant } from "../machine.ts";
 import { needsOf } from "../means.ts";
@@ -8,7 +8,7 @@ import type { TaskView } from "./lifecycle.ts";
 import { storedOffsets } from "./logs.ts";
 import { isMissingBytes, orderMarks } from "./marks.ts";
 import { type AllocationRecord, type AllocationState, openPlacement, type TaskRecord } from "./state.ts";
-import { dataOf, mayNeedData } from "./sticky.ts";
+import { isSavingData, mayNeedData, sourceOf } from "./sticky.ts";
 import {
   attemptId,
   attemptOf,
@@ -42,7 +42,9 @@ interface Scene {
   views: TaskView[];
   epoch: number;
   limit: { timeoutMs?: number };
-  sticky: { sticky?: { from: number | null } };
+  sticky: { sticky?: StickySource };
+  /** The data of the epoch are to be stored: everything of it has ended. */
+  save: { save?: true };
   now: Instant;
 }
 
@@ -58,8 +60,9 @@ export function wantedAttempts(state: AllocationState, epoch: number, now: Insta
   const group = groupOfRun(record);
   const deadline = deadlineOf(record, placement.from);
   const limit = deadline === undefined ? {} : { timeoutMs: Math.max(0, deadline - now) };
-  const sticky = record.spec.sticky ? { sticky: { from: dataOf(record, placement) } } : {};
-  const scene: Scene = { record, views: viewsOf(record, group, epoch), epoch, limit, sticky, now };
+  const sticky = record.spec.sticky ? { sticky: sourceOf(record, placement) } : {};
+  const save: Scene["save"] = isSavingData(record, now) ? { save: true } : {};
+  const scene: Scene = { record, views: viewsOf(record, group, epoch), epoch, limit, sticky, save, now };
   return group.tasks.flatMap((task) => ordersOfTask(scene, task));
 }
 
@@ -78,7 +81,7 @@ function ordersOfTask(scene: Scene, task: GroupTask): WantedAttempt[] {
 }
 
 function orderOfAttempt(
-  { record, epoch, limit, sticky, now }: Scene,
+  { record, epoch, limit, sticky, save, now }: Scene,
   task: GroupTask,
   n: number,
 ): WantedAttempt {
@@ -91,9 +94,9 @@ function orderOfAttempt(
     return { id, want: "stop", signal, timeoutMs, reason: "it is to be started again" };
   // What is about to be stopped and was not seen to start is not started any more.
   const startable = !isStopping(record, task) || attemptOf(record, known, epoch, n) !== undefined;
-  if (!startable) return { id, want: "run", ...limit };
+  if (!startable) return { id, want: "run", ...limit, ...save };
   const later = isWithHost(known) && known.startAt !== undefined ? { startAt: known.startAt } : {};
-  return { id, want: "run", task: task.spec, ...sticky, ...later, ...limit };
+  return { id, want: "run", task: task.spec, ...sticky, ...save, ...later, ...limit };
 }
 
 /** The order for the worker that the run is placed on. */

@@ -15,6 +15,7 @@ import {
   type PlacementRecord,
   type Wish,
 } from "./state.ts";
+import { isSavingData } from "./sticky.ts";
 import { attemptOf, groupOfRun, hostStopOf, isOver, recordOf, viewsOf } from "./tasks.ts";
 
 /** What time and the state of the tasks bring about, whatever the event was. */
@@ -33,7 +34,8 @@ export function settle(state: AllocationState, now: Instant): AllocationState {
 
 /**
  * All tasks of the open epoch are dead. The outcome is stored at once; the epoch is closed when the last
- * bytes of the logs are there, or given up. Then the run has ended, or is placed anew.
+ * bytes of the logs and the data of a sticky run are stored, or given up. Then the run has ended, or is
+ * placed again.
  */
 function conclude(
   state: AllocationState,
@@ -48,6 +50,7 @@ function conclude(
   const ids = record.tasks.flatMap((task) => task.attempts.filter((one) => one.epoch === epoch));
   const complete = ids.every(({ id }) => logsComplete(record, id));
   if (!complete && now < lastByteBy(record, outcome.at)) return { ...state, record };
+  if (isSavingData(record, now)) return { ...state, record };
   const cause = hostStopOf(record, epoch) === "interruption" ? "interruption" : undefined;
   const closed = closePlacement(record, placement, "gone", now, cause);
   const anew = outcome.again ? rescheduled(closed, worker, failedAt, now) : null;

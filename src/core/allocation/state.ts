@@ -112,6 +112,16 @@ export interface PlacementRecord {
   maxKillMs?: Millis;
 }
 
+/** What the host of a sticky placement said when it was to store its data. */
+export interface SavedData {
+  /** The latest epoch whose host has answered. */
+  epoch: number;
+  /** Why the data of that epoch are not stored. */
+  error?: string;
+  /** The newest data that are stored. */
+  snapshot?: { id: string; epoch: number; worker: string };
+}
+
 /** What has been decided from outside or by time, and is not yet the end (rule R3). */
 export interface Wish {
   state: "aborted" | "timedout" | "failed";
@@ -166,6 +176,8 @@ export interface AllocationRecord {
   kill?: GroupKill;
   /** The latest times that it was placed anew (`nomad.md` §7.3). */
   reschedules?: RescheduleEvent[];
+  /** The newest data of a sticky run that are stored, or why those of its latest epoch are not. */
+  saved?: SavedData;
   /** It wants no place before this. */
   placeAt?: Instant;
   /** When anything of it was first started. */

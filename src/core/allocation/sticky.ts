@@ -1,8 +1,10 @@
-import type { AttemptReport } from "../../schema/host.ts";
+import type { AttemptReport, StickySource } from "../../schema/host.ts";
+import { SAVE_DATA_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed } from "../messages.ts";
+import { formatSize } from "../size.ts";
 import { addEvent } from "./events.ts";
-import type { AllocationRecord, PlacementRecord } from "./state.ts";
+import type { AllocationRecord, PlacementRecord, SavedData } from "./state.ts";
 
 /**
  * Where the data of a sticky run lie (`decisions.md`, previous data; `nomad.md` §5.4): with its latest
@@ -23,10 +25,60 @@ function wasSeen({ tasks }: AllocationRecord, epoch: number): boolean {
   );
 }
 
-/** The epoch whose data a placement goes on with; null: there are none on that worker. */
-export function dataOf(record: AllocationRecord, { epoch, worker }: PlacementRecord): number | null {
+/**
+ * Where the data of a placement come from: what its own worker may have kept, or else the newest that are
+ * stored.
+ */
+export function sourceOf(record: AllocationRecord, { epoch, worker }: PlacementRecord): StickySource {
   const home = homeBefore(record, epoch);
-  return home?.worker === worker ? home.epoch : null;
+  const from = home?.worker === worker ? home.epoch : null;
+  const stored = storedBefore(record, epoch);
+  return stored === undefined ? { from } : { from, snapshot: stored.id };
+}
+
+function storedBefore({ saved }: AllocationRecord, epoch: number): SavedData["snapshot"] {
+  return saved?.snapshot !== undefined && saved.snapshot.epoch < epoch ? saved.snapshot : undefined;
+}
+
+/**
+ * Whether a sticky run that has failed, and is to be placed again, waits for its data to be stored: another
+ * worker may get it, and its own may be gone before that. Only data that something of the run can have
+ * written count.
+ */
+export function isSavingData(record: AllocationRecord, now: Instant): boolean {
+  const by = savedBy(record);
+  return by !== undefined && now < by;
+}
+
+/** When a run that waits for that goes on without; undefined if it does not wait. */
+export function savedBy(record: AllocationRecord): Instant | undefined {
+  const { spec, outcome, ended, endedEpoch, saved } = record;
+  const again = spec.sticky === true && outcome?.again === true && !ended;
+  const epoch = endedEpoch + 1;
+  if (!again || saved?.epoch === epoch || !wasSeen(record, epoch)) return undefined;
+  return outcome.at + SAVE_DATA_MS;
+}
+
+/** Takes in what became of the data of the open epoch. */
+export function withSaved(record: AllocationRecord, report: AttemptReport, now: Instant): AllocationRecord {
+  const epoch = record.endedEpoch + 1;
+  if (report.saved === undefined || savedBy(record) === undefined) return record;
+  const worker = record.placements.at(-1)?.worker ?? "";
+  if ("error" in report.saved) {
+    const { error } = report.saved;
+    const before = record.saved?.snapshot;
+    const saved: SavedData = { epoch, error, ...(before === undefined ? {} : { snapshot: before }) };
+    const text = `its data could not be stored: ${error}`;
+    return addEvent({ ...record, saved }, "Data Not Stored", now, text, {
+      details: { epoch: String(epoch) },
+    });
+  }
+  const { snapshot, files, bytes } = report.saved;
+  const saved: SavedData = { epoch, snapshot: { id: snapshot, epoch, worker } };
+  const what = `${files} ${files === 1 ? "file" : "files"}, ${formatSize(bytes)}`;
+  const text = `its data (${what}) are stored as ${snapshot}`;
+  const details = { epoch: String(epoch), snapshot };
+  return addEvent({ ...record, saved }, "Data Stored", now, text, { details });
 }
 
 /**
@@ -59,19 +111,29 @@ export function withDataEvent(
   now: Instant,
 ): AllocationRecord {
   const home = homeBefore(record, epoch);
-  const worker = record.placements.find((one) => one.epoch === epoch)?.worker;
-  if (home === undefined || worker === undefined) return record;
-  const away = home.worker !== worker;
-  if ((!away && data === undefined) || isTold(record, epoch)) return record;
-  const details = { epoch: String(epoch), from_worker: home.worker, from_epoch: String(home.epoch) };
-  if (!away && data === "moved") {
-    const text = `its directories go on with what placement ${home.epoch} has left on this worker`;
+  const placement = record.placements.find((one) => one.epoch === epoch);
+  if (home === undefined || placement === undefined || isTold(record, epoch)) return record;
+  const source = sourceOf(record, placement);
+  if (data === undefined && (source.from !== null || source.snapshot !== undefined)) return record;
+  const stored = storedBefore(record, epoch);
+  const origin = data === "fetched" && stored !== undefined ? stored : home;
+  const details = { epoch: String(epoch), from_worker: origin.worker, from_epoch: String(origin.epoch) };
+  if (data === "moved" || data === "fetched") {
+    const where = data === "moved" ? "this worker" : `worker ${origin.worker}`;
+    const text = `its directories go on with what placement ${origin.epoch} left on ${where}`;
     return addEvent(record, "Data Moved", now, text, { details });
   }
-  const why = away
-    ? `its data were on worker ${home.worker}; what another one needs belongs into \`outputs\``
-    : `worker ${worker} has not kept its data of placement ${home.epoch}`;
-  return addEvent(record, "Data Lost", now, `it begins with empty directories: ${why}`, { details });
+  const text = `it begins with empty directories: ${whyLost(record, home, placement.worker)}`;
+  return addEvent(record, "Data Lost", now, text, { details });
+}
+
+function whyLost(record: AllocationRecord, home: PlacementRecord, worker: string): string {
+  const { saved } = record;
+  if (saved?.snapshot !== undefined) return `worker ${worker} could not fetch its data, ${saved.snapshot.id}`;
+  if (home.worker === worker) return `worker ${worker} has not kept its data of placement ${home.epoch}`;
+  const where = `its data were on worker ${home.worker}`;
+  if (home.outcome === "lost") return `${where}, which was lost`;
+  return `${where}, and were not stored${saved?.error === undefined ? " in time" : `: ${saved.error}`}`;
 }
 
 function isTold({ events }: AllocationRecord, epoch: number): boolean {

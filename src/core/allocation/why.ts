@@ -10,6 +10,7 @@ import { givenUpKills } from "./outcome.ts";
 import { uploadingAttempt } from "./outputs.ts";
 import { type AllocationRecord, type Existing, openPlacement } from "./state.ts";
 import { statusOf } from "./status.ts";
+import { savedBy } from "./sticky.ts";
 import { stateOf } from "./summary.ts";
 import { groupOfRun, viewsOf } from "./tasks.ts";
 import { restartWait, stopWait } from "./why-stopping.ts";
@@ -27,6 +28,7 @@ export const RUN_REASONS = [
   "stopping",
   "restarting",
   "unkillable",
+  "storing_data",
   "rescheduling",
   "last_bytes",
   "ended",
@@ -83,6 +85,11 @@ function causeOf(state: Existing, now: Instant): Cause | null {
     };
   }
   if (placement === null) return causeWithoutPlace(record);
+  const saving = savedBy(record);
+  if (saving !== undefined) {
+    const text = `it is to be placed again; worker ${placement.worker} stores its data for that`;
+    return { code: "storing_data", text, next: nextAt("end", "go on without them", saving, "host") };
+  }
   if (record.outcome !== null) {
     const then = record.outcome.again === true ? ", and then it is placed again" : "";
     const text = `it has ended; the last bytes of its logs are on the way${then}`;

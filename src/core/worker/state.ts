@@ -247,11 +247,11 @@ export function note(
  */
 export function whatIsSaid(attempts: Report["attempts"]): string {
   return attempts
-    .map(({ id, state, kill, log }) => {
+    .map(({ id, state, kill, log, saved }) => {
       const streams = [log?.stdout, log?.stderr].map(
         (one) => `${one?.from}+${one?.data?.length}/${one?.size}`,
       );
-      return `${id} ${state} ${kill?.error ?? ""} ${streams.join(" ")}`;
+      return `${id} ${state} ${kill?.error ?? ""} ${streams.join(" ")} ${saved === undefined ? "" : "saved"}`;
     })
     .join("\n");
 }

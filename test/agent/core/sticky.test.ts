@@ -27,6 +27,48 @@ function found(keptForMs: Record<string, number>, more: Partial<FoundHost> = {})
   return host.answer([], { revision: 1 });
 }
 
+const SNAPSHOT = `sha256:${"5".repeat(64)}`;
+const saves = (host: Driven) => host.due().flatMap((one) => (one.kind === "save" ? [one.placement] : []));
+
+describe("N9: the data of a placement are stored when the orders say so", () => {
+  const OTHER = "build-17/other/1.1";
+  const save = (...ids: string[]) => ids.map((id) => ({ ...sticky(id), save: true as const }));
+  const STORED = { snapshot: SNAPSHOT, files: 1, bytes: 2 };
+
+  /** Two attempts of one placement, of which the first has ended. */
+  function half(): Driven {
+    const host = idleHost()
+      .order([sticky(), sticky(OTHER)])
+      .tell(begun("build-17/1", "first"));
+    for (const id of [ID, OTHER]) host.tell({ type: "launched", id, by: "processes" });
+    return end(host, ID);
+  }
+
+  function end(host: Driven, id: string): Driven {
+    return host.tell({ type: "exited", id, exit: EXIT }).tell({ type: "tree_gone", id, killed: false });
+  }
+
+  test("not before everything of it has ended, and not without that word", () => {
+    const host = half();
+    expect(saves(host.order(save(ID)))).toEqual([]);
+    expect(saves(end(host, OTHER))).toEqual(["build-17/1"]);
+    expect(saves(end(half(), OTHER))).toEqual([]);
+  });
+
+  test.each([STORED, { error: "too large" }])("what became of it is reported at once: %j", (outcome) => {
+    const host = end(half(), OTHER).order(save(ID, OTHER));
+    host.tell({ type: "saved", placement: "build-17/1", outcome });
+    expect(saves(host)).toEqual([]);
+    expect(host.report()).toMatchObject({ attempts: [ID, OTHER].map((id) => ({ id, saved: outcome })) });
+  });
+
+  test("it is given up when the orders say so no more", () => {
+    const host = end(half(), OTHER).order(save(ID, OTHER));
+    expect(saves(host)).toEqual(["build-17/1"]);
+    expect(saves(host.order([]))).toEqual([]);
+  });
+});
+
 const drops = (host: Driven) => host.due().flatMap((one) => (one.kind === "drop" ? [one.placement] : []));
 
 describe("a sticky placement begins before anything of it starts", () => {
@@ -52,6 +94,19 @@ describe("a sticky placement begins before anything of it starts", () => {
     expect(host.owed()).toEqual(["signal"]);
     host.tell({ type: "exited", id: ID, exit: EXIT }).tell({ type: "tree_gone", id: ID, killed: false });
     expect(host.owed()).toEqual(["begin"]);
+  });
+
+  test("N9: it names the stored data that its order names", () => {
+    const order = { ...run(NEXT), sticky: { from: null, snapshot: SNAPSHOT } };
+    const host = idleHost().order([order]);
+    expect(host.message("begin")).toMatchObject({
+      placement: "build-17/2",
+      from: undefined,
+      snapshot: SNAPSHOT,
+    });
+    host.tell(begun("build-17/2", "fetched"));
+    expect(host.owed()).toEqual(["start"]);
+    expect(host.pass(60_000).report()).toMatchObject({ attempts: [{ id: NEXT, data: "fetched" }] });
   });
 
   test("one that is stopped before it has begun is ended as any other", () => {

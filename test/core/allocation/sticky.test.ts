@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { answerObserved } from "../../../src/core/allocation/orders.ts";
+import { savedBy } from "../../../src/core/allocation/sticky.ts";
+import { whyOf } from "../../../src/core/allocation/why.ts";
+import { SAVE_DATA_MS } from "../../../src/core/limits.ts";
 import type { EndedHow } from "../../../src/core/messages.ts";
-import type { AttemptReport } from "../../../src/schema/host.ts";
+import type { AttemptReport, StickySource } from "../../../src/schema/host.ts";
 import type { RunSpecInput } from "../../../src/schema/run.ts";
 import {
   abort,
@@ -39,11 +43,21 @@ const failedIn = (epoch: number): AttemptReport[] =>
     exit: { ...EXIT, code: 1 },
   }));
 
-/** It has failed in an epoch, and wants another place by now. */
-function failed(state: Submitted, epoch = 1, worker = "w1"): Submitted {
-  return runAt(runAt(state, T0, observed(failedIn(epoch), { epoch, worker })), T0 + DELAY, {
-    type: "tick",
-  });
+const SNAPSHOT = `sha256:${"5".repeat(64)}`;
+const STORED: AttemptReport["saved"] = { snapshot: SNAPSHOT, files: 2, bytes: 2_048 };
+const TOO_LARGE: AttemptReport["saved"] = { error: "The data cannot be packed: too large." };
+
+/** Both its tasks have failed in an epoch. What its host says of its data then, if anything. */
+function over(state: Submitted, epoch = 1, worker = "w1", saved?: AttemptReport["saved"]): Submitted {
+  const told = runAt(state, T0, observed(failedIn(epoch), { epoch, worker }));
+  if (saved === undefined) return told;
+  const reports = failedIn(epoch).map((one): AttemptReport => ({ ...one, saved }));
+  return runAt(told, T0, observed(reports, { epoch, worker }));
+}
+
+/** It has failed in an epoch, its data could not be stored, and it wants another place by now. */
+function failed(state: Submitted, epoch = 1, worker = "w1", saved = TOO_LARGE): Submitted {
+  return runAt(over(state, epoch, worker, saved), T0 + DELAY, { type: "tick" });
 }
 
 /** Placed anew on a worker whose host has said this of it. */
@@ -96,7 +110,7 @@ describe("which data its order names", () => {
   const placed = (state: Submitted, worker: string, epoch = 2) =>
     runAt(state, T0 + DELAY, place(worker, epoch));
 
-  test.each<[string, () => Submitted, { from: number | null } | undefined]>([
+  test.each<[string, () => Submitted, StickySource | undefined]>([
     ["none at first", () => runAt(nothing(), T0, submitted(), place()), { from: null }],
     [
       "those of the placement before, on the same worker",
@@ -116,6 +130,21 @@ describe("which data its order names", () => {
       { from: null },
     ],
     [
+      "those that are stored, on another worker",
+      () => placed(failed(started(STICKY), 1, "w1", STORED), "w2"),
+      { from: null, snapshot: SNAPSHOT },
+    ],
+    [
+      "both on the same worker, where they may be kept no more",
+      () => placed(failed(started(STICKY), 1, "w1", STORED), "w1"),
+      { from: 1, snapshot: SNAPSHOT },
+    ],
+    [
+      "the stored ones of an older placement, when those of the last could not be stored",
+      () => placed(failed(again(failed(started(STICKY), 1, "w1", STORED), 2, "w2"), 2, "w2"), "w3", 3),
+      { from: null, snapshot: SNAPSHOT },
+    ],
+    [
       "nothing, if it is not sticky",
       () => placed(failed(started({ ...STICKY, sticky: false })), "w1"),
       undefined,
@@ -132,28 +161,52 @@ function submitted() {
 describe("what the run says of its data", () => {
   const twice = (worker: string, report: Partial<AttemptReport> = {}) =>
     again(failed(started(STICKY)), 2, worker, report);
+  const fetchedBy = (worker: string, report: Partial<AttemptReport> = {}) =>
+    again(failed(started(STICKY), 1, "w1", STORED), 2, worker, report);
+  const NOT_STORED = "Data Not Stored: its data could not be stored: The data cannot be packed: too large.";
+  const KEPT = `Data Stored: its data (2 files, 2KiB) are stored as ${SNAPSHOT}`;
 
   test.each<[string, () => Submitted, string[]]>([
     ["nothing at first", () => started(STICKY), []],
     [
       "that they were moved, when the host says so",
       () => twice("w1", { data: "moved" }),
-      ["Data Moved: its directories go on with what placement 1 has left on this worker"],
+      [NOT_STORED, "Data Moved: its directories go on with what placement 1 left on this worker"],
     ],
     [
       "that they are lost, when the host says so",
       () => twice("w1", { data: "empty" }),
-      ["Data Lost: it begins with empty directories: worker w1 has not kept its data of placement 1"],
-    ],
-    [
-      "that they are elsewhere, whatever the host says",
-      () => twice("w2"),
       [
-        "Data Lost: it begins with empty directories: its data were on worker w1; what another one " +
-          "needs belongs into `outputs`",
+        NOT_STORED,
+        "Data Lost: it begins with empty directories: worker w1 has not kept its data of placement 1",
       ],
     ],
-    ["nothing before an agent that knows no data says a word", () => twice("w1"), []],
+    [
+      "that they are elsewhere and not stored, whatever the host says",
+      () => twice("w2"),
+      [
+        NOT_STORED,
+        "Data Lost: it begins with empty directories: its data were on worker w1, and were not stored: " +
+          "The data cannot be packed: too large.",
+      ],
+    ],
+    [
+      "that they are stored, and were fetched",
+      () => fetchedBy("w2", { data: "fetched" }),
+      [KEPT, "Data Moved: its directories go on with what placement 1 left on worker w1"],
+    ],
+    [
+      "that another host could not fetch them",
+      () => fetchedBy("w2", { data: "empty" }),
+      [KEPT, `Data Lost: it begins with empty directories: worker w2 could not fetch its data, ${SNAPSHOT}`],
+    ],
+    ["nothing yet while another host fetches them", () => fetchedBy("w2"), [KEPT]],
+    [
+      "that they were lost with their machine",
+      () => again(runAt(runAt(started(STICKY), T0, ended("lost")), T0 + DELAY, { type: "tick" }), 2, "w2"),
+      ["Data Lost: it begins with empty directories: its data were on worker w1, which was lost"],
+    ],
+    ["nothing of a move before its host says a word", () => twice("w1"), [NOT_STORED]],
   ])("%s", (_what, make, events) => {
     expect(dataEvents(make())).toEqual(events);
   });
@@ -161,9 +214,62 @@ describe("what the run says of its data", () => {
   test("once for each placement", () => {
     const state = twice("w1", { data: "moved" });
     const reports = failedIn(2).map((one): AttemptReport => ({ ...one, data: "moved" }));
-    const over = runAt(state, T0 + DELAY, observed(reports, { epoch: 2 }));
-    expect(dataEvents(over)).toHaveLength(1);
-    expect(dataEvents(again(runAt(over, T0 + 2 * DELAY, { type: "tick" }), 3, "w2"))).toHaveLength(2);
+    const moved = (one: Submitted) =>
+      one.record.events.filter(({ type }) => type === "Data Moved" || type === "Data Lost");
+    const ended = runAt(state, T0 + DELAY, observed(reports, { epoch: 2 }));
+    expect(moved(ended)).toHaveLength(1);
+    expect(moved(again(failed(ended, 2), 3, "w2"))).toHaveLength(2);
+  });
+});
+
+describe("N9: the data of a sticky run that failed are stored before it is placed again", () => {
+  const order = (state: Submitted, now = T0) => owed(state, now).order?.attempts;
+  const SAVE = ["main", "other"].map((name) => ({ id: `${RUN}/${name}/1.1`, save: true }));
+
+  test("its host is ordered to, as soon as everything of it has ended", () => {
+    const [main] = failedIn(1);
+    const half = runAt(started(STICKY), T0, observed(main === undefined ? [] : [main]));
+    const saving = (one: Submitted) => answerObserved(one, question(), T0);
+    expect(saving(half)).not.toMatchObject({ attempts: [{ save: true }] });
+    expect(saving(over(started(STICKY)))).toMatchObject({ attempts: SAVE });
+  });
+
+  const question = () => ({ run: RUN, epoch: 1, worker: "w1", held: true, attempts: [] });
+
+  test.each<[string, AttemptReport["saved"]]>([
+    ["stored", STORED],
+    ["not to be stored", TOO_LARGE],
+  ])("its place is kept until they are %s", (_what, saved) => {
+    expect(over(started(STICKY)).record).toMatchObject({ endedEpoch: 0 });
+    expect(over(started(STICKY), 1, "w1", saved).record).toMatchObject({
+      endedEpoch: 1,
+      placeAt: T0 + DELAY,
+    });
+  });
+
+  test("it waits for that no longer than SAVE_DATA_MS, and `why` says until when (invariant 5)", () => {
+    const waiting = over(started(STICKY));
+    const by = T0 + SAVE_DATA_MS;
+    expect(allocationMachine.wakeAt(waiting)).toBe(by);
+    expect(whyOf(waiting, null, "w1", T0)).toMatchObject({
+      reason: { code: "storing_data" },
+      next: { action: "go on without them", at: new Date(by).toISOString() },
+    });
+    expect(runAt(waiting, by - 1, { type: "tick" }).record.endedEpoch).toBe(0);
+    const late = again(runAt(runAt(waiting, by, { type: "tick" }), by + DELAY, { type: "tick" }), 2, "w2");
+    expect(dataEvents(late)).toEqual([
+      "Data Lost: it begins with empty directories: its data were on worker w1, and were not stored in time",
+    ]);
+  });
+
+  test.each<[string, () => Submitted]>([
+    ["is not sticky", () => over(started({ ...STICKY, sticky: false }))],
+    ["is aborted meanwhile", () => runAt(over(started(STICKY)), T0, abort())],
+    ["is not placed again", () => over(started({ ...STICKY, reschedule: { attempts: 0 } }))],
+  ])("nothing is stored of a run that %s", (_what, make) => {
+    const state = make();
+    expect(order(state) ?? []).not.toContainEqual(expect.objectContaining({ save: true }));
+    expect(savedBy(state.record)).toBeUndefined();
   });
 });
 

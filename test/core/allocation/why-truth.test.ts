@@ -30,6 +30,9 @@ const stubborn = (story: GroupStory, name: string) => {
 const two = () => new GroupStory(group(task("lead", { leader: true, ...slow }), task("side")));
 const withPost = () => new GroupStory(group(task("m"), task("post", poststop)));
 
+const once = { restart: { attempts: 0 } };
+const reschedule = { attempts: 1, delay: "30s" };
+
 /** What happens next, when, and until then whose word is waited for. */
 type Says = [code: string, text: RegExp, next: NextCode, afterMs: number | null, waitsFor: string | null];
 
@@ -73,6 +76,13 @@ describe("N7: each reason of a run is the truth, and so is what it says happens 
       "… though it is being stopped",
       runAt(started(), T0, abort(), observed([exitedButUnlogged])),
       ["last_bytes", /last bytes/, "end", 60_000, "host"],
+    ],
+    [
+      "its data are stored for its next place",
+      new GroupStory({ ...group(task("m", once), task("n", once)), sticky: true, reschedule }).ends("m", {
+        code: 1,
+      }).run,
+      ["storing_data", /w1 stores its data/, "end", 900_000, "host"],
     ],
     [
       "a task waits for its next start",
