@@ -49,13 +49,11 @@ function completed(run: RunStatus): Verdict {
   if (run.exitCode === null) {
     return { exitCode: EXIT.drover, message: `Run ${run.id} ended without an exit code.` };
   }
-  if (run.signal === null) return { exitCode: run.exitCode };
-  if (wasOutOfMemory(run)) {
-    return {
-      exitCode: run.exitCode,
-      message: "The command was killed because it ran out of memory. Give it more with --memory.",
-    };
+  if (run.exitCode !== 0 && wasOutOfMemory(run)) {
+    const what = printable(run.description);
+    return { exitCode: run.exitCode, message: `The command ${what}. Give it more with --memory.` };
   }
+  if (run.signal === null) return { exitCode: run.exitCode };
   return { exitCode: run.exitCode, message: `The command was ended by ${run.signal}.` };
 }
 

@@ -87,9 +87,11 @@ export const WATCHDOG_BARE_LEAD_MS: Millis = 15_000;
 export const WATCHDOG_LOOK_MS: Millis = 2_000;
 /** The stop of a task that the agent knows only by its id. Defaults of `api.md`, Submitting. */
 export const DEFAULT_KILL_TIMEOUT_MS: Millis = 5_000;
-/** What runs is sampled this often, and first this long after the start of the oldest of it. */
+/** What runs is sampled this often, and first this long after its own start. */
 export const SAMPLE_EVERY_MS: Millis = 10_000;
 export const FIRST_SAMPLE_MS: Millis = 1_000;
+/** Between two samples, however many attempts have just started. */
+export const SAMPLE_GAP_MS: Millis = 250;
 /** Attempts whose usage is measured and reported: a report must have room for it beside their state. */
 export const MAX_SAMPLED_ATTEMPTS = 1_000;
 /** By socket a full report goes this often, or so many times a lease if that is more often. */

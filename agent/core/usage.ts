@@ -1,6 +1,6 @@
 import { earliest, type Instant } from "../../src/core/machine.ts";
 import type { Usage } from "../../src/schema/host.ts";
-import { FIRST_SAMPLE_MS, MAX_SAMPLED_ATTEMPTS, SAMPLE_EVERY_MS } from "./bounds.ts";
+import { FIRST_SAMPLE_MS, MAX_SAMPLED_ATTEMPTS, SAMPLE_EVERY_MS, SAMPLE_GAP_MS } from "./bounds.ts";
 import type { HostMessage } from "./messages.ts";
 import type { HostState, RawUsage, UsageState } from "./types.ts";
 
@@ -13,15 +13,16 @@ function sampled({ attempts }: HostState): string[] {
 }
 
 /**
- * When the next sample is to be taken; undefined while nothing runs, or one is being taken. A command that
- * ends quickly is not sampled at all.
+ * When the next sample is to be taken; undefined while nothing runs, or one is being taken. Each attempt has
+ * one soon after its own start, whenever the others were sampled. A command that ends quickly has none.
  */
 export function sampleDueAt(state: HostState): Instant | undefined {
   const { usage, attempts } = state;
   if (usage.sampling) return undefined;
-  const first = earliest(...sampled(state).map((id) => attempts[id]?.startedAt));
-  if (first === undefined) return undefined;
-  return Math.max(first + FIRST_SAMPLE_MS, (usage.latest?.at ?? Number.NEGATIVE_INFINITY) + SAMPLE_EVERY_MS);
+  const latest = usage.latest?.at ?? Number.NEGATIVE_INFINITY;
+  const firsts = sampled(state).map((id) => (attempts[id]?.startedAt ?? latest) + FIRST_SAMPLE_MS);
+  const next = earliest(...firsts.map((at) => (at > latest ? at : latest + SAMPLE_EVERY_MS)));
+  return next === undefined ? undefined : Math.max(next, latest + SAMPLE_GAP_MS);
 }
 
 /** The sample that is owed, while it is being taken. */

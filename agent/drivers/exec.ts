@@ -61,8 +61,8 @@ export class ExecDriver implements Driver {
   async start(id: string, task: TaskSpec): Promise<Means["kill"]> {
     const { prestart, groups, store, ended: tellEnd } = this.#options;
     const { argv, dir, env, stdin } = await prestart.ready(id, task);
-    const { umask } = task;
-    const group = groups.make(id, task.resources);
+    const { umask, resources, memoryLimitBytes = resources.memoryBytes } = task;
+    const group = groups.make(id, { vcpus: resources.vcpus, memoryBytes: memoryLimitBytes });
     const entrances = group === undefined ? [] : entrancesOf(group);
     const child = await spawnShim(argv, entrances, dir, env, { ...store.dirsOf(id), stdin, umask });
     const shim = readProc(child.pid ?? 0);

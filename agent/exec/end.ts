@@ -15,5 +15,5 @@ export function readEnd(
   const end = readShimEnd(files, shellTells, code);
   const failed = "exit" in end && end.exit.code !== 0;
   if (!failed || group === undefined || outOfMemoryKills(group) === 0) return end;
-  return { exit: { ...end.exit, oomKilled: true, message: "It needed more memory than it has asked for." } };
+  return { exit: { ...end.exit, oomKilled: true, message: "It ran out of memory." } };
 }

@@ -51,8 +51,8 @@ const SETTINGS = {
             ["memory.memsw.limit_in_bytes", memoryBytes],
           ],
     pids: ({ pids }: Limits): Settings => [["pids.max", pids]],
-    cpu: ({ vcpus }: Limits): Settings => [
-      ["cpu.shares", between(LEAST_SHARES, vcpus * SHARES_PER_CPU, MOST_SHARES)],
+    cpu: (limits: Limits): Settings => [
+      ["cpu.shares", between(LEAST_SHARES, cpusOf(limits) * SHARES_PER_CPU, MOST_SHARES)],
     ],
   },
   2: {
@@ -65,9 +65,16 @@ const SETTINGS = {
             ["memory.oom.group", 1],
           ],
     pids: ({ pids }: Limits): Settings => [["pids.max", pids]],
-    cpu: ({ vcpus }: Limits): Settings => [["cpu.weight", between(1, vcpus * WEIGHT_PER_CPU, MOST_WEIGHT)]],
+    cpu: (limits: Limits): Settings => [
+      ["cpu.weight", between(1, cpusOf(limits) * WEIGHT_PER_CPU, MOST_WEIGHT)],
+    ],
   },
 } as const;
+
+/** What asks for no processor has none set aside for it, and the share of an ordinary process all the same. */
+function cpusOf({ vcpus }: Limits): number {
+  return vcpus === 0 ? 1 : vcpus;
+}
 
 function between(least: number, value: number, most: number): number {
   return Math.min(most, Math.max(least, Math.round(value)));

@@ -43,7 +43,7 @@ export class Groups {
   }
 
   /** Makes the cgroup of a new attempt; undefined where none is to be had. Throws what the kernel says. */
-  make(id: string, { memoryBytes, vcpus }: Resources): Group | undefined {
+  make(id: string, { memoryBytes, vcpus }: Pick<Resources, "memoryBytes" | "vcpus">): Group | undefined {
     if (this.#hierarchies.length === 0) return undefined;
     const name = this.#prefix + keyOf(id);
     const folders = this.#hierarchies.map(({ parent, version }) => ({ path: join(parent, name), version }));

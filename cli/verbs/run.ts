@@ -100,8 +100,8 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .option("--timeout <duration>", "stop it this long after it got its machine", positiveDuration)
     .option("-l, --label <name=value>", "a label to find it by (repeatable)", pair)
     .option("--id <id>", "choose the run's id; the same id finds the same run again")
-    .option("--cpus <number>", "virtual CPUs that it needs, a whole number (default: 1; 0: hardly any)", cpus)
-    .option("--memory <size>", "memory that it needs (default: 256MiB)", size)
+    .option("--cpus <number>", "virtual CPUs to set aside for it, a whole number (default: 1)", cpus)
+    .option("--memory <size>", "memory to set aside, and its limit (default: 256MiB, and no limit)", size)
     .option("--priority <number>", "1 to 100, higher first (default: 50)", wholeNumber(1, 100))
     .option("--queue-timeout <duration>", "give up if it gets no machine for this long", positiveDuration)
     .option(

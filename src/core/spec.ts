@@ -77,6 +77,7 @@ function tasksIn(spec: Pick<RunSpec, "tasks" | "argv">): TaskInput[] {
  */
 function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
   const dir = task.dir ?? spec.dir;
+  const asked = { ...spec.resources, ...task.resources };
   const umask = task.umask ?? spec.umask;
   const snapshot = task.snapshot ?? spec.snapshot;
   const stdin = task.stdin ?? spec.stdin;
@@ -87,7 +88,8 @@ function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
     env: { ...spec.env, ...task.env },
     meta: { ...spec.meta, ...task.meta },
     ...(dir === undefined ? {} : { dir }),
-    resources: wholeNumbers({ ...spec.resources, ...task.resources }),
+    resources: wholeNumbers(asked),
+    ...(asked.memory === undefined ? { memoryLimitBytes: 0 } : {}),
     killTimeoutMs: durationMs(task.killTimeout ?? spec.killTimeout),
     killSignal: task.killSignal ?? spec.killSignal,
     ...(task.user === undefined ? {} : { user: task.user }),
@@ -118,7 +120,10 @@ function fakeScript(input: Partial<NonNullable<TaskInput["fake"]>> = {}): FakeSc
   };
 }
 
-function wholeNumbers({ vcpus, memory, disk, gpus }: RunSpec["resources"]): Resources {
+/** What is set aside for a task that says nothing of memory. */
+const DEFAULT_MEMORY = "256MiB";
+
+function wholeNumbers({ vcpus, memory = DEFAULT_MEMORY, disk, gpus }: RunSpec["resources"]): Resources {
   return { vcpus, memoryBytes: sizeBytes(memory), diskBytes: sizeBytes(disk), gpus };
 }
 

@@ -39,7 +39,7 @@ const Fields = z.strictObject({
   snapshot: SnapshotId.optional(),
   stdin: z.string().optional(),
   outputs: Outputs.optional(),
-  resources: ResourcesWanted.default({ vcpus: 1, memory: "256MiB", disk: "0", gpus: 0 }),
+  resources: ResourcesWanted.default({ vcpus: 1, disk: "0", gpus: 0 }),
   timeout: PositiveDuration.optional(),
   queueTimeout: PositiveDuration.optional(),
   killTimeout: Duration.default("5s"),

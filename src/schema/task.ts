@@ -52,10 +52,17 @@ export const Umask = z
   .regex(/^0?[0-7]{3}$/, 'must be three octal digits, such as "022"')
   .meta({ example: "022" });
 
-/** What a run needs of its machine (`api.md`, Submitting). */
+/**
+ * What a run needs of its machine (`api.md`, Submitting). No word about memory is no default that could be
+ * filled in: what was not asked for is no limit.
+ */
 export const ResourcesWanted = z.strictObject({
   vcpus: ResourceFields.vcpus.default(1),
-  memory: ResourceFields.memory.default("256MiB"),
+  memory: ResourceFields.memory.optional().meta({
+    description:
+      "set aside on the machine, and the most that each task may use; if absent 256MiB are set aside, and " +
+      "there is no limit but the machine's",
+  }),
   disk: ResourceFields.disk.default("0"),
   gpus: ResourceFields.gpus.default(0),
 });
@@ -210,6 +217,8 @@ export interface TaskSpec {
   meta: Record<string, string>;
   dir?: string;
   resources: Resources;
+  /** The most memory that it may use; 0: as much as there is. Absent: what it asks for. */
+  memoryLimitBytes?: number;
   killTimeoutMs: number;
   killSignal: SignalName;
   /** It has the fake driver, which plays this. */

@@ -94,6 +94,22 @@ describe("an agent on this machine", () => {
     expect(means?.limits).toEqual((["cpu", "memory", "pids"] as const).filter(can));
   });
 
+  test("S2, O2: without vCPUs it has the share of any other process", async () => {
+    await runScript("echo ready; exec sleep 300", { resources: { ...RESOURCES, vcpus: 0 } });
+    const { means } = await bench.plane.until("a report", () => bench.plane.reports.at(-1));
+    expect(means?.limits.includes("cpu")).toBe(can("cpu"));
+    if (!can("cpu")) return;
+    expect([setting("cpu.shares"), setting("cpu.weight")]).toContain(setting("cpu.weight") ? "100" : "1024");
+  });
+
+  test("S1: what it did not ask for is no limit of its memory", async () => {
+    const eats = "head -c 100000000 /dev/zero | tail -c 100000000 | wc -c";
+    const resources = { ...RESOURCES, memoryBytes: 32 * MIB };
+    bench.plane.order([run(ID, ["sh", "-c", eats], { resources, memoryLimitBytes: 0 })]);
+    const { exit } = await bench.plane.untilState(ID, "exited");
+    expect(exit).toMatchObject({ code: 0, oomKilled: false });
+  });
+
   test("a task that eats memory is ended and said to be out of it; the machine goes on", async () => {
     const report = await bench.plane.until("a report", () => bench.plane.reports.at(-1));
     if (!can("memory")) {

@@ -50,7 +50,18 @@ const table: [name: string, end: Partial<RunStatus>, code: number, stderr: RegEx
   ["complete with 255", { state: "complete", exitCode: 255 }, 255, /^$/],
   ["ended by a signal", { state: "complete", exitCode: 143, signal: "SIGTERM" }, 143, /ended by SIGTERM/],
   ["killed by KILL", killed(false), 137, /ended by SIGKILL/],
-  ["out of memory", killed(true), 137, /out of memory.*--memory/],
+  [
+    "S1: out of memory",
+    { ...killed(true), description: "ran out of memory (64MiB)" },
+    137,
+    /The command ran out of memory \(64MiB\)\. Give it more with --memory/,
+  ],
+  [
+    "S1: out of memory below a shell",
+    { ...killed(true), signal: null, description: "ran out of memory (64MiB)" },
+    137,
+    /ran out of memory.*--memory/,
+  ],
   ["complete without a code", { state: "complete", exitCode: null }, 125, /without an exit code/],
   [
     "timed out",

@@ -13,6 +13,7 @@ test("the short form is one task called main (api.md, Submitting)", () => {
       env: { CI: "1" },
       meta: { a: "b" },
       resources: { vcpus: 1, memoryBytes: 256 * 2 ** 20, diskBytes: 0, gpus: 0 },
+      memoryLimitBytes: 0,
       killTimeoutMs: 20_000,
       killSignal: "SIGINT",
     },
@@ -26,6 +27,30 @@ test.each([
   const [task] = tasksOf(specOf(more));
   expect(task?.dir).toBe(dir);
   expect("dir" in (task ?? {})).toBe(dir !== undefined);
+});
+
+test.each<[string, object, number, number | undefined]>([
+  ["that says nothing of memory has 256MiB set aside, and no limit", {}, 256, 0],
+  ["that says how much is held to it", { resources: { memory: "1GiB" } }, 1_024, undefined],
+  ["that says the usual amount is held to it, too", { resources: { memory: "256MiB" } }, 256, undefined],
+  ["whose task says how much is held to that", { resources: {}, task: { memory: "64MiB" } }, 64, undefined],
+])("S1: a run %s", (_what, { task, ...more }: { task?: object }, mebibytes, limit) => {
+  const tasks = [{ name: "main", argv: ["true"], resources: task }];
+  const spec = task === undefined ? specOf(more) : RunSpec.parse({ ...more, tasks });
+  const [first] = tasksOf(spec);
+  expect(first?.resources.memoryBytes).toBe(mebibytes * 2 ** 20);
+  expect(first?.memoryLimitBytes).toBe(limit);
+  expect(resourcesOf(spec).memoryBytes).toBe(mebibytes * 2 ** 20);
+});
+
+test("P2: the umask of a task is its own, or that of its run", () => {
+  const tasks = [
+    { name: "main", argv, umask: "077" },
+    { name: "beside", argv },
+  ];
+  expect(tasksOf(RunSpec.parse({ tasks, umask: "002" })).map(({ umask }) => umask)).toEqual(["077", "002"]);
+  for (const umask of ["22", "0o22", "888", 22])
+    expect(RunSpec.safeParse({ argv, umask }).success).toBe(false);
 });
 
 test("what a run needs, and a machine has, is in whole numbers", () => {

@@ -2,6 +2,8 @@ import type { AnyRun, RunStatus } from "../../schema/run.ts";
 import { failureClass } from "../errors.ts";
 import { MAX_TASK_EVENTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
+import { formatSize } from "../size.ts";
+import { tasksOf } from "../spec.ts";
 import type { TaskView } from "./lifecycle.ts";
 import { uploadingAttempt } from "./outputs.ts";
 import {
@@ -204,7 +206,12 @@ function describe(state: AllocationState & { record: AllocationRecord }): string
   const { record } = state;
   const { outcome, wish } = record;
   if (record.ended && outcome !== null) {
-    if (outcome.failure !== null) return outcome.failure.text;
+    const memory = outOfMemory(record);
+    if (outcome.failure !== null) {
+      const why = outcome.failure.code === "task_failed" ? memory : [];
+      return [outcome.failure.text, ...why].join("; ");
+    }
+    if (outcome.exitCode !== 0 && memory[0] !== undefined) return memory[0];
     if (outcome.signal !== null) return `ended by ${outcome.signal}`;
     if (outcome.exitCode !== null) return `ended with exit code ${outcome.exitCode}`;
     return wish?.reason ?? outcome.state;
@@ -214,6 +221,17 @@ function describe(state: AllocationState & { record: AllocationRecord }): string
   if (uploadingAttempt(record) !== undefined) return "its command has ended; its outputs are being stored";
   if (startedAt(record) !== null) return "running";
   return openPlacement(state) === null ? "waiting for a place on a machine" : "about to start on its machine";
+}
+
+/** Which tasks of a run have ended for want of memory, and what they were held to. */
+function outOfMemory({ spec, tasks }: AllocationRecord): string[] {
+  const short = tasks.filter(({ attempts }) => attempts.at(-1)?.exit?.oomKilled);
+  return short.map(({ name }) => {
+    const of = tasksOf(spec).find((task) => task.name === name);
+    const limit = of?.memoryLimitBytes ?? of?.resources.memoryBytes ?? 0;
+    const most = limit === 0 ? "its machine had no more" : formatSize(limit);
+    return `${tasks.length === 1 ? "" : `task ${name} `}ran out of memory (${most})`;
+  });
 }
 
 function text(at: Instant): string {

@@ -21,6 +21,28 @@ describe("a sample", () => {
     expect(isDue(host())).toBe(due);
   });
 
+  test("N8: each attempt has its first a moment after its own start, whenever others were sampled", () => {
+    const host = sampled(busyHost().pass(FIRST_SAMPLE_MS), 1).pass(2_000);
+    host.order([run(), run("late/main/1.1")]).tell({ type: "launched", id: "late/main/1.1", by: "cgroup" });
+    expect(isDue(host.pass(FIRST_SAMPLE_MS - 1))).toBe(false);
+    expect(host.pass(1).message("sample")?.ids).toContain("late/main/1.1");
+    sampled(host, 2);
+    expect(isDue(host.pass(SAMPLE_EVERY_MS - 1))).toBe(false);
+    expect(isDue(host.pass(1))).toBe(true);
+  });
+
+  test("N8: many that start one after the other are sampled together", () => {
+    const ids = Array.from({ length: 20 }, (_, i) => `r${i}/main/1.1`);
+    const host = idleHost().order(ids.map((id) => run(id)));
+    for (const id of ids) host.tell({ type: "launched", id, by: "cgroup" }).pass(10);
+    let samples = 0;
+    for (let ms = 0; ms < 2 * FIRST_SAMPLE_MS; ms += 10) {
+      if (isDue(host.pass(10))) samples += 1;
+      if (isDue(host)) sampled(host, ms);
+    }
+    expect(samples).toBeLessThan(3);
+  });
+
   const ended = () => busyHost().tell({ type: "exited", id: ID, exit: EXIT });
 
   test("says how many processors were used since the one before", () => {

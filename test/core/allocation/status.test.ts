@@ -69,6 +69,24 @@ describe("state and allocStatus (nomad.md §1.6 point 2)", () => {
     ],
     ["exit code 0", end(exited()), "complete", "complete", "ended with exit code 0"],
     ["exit code 2", end(exited({ code: 2 })), "complete", "failed", "ended with exit code 2"],
+    [
+      "S1: out of memory, for which nobody had asked",
+      end(exited({ ...killed, oomKilled: true })),
+      "complete",
+      "failed",
+      "ran out of memory (its machine had no more)",
+    ],
+    [
+      "S1: out of memory, at its own limit",
+      runAt(
+        started({ resources: { memory: "64MiB" } }),
+        T0,
+        observed([exited({ code: 137, oomKilled: true })]),
+      ),
+      "complete",
+      "failed",
+      "ran out of memory (64MiB)",
+    ],
     ["a signal", end(exited(killed)), "complete", "failed", "ended by SIGKILL"],
     ["not executable", end(notFound), "failed", "failed", "no"],
     [

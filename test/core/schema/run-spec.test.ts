@@ -20,7 +20,7 @@ test("what is not said has its default (api.md, Submitting, nomad.md §4.6 point
     labels: {},
     meta: {},
     env: {},
-    resources: { vcpus: 1, memory: "256MiB", disk: "0", gpus: 0 },
+    resources: { vcpus: 1, disk: "0", gpus: 0 },
     killTimeout: "5s",
     killSignal: "SIGTERM",
   });
@@ -29,7 +29,6 @@ test("what is not said has its default (api.md, Submitting, nomad.md §4.6 point
 test("each resource that is not said has its default, too", () => {
   expect(RunSpec.parse({ argv: ["make"], resources: { vcpus: 2 } }).resources).toEqual({
     vcpus: 2,
-    memory: "256MiB",
     disk: "0",
     gpus: 0,
   });

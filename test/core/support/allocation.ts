@@ -13,7 +13,7 @@ import {
 import type { Instant } from "../../../src/core/machine.ts";
 import type { EndedHow, ObservedAnswer, OrderAnswer, PoolAnswer } from "../../../src/core/messages.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
-import { RunSpec, type RunSpecInput } from "../../../src/schema/run.ts";
+import { type Exit, RunSpec, type RunSpecInput } from "../../../src/schema/run.ts";
 
 /** When the run of every story here is submitted. */
 export const T0: Instant = Date.UTC(2026, 10, 21, 8, 30);
@@ -97,7 +97,7 @@ export const EXIT = { code: 0, signal: null, oomKilled: false, message: "" };
 
 export const running: AttemptReport = { id: FIRST, state: "running", startedAgoMs: 0 };
 
-export function exited(exit: Partial<typeof EXIT> | { signal: string; code: null } = {}): AttemptReport {
+export function exited(exit: Partial<Exit> = {}): AttemptReport {
   return { id: FIRST, state: "exited", startedAgoMs: 1_000, endedAgoMs: 0, exit: { ...EXIT, ...exit } };
 }
 
