@@ -71,7 +71,7 @@ const SETTINGS = {
   },
 } as const;
 
-/** What asks for no processor has none set aside for it, and the share of an ordinary process all the same. */
+/** What asks for no processor has none set aside for it, and yet the share of an ordinary process. */
 function cpusOf({ vcpus }: Limits): number {
   return vcpus === 0 ? 1 : vcpus;
 }
