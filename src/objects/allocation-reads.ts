@@ -11,7 +11,7 @@ export async function explainRun(state: Existing, peers: Peers): Promise<Why> {
   const placement = record.ended ? null : openPlacement(state);
   const waits = placement === null && !record.ended;
   const pool = waits ? await peers.pool(record.spec.pool).explain(record.id) : null;
-  const worker = placement === null ? null : await peers.worker(placement.worker).why();
+  const worker = placement === null ? null : await peers.worker(placement.worker).why(record.id);
   return whyOf(state, pool ?? worker, placement?.worker ?? null, Date.now());
 }
 

@@ -22,7 +22,7 @@ import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
 import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
-import { exchange, livingWorker } from "./exchange.ts";
+import { exchange, heldReports, livingWorker } from "./exchange.ts";
 import { parseReport, reportOf, textOf } from "./host-calls.ts";
 import { type Door, enrollHost, joinHost, refusing, secretOf, verifyHost } from "./host-door.ts";
 import { hostSocket, socketsOf, upgrade } from "./host-sockets.ts";
@@ -112,7 +112,9 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   }
 
   async order(order: Order): Promise<OrderAnswer> {
-    return answerOrder(this.#enter({ type: "order", order }), order);
+    this.#line.listen();
+    const listening = this.#line.listens || heldReports(this.#actor) > 0;
+    return answerOrder(this.#enter({ type: "order", order, listening }), order);
   }
 
   async enroll(request: EnrollRequest): Promise<HostSetup> {
@@ -155,9 +157,9 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return statusOf(this.#living(), Date.now());
   }
 
-  async why(): Promise<Why> {
+  async why(run?: string): Promise<Why> {
     this.#enter();
-    return whyOf(this.#living(), Date.now());
+    return whyOf(this.#living(), Date.now(), run);
   }
 
   async usage(run: string): Promise<RunUsage | null> {

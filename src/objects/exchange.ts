@@ -14,6 +14,14 @@ const OBSERVED_WAIT_MS: Millis = 5_000;
 
 export type WorkerActor = Actor<WorkerState, WorkerEventIn, WorkerMessage>;
 
+/** Reports whose answers are held now, by worker. */
+const held = new WeakMap<WorkerActor, number>();
+
+/** How many hosts wait for an answer: an order reaches them at once. */
+export function heldReports(actor: WorkerActor): number {
+  return held.get(actor) ?? 0;
+}
+
 /** The worker that an actor is. Throws `unknown_worker` if there is none. */
 export function livingWorker(actor: WorkerActor, name: string): Living {
   const { state } = actor;
@@ -69,7 +77,12 @@ export async function exchange(
     const newer = ordersRevision(living()) > report.ordersSeen || memo.lastSeq > report.seq;
     return newer || record.phase === "shutdown";
   };
-  await until(actor, news, verdict === "fresh" ? waitMs : 0, timer);
+  held.set(actor, heldReports(actor) + 1);
+  try {
+    await until(actor, news, verdict === "fresh" ? waitMs : 0, timer);
+  } finally {
+    held.set(actor, heldReports(actor) - 1);
+  }
   actor.apply({ type: "told" });
   return ordersFor(living(), report.seq, now());
 }

@@ -3,6 +3,7 @@ import { CLOSE_CODES_FROM } from "../core/limits.ts";
 import type { Instant } from "../core/machine.ts";
 import {
   frameDue,
+  isListening,
   isSettled,
   type LineNote,
   NO_SIDE_NEWS,
@@ -89,6 +90,13 @@ export class HostLine {
   #refuse(socket: HostSocket, { code, message }: DroverError): void {
     close(socket, STATUS_OF_CODE[code], message);
     this.#actor.apply({ type: "refused_host", kind: code, reason: message });
+  }
+
+  /** Whether a host is there that gets orders at once. */
+  get listens(): boolean {
+    if (this.#actor.state.record === null) return false;
+    const notes = this.#sockets().flatMap((socket) => socket.note() ?? []);
+    return notes.some((note) => isListening(this.#living(), note));
   }
 
   /** Asks the host for all that it can say, where it can be asked. */

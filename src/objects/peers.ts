@@ -39,7 +39,7 @@ export interface CloudWorkerPeer {
   retire(): Promise<WorkerAnswer>;
   makeRoom(): Promise<WorkerAnswer>;
   poke(): Promise<WorkerAnswer>;
-  why(): Promise<Why>;
+  why(run?: string): Promise<Why>;
   /** What a run uses here; null if nothing is known. It waits for a moment if the host must be asked. */
   usage(run: string): Promise<RunUsage | null>;
 }

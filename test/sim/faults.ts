@@ -16,6 +16,8 @@ export const FAULTS = {
   crash: 0.01,
   /** A host is cut off for some minutes. */
   partition: 0.3,
+  /** A host falls silent for some minutes, just before an order reaches its worker. */
+  silentBeforeOrder: 0.02,
   /** A host's agent is killed and started again. */
   agentRestart: 0.2,
   /** A machine dies. */

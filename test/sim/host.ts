@@ -152,6 +152,16 @@ export class Host {
     this.#world.time.after(AGENT_RESTART_MS, () => void this.startAgent());
   }
 
+  /** It can be heard no more for some minutes. Its worker knows that its sockets are gone, or does not. */
+  fallSilent(sockets: SimSocket[]): void {
+    const { chance, now } = this.#world;
+    const ms = chance.between(60_000, 900_000);
+    const known = chance.chance(0.5);
+    this.#world.tell(this.worker, `its host falls silent for ${Math.round(ms / 1_000)} s before an order`);
+    this.cutOffUntil = Math.max(this.cutOffUntil, now + ms);
+    if (known) for (const socket of sockets) socket.cut();
+  }
+
   /** The machine boots anew: nothing that ran there lives, and its agent comes up again. */
   reboot(): void {
     if (this.dead) return;

@@ -30,7 +30,7 @@ import {
   type WorkerState,
 } from "../../src/core/worker/state.ts";
 import { upsertOf as workerUpsertOf } from "../../src/core/worker/summary.ts";
-import type { WorkerActor } from "../../src/objects/exchange.ts";
+import { heldReports, type WorkerActor } from "../../src/objects/exchange.ts";
 import { HostLine, resumed } from "../../src/objects/line.ts";
 import { type Cloud, LIST_CONSISTENCY_MS } from "./cloud.ts";
 import { Node } from "./node.ts";
@@ -58,6 +58,8 @@ export const REAL_MACHINES: Machines = {
 export interface Audit {
   allocation(name: string, before: AllocationRecord | null, after: AllocationRecord | null): void;
   worker(name: string, before: WorkerRecord | null, after: WorkerRecord | null): void;
+  /** The hosts, by their workers. */
+  hosts: ReadonlyMap<string, { fallSilent(sockets: SimSocket[]): void }>;
 }
 
 /**
@@ -139,7 +141,12 @@ export class Objects {
           if (message.kind === "clear_logs") return { type: "logs_cleared" };
           const { body: order, to } = message;
           const answer = await world.call(name, to, `order ${order.epoch}.${order.revision}`, () =>
-            this.worker(to).serve((actor) => answerOrder(actor.apply({ type: "order", order }), order)),
+            this.worker(to).serve((actor) => {
+              if (world.strikes("silentBeforeOrder"))
+                this.#audit.hosts.get(to)?.fallSilent(this.socketsOf(to));
+              const listening = this.lines.get(actor)?.listens === true || heldReports(actor) > 0;
+              return answerOrder(actor.apply({ type: "order", order, listening }), order);
+            }),
           );
           return { type: "order_answered", order, answer };
         },

@@ -1,10 +1,14 @@
 import { describe, expect, test } from "vitest";
+import { durationMs } from "../../src/core/duration.ts";
 import { BUGS } from "./bugs.ts";
-import { ALL_FAULTS } from "./faults.ts";
+import { ALL_FAULTS, type Fault } from "./faults.ts";
 import { shortest, tellStory } from "./shrink.ts";
 import { DEFAULTS, type Options, type Result, simulate } from "./simulation.ts";
+import { POOL } from "./workload.ts";
 
 const STEPS = 2_000;
+/** Until the word of a worker has reached a run, in milliseconds, where no message is lost. */
+const ON_THE_WAY_MS = 5_000;
 /** Seeds that are told in every test run; `npm run sim` goes on from there for as long as one likes. */
 const SEEDS = 1_000;
 /** A bug that is not found within so many seeds is not found within a minute. */
@@ -73,6 +77,23 @@ describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", ()
     }
   });
 
+  test("A3: a run whose order never reached its host is placed elsewhere once that is silent", async () => {
+    const patienceMs = 3 * durationMs(POOL.probe.interval);
+    const waits: number[] = [];
+    for (let seed = 1; seed <= 30; seed += 1) {
+      const faults: Fault[] = ["silentBeforeOrder"];
+      const setting = { rates: { silentBeforeOrder: 0.3 } };
+      const { violation, ended } = await simulate({ ...DEFAULTS, seed, steps: STEPS, faults, setting });
+      expect(violation?.message).toBeUndefined();
+      for (const { placements } of ended.values()) {
+        const refused = placements.filter(({ outcome }) => outcome === "refused");
+        waits.push(...refused.map(({ from, to }) => (to ?? Infinity) - from));
+      }
+    }
+    expect(waits.some((ms) => ms > ON_THE_WAY_MS)).toBe(true);
+    expect(Math.max(...waits)).toBeLessThan(patienceMs + ON_THE_WAY_MS);
+  });
+
   test("every fault strikes: a fault that never happens would prove nothing", async () => {
     const marks = [
       "is lost",
@@ -89,6 +110,7 @@ describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", ()
       "alarm is lost",
       "drains it",
       "are lost",
+      "falls silent",
     ];
     const told = new Set<string>();
     for (let seed = 1; seed <= 60 && told.size < marks.length; seed += 1) {

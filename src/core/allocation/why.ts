@@ -122,14 +122,14 @@ function causeWithoutPlace(record: AllocationRecord): Cause | null {
 /** It is with its worker: all depends on that one's host, and on the run's own time. */
 function onWorker(state: Existing, other: Why | null, worker: string | null): Cause {
   const { record } = state;
-  const cause = workOn(record, worker);
+  const cause = workOn(record, other, worker);
   if (other?.reason.code !== "silent") return cause;
   const text = `${cause.text}, and its host is silent: ${other.reason.text}`;
   const silence = { ...other.next, action: `of worker ${worker}: ${other.next.action}` };
   return { ...cause, text, next: earlierOf(silence, timeEnd(record)) };
 }
 
-function workOn(record: AllocationRecord, worker: string | null): Cause {
+function workOn(record: AllocationRecord, other: Why | null, worker: string | null): Cause {
   if (uploadingAttempt(record) !== undefined) {
     const text = `the command has ended; worker ${worker} collects its outputs and stores them`;
     return { code: "uploading", text, next: uploadEnd(record) };
@@ -140,8 +140,7 @@ function workOn(record: AllocationRecord, worker: string | null): Cause {
     return { code: "running", text: "its command is running", next };
   }
   const text = `worker ${worker} has been ordered to start it`;
-  const next = nextBy("start_task", "wait for its host to start it", "host");
-  return { code: "starting", text, next: earlierOf(next, deadline) };
+  return { code: "starting", text, next: earlierOf(startBy(other), deadline) };
 }
 
 /** Of the tasks in their restart delays the one that is due first, if none of the others runs. */
@@ -169,6 +168,14 @@ function uploadEnd(record: AllocationRecord): Next {
   const patience = formatDuration(STORE_OUTPUTS_MS);
   const action = `end it without them, if nothing can be stored for ${patience}`;
   return earlierOf(nextBy("end", action, "host"), timeEnd(record));
+}
+
+/** When its worker takes it for lost if the host says nothing of it: what was not told, much sooner. */
+function startBy(ofWorker: Why | null): Next {
+  const at = ofWorker?.reason.placementEndsAt;
+  if (typeof at !== "string") return nextBy("start_task", "wait for its host to start it", "host");
+  const action = "place it elsewhere, or end it, if its host says nothing until then";
+  return nextAt("lose_runs", action, Date.parse(at), "host");
 }
 
 function timeEnd(record: AllocationRecord): Next | null {

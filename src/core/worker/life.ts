@@ -6,9 +6,17 @@ import type { Sighting } from "../messages.ts";
 import { foldBehavior, isDrained } from "./behavior.ts";
 import { goneNow, isLetGo, shutDown } from "./ending.ts";
 import { behaviorOf } from "./notice.ts";
-import { forgetOld, loseAll } from "./placements.ts";
+import { forgetOld, loseAll, silentFrom } from "./placements.ts";
 import { withPrice } from "./prices.ts";
-import { isOwnMachine, type Living, lastHeardAt, livePlacements, note, type WorkerState } from "./state.ts";
+import {
+  isOwnMachine,
+  type Living,
+  lastHeardAt,
+  livePlacements,
+  note,
+  untoldPlacements,
+  type WorkerState,
+} from "./state.ts";
 
 /** When the host's lease ends, if that would lose something, or is all that can still be waited for. */
 function leaseEnd(state: Living): Instant | undefined {
@@ -90,7 +98,9 @@ export function lifeWakesAt(state: Living): Instant | undefined {
   const overdue = record.overdueSince === null ? earliest(leaseEnd(state), silentAt(state)) : undefined;
   const create = createWakesAt(state);
   const orphan = orphanEndsAt(state);
+  const untold = untoldUntil(state);
   return earliest(
+    untold,
     bootDeadline(state),
     proposalAt(state),
     overdue,
@@ -99,6 +109,23 @@ export function lifeWakesAt(state: Living): Instant | undefined {
     create,
     orphan,
   );
+}
+
+/** When placements end whose order the host has not fetched: it is silent then (`refuseUntold`). */
+function untoldUntil(state: Living): Instant | undefined {
+  const from = untoldPlacements(state).length === 0 ? undefined : silentFrom(state);
+  return from === undefined ? undefined : from + 1;
+}
+
+/**
+ * When a placement ends of which its host says nothing: what was not told when the host is silent, and what
+ * it may hold when its lease is over for certain. Undefined: no such placement lives here.
+ */
+export function placementEndsAt(state: Living, run: string): Instant | undefined {
+  const row = livePlacements(state).find((one) => one.run === run);
+  if (row === undefined) return undefined;
+  if (row.untold === true) return untoldUntil(state);
+  return lostAt(state) ?? state.record.leaseUntil + LEASE_MARGIN_MS;
 }
 
 /**

@@ -83,6 +83,11 @@ export function frameDue(state: Living, note: LineNote, side: string, now: Insta
   return { kind: "orders", orders: answers ? orders : { ...orders, leaseMs: 0 } };
 }
 
+/** Whether orders that change now leave for the host on this line at once (see `frameDue`). */
+export function isListening({ record, memo }: Living, note: LineNote): boolean {
+  return note.incarnation === record.incarnation && note.seq > 0 && memo.whole;
+}
+
 /** The note after these orders were sent. */
 export function sentOn(state: Living, note: LineNote): LineNote {
   return { ...note, answered: note.seq, revision: ordersRevision(state), over: isOver(state) };

@@ -23,7 +23,7 @@ import { type Enrollment, foldEnroll, foldJoin } from "./joining.ts";
 import { foldSighting, foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life.ts";
 import { foldHeard } from "./line.ts";
 import { behaviorOf } from "./notice.ts";
-import { endOf, foldOrder } from "./placements.ts";
+import { endOf, foldOrder, foldTold, refuseUntold } from "./placements.ts";
 import { noteRefusal, type RefusalKind } from "./refusals.ts";
 import { foldObserved, foldReport, observationsDue } from "./report.ts";
 import {
@@ -48,7 +48,8 @@ export type WorkerEventIn =
   | { type: "heard"; at: Instant }
   /** Orders are leaving for the host: whatever is in them, it may hold from now on. */
   | { type: "told" }
-  | { type: "order"; order: Order }
+  /** `listening`: a host is there that is told at once. Absent: nobody knows of any. */
+  | { type: "order"; order: Order; listening?: boolean }
   | { type: "sighting"; sighting: Sighting; consistencyMs: number }
   | { type: "behavior"; behavior: IdleBehavior; by: string }
   | { type: "kill"; reason: string; by: string }
@@ -77,8 +78,9 @@ export type WorkerMessage = Envelope &
 export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> = {
   apply(before, event, now) {
     const folded = fold(before, event, now);
-    const settled = folded.record === null ? folded : foldTime(folded as Living, now); // the record is there
-    return numbered(before, settled);
+    if (folded.record === null) return folded;
+    // The record is there, and stays.
+    return numbered(before, refuseUntold(foldTime(folded as Living, now) as Living, now));
   },
 
   due(state, now) {
@@ -144,9 +146,9 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
     case "heard":
       return foldHeard(living, event.at);
     case "told":
-      return state.memo.untold.size === 0 ? state : { ...state, memo: { ...state.memo, untold: new Set() } };
+      return foldTold(living, now);
     case "order":
-      return foldOrder(living, event.order, now);
+      return foldOrder(living, event.order, event.listening === true, now);
     case "sighting":
       return foldSighting(living, event.sighting, event.consistencyMs, now);
     case "behavior":

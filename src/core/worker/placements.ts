@@ -14,6 +14,7 @@ import {
   ordersRevision,
   type PlacementRow,
   placementKey,
+  untoldPlacements,
   type WorkerRecord,
   type WorkerState,
 } from "./state.ts";
@@ -29,9 +30,8 @@ const FORGET_EVERY_MS: Millis = 3_600_000;
  * one that waits for a dead machine.
  */
 export function isSilent(state: Living, now: Instant): boolean {
-  const { lastReportAt } = state.memo;
-  const longestMs = Math.max(3 * state.record.intent.settings.probeIntervalMs, SILENT_AT_LEAST_MS);
-  return lastReportAt === null || now - lastReportAt > longestMs;
+  const from = silentFrom(state);
+  return from === undefined || now > from;
 }
 
 /** The host has tried five times to kill it and says that something of it lives (`nomad.md` §4.6). */
@@ -39,11 +39,23 @@ export function isUnkillable({ kill }: AttemptReport): boolean {
   return kill !== undefined && kill.error !== null && !kill.treeGone;
 }
 
-/** Folds in an order of an allocation. What it is answered is `answerOrder`, from the state after this. */
-export function foldOrder(state: Living, order: Order, now: Instant): WorkerState {
+/** When the host is silent if it says nothing more; undefined: nobody has heard it in this process. */
+export function silentFrom({ memo, record }: Living): Instant | undefined {
+  return memo.lastReportAt === null ? undefined : memo.lastReportAt + patienceMs(record);
+}
+
+function patienceMs({ intent }: WorkerRecord): Millis {
+  return Math.max(3 * intent.settings.probeIntervalMs, SILENT_AT_LEAST_MS);
+}
+
+/**
+ * Folds in an order of an allocation. What it is answered is `answerOrder`, from the state after this.
+ * `listening`: a host is there that gets it at once, so it counts as told from now on.
+ */
+export function foldOrder(state: Living, order: Order, listening: boolean, now: Instant): WorkerState {
   const key = placementKey(order.run, order.epoch);
-  const row = state.placements.get(key);
-  if (row?.state === "ended") return state;
+  const known = state.placements.get(key);
+  if (known?.state === "ended") return state;
   const revision = ordersRevision(state) + 1;
   const { revision: ofAllocation, attempts, resources, signals } = order;
   const wanted = {
@@ -52,9 +64,9 @@ export function foldOrder(state: Living, order: Order, now: Instant): WorkerStat
     resources,
     ...(signals === undefined ? {} : { signals }),
   };
-  if (row !== undefined) {
-    const newer = row.order === null || order.revision > row.order.revision;
-    if (newer) state.placements.set(key, { ...row, revision, order: wanted }, now);
+  if (known !== undefined) {
+    const newer = known.order === null || order.revision > known.order.revision;
+    if (newer) state.placements.set(key, { ...known, revision, order: wanted }, now);
     return state;
   }
   const { run, epoch } = order;
@@ -63,8 +75,27 @@ export function foldOrder(state: Living, order: Order, now: Instant): WorkerStat
     state.placements.set(key, { run, epoch, state: "ended", revision, at: now, order: null, end }, now);
     return state;
   }
-  state.placements.set(key, { run, epoch, state: "live", revision, at: now, order: wanted, end: null }, now);
-  return { ...state, memo: { ...state.memo, untold: new Set([...state.memo.untold, key]) } };
+  const row = { run, epoch, state: "live" as const, revision, at: now, order: wanted, end: null };
+  state.placements.set(key, listening ? row : { ...row, untold: true }, now);
+  return state;
+}
+
+/** Orders are leaving for the host: whatever is in them, it may hold from now on. */
+export function foldTold(state: Living, now: Instant): WorkerState {
+  for (const { untold: _, ...row } of untoldPlacements(state))
+    state.placements.set(placementKey(row.run, row.epoch), row, now);
+  return state;
+}
+
+/**
+ * Ends what the host was never told, once it is silent or its machine is to end: nothing of it can be there,
+ * so it is `refused`, and its run may be placed elsewhere at once (rule R2).
+ */
+export function refuseUntold(state: Living, now: Instant): WorkerState {
+  const { phase } = state.record;
+  if (phase === "ready" && !isSilent(state, now)) return state;
+  for (const row of untoldPlacements(state)) endPlacement(state, row, "refused", true, now);
+  return state;
 }
 
 /** Why a placement that is new to this worker is not taken; null if it is. */
@@ -111,11 +142,12 @@ export function endPlacement(
   now: Instant,
 ): void {
   const key = placementKey(row.run, row.epoch);
-  const held = !state.memo.untold.has(key);
+  const { untold, ...known } = row;
+  const held = untold !== true;
   const revision = ordersRevision(state) + 1;
   state.placements.set(
     key,
-    { ...row, state: "ended", revision, at: now, order: null, end: { how, held, owed } },
+    { ...known, state: "ended", revision, at: now, order: null, end: { how, held, owed } },
     now,
   );
 }
@@ -126,8 +158,7 @@ export function endPlacement(
  */
 export function loseAll(state: Living, which: "held" | "all", now: Instant): void {
   for (const row of livePlacements(state)) {
-    const held = !state.memo.untold.has(placementKey(row.run, row.epoch));
-    if (held || which === "all") endPlacement(state, row, "lost", true, now);
+    if (row.untold !== true || which === "all") endPlacement(state, row, "lost", true, now);
   }
 }
 

@@ -37,6 +37,11 @@ export interface PlacementRow {
   } | null;
   /** Once ended: how, whether the host may have held it, and whether the allocation must still be told. */
   end: { how: EndedHow; held: boolean; owed: boolean } | null;
+  /**
+   * Its order was accepted when no host was there to hear it, and has not left for the host since: the host
+   * cannot hold anything of it. Absent: the order has left, or was about to when it was accepted.
+   */
+  untold?: true;
 }
 
 /** Everything about a worker that must survive, but for its placements. Stored as one value. */
@@ -129,8 +134,6 @@ export interface WorkerMemo {
   kept: Record<string, Kept>;
   /** What runs here uses, as the host has said last, and when that was measured. */
   usage: { at: Instant; attempts: Record<string, Sample> } | null;
-  /** Placements accepted since we were loaded, and not told to the host in any answer yet. */
-  untold: ReadonlySet<string>;
   /**
    * Whether this process knows all that the host holds: it has had a full report, or could go on from where
    * all of one was settled.
@@ -164,7 +167,6 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
     logs: {},
     kept: {},
     usage: null,
-    untold: new Set(),
     whole: false,
     poolHas: "",
     forgotAt: null,
@@ -210,6 +212,15 @@ export function livePlacements(state: WorkerState): readonly PlacementRow[] {
 
 function notEnded(rows: readonly PlacementRow[]): PlacementRow[] {
   return rows.filter((row) => row.state === "live");
+}
+
+/** The live placements whose order has not left for the host: nothing of them can be there. */
+export function untoldPlacements(state: WorkerState): readonly PlacementRow[] {
+  return state.placements.derive(liveAndUntold);
+}
+
+function liveAndUntold(rows: readonly PlacementRow[]): PlacementRow[] {
+  return notEnded(rows).filter((row) => row.untold === true);
 }
 
 /** The revision of the orders: that of the placement that changed last. */

@@ -2,7 +2,7 @@ import type { WorkerState as ShownState, WorkerStatus } from "../../schema/pool.
 import type { Why } from "../../schema/why.ts";
 import type { Instant } from "../machine.ts";
 import type { IdleBehavior } from "../messages.ts";
-import { lifeWakesAt, proposalAt } from "./life.ts";
+import { lifeWakesAt, placementEndsAt, proposalAt } from "./life.ts";
 import { reasonOf } from "./reasons.ts";
 import {
   capacityOf,
@@ -67,12 +67,17 @@ export function shownState(phase: Living["record"]["phase"] | "asked", runs: num
   return phase === "asked" ? "booting" : phase;
 }
 
-/** Why a worker is in its state, and what happens next (invariant 5). */
-export function whyOf(state: Living, now: Instant): Why {
+/**
+ * Why a worker is in its state, and what happens next (invariant 5). `run`: also until when its host may say
+ * nothing of this run, before that is placed elsewhere (`placementEndsAt`).
+ */
+export function whyOf(state: Living, now: Instant, run?: string): Why {
   const shown = statusOf(state, now);
   const wakes = lifeWakesAt(state);
   const at = wakes === undefined ? null : iso(wakes);
   const reason = reasonOf(state, shown);
+  const ends = run === undefined ? undefined : placementEndsAt(state, run);
+  if (ends !== undefined) reason.placementEndsAt = iso(ends);
   return { state: shown.state, reason, next: { action: nextAction(state, shown), at }, chain: [] };
 }
 

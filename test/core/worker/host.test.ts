@@ -105,10 +105,10 @@ describe("a new boot has ended whatever the host may have held (R2)", () => {
     expect(runs(state)).toEqual(["a"]);
   });
 
-  test("after a restart of the object nobody can say that it has not: then it is lost", () => {
+  test("A3: after a restart of the object it is still known that it has not, and is refused", () => {
     const state = at(reloaded(at(ready(), T0, order("a"))), T0, join("j1", "boot-2"));
     expect(runs(state)).toEqual([]);
-    expect(owed(state, T0, "ended")).toMatchObject([{ how: "lost", held: true }]);
+    expect(owed(state, T0, "ended")).toMatchObject([{ how: "refused", held: false }]);
   });
 
   test("joining once more with the new boot is no other one", () => {

@@ -3,6 +3,7 @@ import { LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
 import { ordersFor } from "../../../src/core/worker/report.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
+import { poolConfig } from "../support/pool-config.ts";
 import {
   at,
   CONSISTENCY,
@@ -122,10 +123,17 @@ describe("a silent host's placements are lost LEASE_MARGIN_MS after the lease (R
   });
 
   test("an order that never left for the host is lost as well, but was never held (R2)", () => {
-    const now = T0 + LEASE + LEASE_MARGIN_MS;
-    const untold = at(at(ready(T0, PATIENT), T0, order("a")), T0 + LEASE, tick);
-    const state = at(untold, now, tick);
-    expect(owed(state, now, "ended")).toMatchObject([{ how: "lost", held: false }]);
+    const gone = at(at(ready(), T0, order("a")), T0, {
+      type: "sighting",
+      sighting: {
+        worker: "default-s-1",
+        beganAt: T0,
+        instance: { ...INSTANCE, state: "terminated" },
+        provider: poolConfig().provider,
+      },
+      consistencyMs: CONSISTENCY,
+    });
+    expect(owed(gone, T0, "ended")).toMatchObject([{ how: "lost", held: false }]);
   });
 });
 
