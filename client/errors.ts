@@ -1,11 +1,13 @@
 import type { Problem } from "./types.ts";
 
+/** Why Drover says no, or `unexpected_answer` if something else answered. */
+export type ApiErrorCode = Problem["code"] | "unexpected_answer";
+
 /** An answer of Drover that says no: the members of its problem document (RFC 9457). */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
-  /** A name from the closed list in `core/errors.ts`, or `unexpected_answer` if something else answered. */
-  readonly code: string;
+  readonly code: ApiErrorCode;
   /** Whether the same request can succeed later without a change. */
   readonly temporary: boolean;
   readonly detail: string;
@@ -16,7 +18,8 @@ export class ApiError extends Error {
   readonly instance: string | undefined;
 
   constructor(
-    problem: Pick<Problem, "status" | "code" | "detail" | "temporary" | "errors" | "retryAfterMs"> & {
+    problem: Pick<Problem, "status" | "detail" | "temporary" | "errors" | "retryAfterMs"> & {
+      code: ApiErrorCode;
       instance?: string | undefined;
     },
   ) {

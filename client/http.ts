@@ -24,7 +24,7 @@ export interface CallOptions {
 export interface Call extends CallOptions {
   method: string;
   path: string;
-  query?: Record<string, string | number | boolean | readonly string[] | undefined>;
+  query?: Record<string, string | number | boolean | readonly (string | number)[] | undefined>;
   headers?: Record<string, string>;
   body?: unknown;
   /** Bytes to send in the place of a body. */
@@ -200,7 +200,7 @@ function urlOf(target: Target, call: Call): string {
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value === undefined) continue;
     const values = typeof value === "object" ? value : [String(value)];
-    for (const one of values) query.append(name, one);
+    for (const one of values) query.append(name, String(one));
   }
   const search = query.size === 0 ? "" : `?${query}`;
   return `${target.url.replace(/\/+$/, "")}${call.path}${search}`;

@@ -29,7 +29,7 @@ export function runListsOf(target: Target) {
     const label = Object.entries(labels ?? {}).map(([name, value]) => `${name}:${value}`);
     const query = {
       id: ids,
-      state: states?.map(String),
+      state: states,
       label,
       ...(all ? { all: "true" as const } : {}),
       ...rest,

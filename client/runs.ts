@@ -72,7 +72,7 @@ export function newRunId(): string {
 export function singleRunsOf(target: Target) {
   async function get(run: string, options: CallOptions & { until?: StateFilter } = {}): Promise<RunStatus> {
     const { until, ...rest } = options;
-    const query = { state: until === undefined ? undefined : [String(until)] };
+    const query = { state: until === undefined ? undefined : [until] };
     return await ask(target, "getRun", { path: { id: run }, query }, rest);
   }
 

@@ -10,7 +10,8 @@ import { cacheDir } from "./env.mjs";
 
 /** @typedef {Record<string, any>} Schema */
 
-const METHODS = ["get", "put", "post", "patch", "delete", "head"];
+// Not `head`: that is the GET of the same path, without its body.
+const METHODS = ["get", "put", "post", "patch", "delete"];
 const JSON_TYPE = "application/json";
 const PROBLEM_TYPE = "application/problem+json";
 const REF = "#/components/schemas/";

@@ -91,6 +91,14 @@ export interface FieldError {
   detail: string;
 }
 
+/** Members of a problem document beyond the standard ones: ids of runs. */
+export interface ErrorIds {
+  /** Those that `unknown_run` or `expired_run` means. */
+  runs?: string[];
+  /** Of a batch that was stored in part: those that exist. */
+  stored?: string[];
+}
+
 /**
  * A fault that a caller can act on. It crosses object boundaries (own properties survive RPC): compare
  * `code`, not the class. No property may be called `retryable` or `overloaded`: the platform uses these names
@@ -103,13 +111,13 @@ export class DroverError extends Error {
   readonly temporary: boolean;
   readonly retryAfterMs?: Millis;
   readonly fields?: FieldError[];
-  /** Members of the problem document beyond the standard ones, such as `runs` with `unknown_run`. */
-  readonly extra?: Record<string, string[]>;
+  /** Ids that the error is about. */
+  readonly extra?: ErrorIds;
 
   constructor(
     code: ErrorCode,
     message: string,
-    more: { retryAfterMs?: Millis; fields?: FieldError[]; extra?: Record<string, string[]> } = {},
+    more: { retryAfterMs?: Millis; fields?: FieldError[]; extra?: ErrorIds } = {},
   ) {
     super(message);
     this.code = code;

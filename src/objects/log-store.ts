@@ -138,7 +138,7 @@ function attemptMeant(record: AllocationRecord, request: LogRequest): string | n
   const meant = ids.find((id) => id.endsWith(`/${request.attempt}`));
   if (meant === undefined) {
     const text = `task "${request.task}" has no attempt ${request.attempt}; they are named like 1.1`;
-    throw new DroverError("unknown_task", text);
+    throw new DroverError("unknown_attempt", text);
   }
   return meant;
 }
@@ -151,8 +151,8 @@ function expiredLogs(run: string, since: Instant): DroverError {
 }
 
 /**
- * Answers a request for log bytes from what is stored now. Throws `unknown_task`, or `expired_logs` if they
- * are deleted.
+ * Answers a request for log bytes from what is stored now. Throws `unknown_task`, `unknown_attempt`,
+ * or `expired_logs` if they are deleted.
  */
 export function readLog(store: LogStore, state: Existing, request: LogRequest): LogChunk {
   const { record } = state;

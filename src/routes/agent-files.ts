@@ -1,5 +1,6 @@
 import { etag } from "hono/etag";
 import { z } from "zod";
+import { headersOf } from "./answer-headers.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";
@@ -59,7 +60,11 @@ function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile)
     summary,
     request: { query: z.strictObject({}) },
     responses: {
-      200: { description: "the file", content: { [type]: { schema: z.string() } } },
+      200: {
+        description: "the file",
+        headers: headersOf("ETag", "Repr-Digest"),
+        content: { [type]: { schema: z.string() } },
+      },
       304: notModifiedAnswer,
       default: problemAnswer,
     },
@@ -73,7 +78,11 @@ function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile)
     summary: "Its digest, as sha256sum -c reads it",
     request: { query: z.strictObject({}) },
     responses: {
-      200: { description: "the digest", content: { "text/plain": { schema: z.string() } } },
+      200: {
+        description: "the digest",
+        headers: headersOf("ETag"),
+        content: { "text/plain": { schema: z.string() } },
+      },
       304: notModifiedAnswer,
       default: problemAnswer,
     },

@@ -15,7 +15,7 @@ const create = operation({
   path: "/v1/enrollments",
   operationId: "createEnrollment",
   tag: "Workers",
-  access: "operate",
+  access: "token",
   codes: ["unknown_pool", "pool_draining", "busy", "idempotency_mismatch", "not_acknowledged"],
   summary: "A one-time code with which a machine of one's own can join a pool",
   request: {
@@ -24,8 +24,8 @@ const create = operation({
     body: jsonBody(EnrollmentRequest),
   },
   responses: {
-    200: jsonAnswer("it existed already; `Idempotency-Replayed: true`", Enrollment),
-    201: jsonAnswer("it can be used from now on", Enrollment),
+    200: jsonAnswer("it existed already", Enrollment, ["Idempotency-Replayed"]),
+    201: jsonAnswer("it can be used from now on; `Location` is that of its worker", Enrollment, ["Location"]),
     default: problemAnswer,
   },
 });
@@ -54,9 +54,12 @@ export function enrollmentRoutes(app: EdgeApp): void {
         expiresAt: new Date(expiresAt).toISOString(),
         command: `curl -fsSL ${url}/agent/install.sh | sh -s -- --code ${code}`,
       };
-      if (!replayed) return c.json(answer, 201);
-      c.header("Idempotency-Replayed", "true");
-      return c.json(answer, 200);
+      if (replayed) {
+        c.header("Idempotency-Replayed", "true");
+        return c.json(answer, 200);
+      }
+      c.header("Location", `/v1/workers/${worker}`);
+      return c.json(answer, 201);
     },
     refuse(),
   );

@@ -21,7 +21,7 @@ const events = operation({
   path: "/v1/events",
   operationId: "listPoolEvents",
   tag: "Pools",
-  access: "read",
+  access: "token",
   codes: ["unknown_pool"],
   summary: "What changes in a pool: a list, or a stream",
   description:

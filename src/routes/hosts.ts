@@ -40,7 +40,9 @@ const signed = {
 /** The signature counts for the bytes of the body, so it is verified before anything else is read of it. */
 function signedRequest(body: z.ZodType) {
   // As JSON Schema it stands in the document, and checks nothing.
-  const schema: object = z.toJSONSchema(body, { io: "input" });
+  const { $schema: _, $defs: _named, ...made } = z.toJSONSchema(body, { io: "input" });
+  // What has a name is a component of the document, too.
+  const schema: object = JSON.parse(JSON.stringify(made).replaceAll("#/$defs/", "#/components/schemas/"));
   return {
     ...signed,
     body: {

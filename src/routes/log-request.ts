@@ -4,7 +4,7 @@ import { DroverError } from "../core/errors.ts";
 import { formatSize, parseSize } from "../core/size.ts";
 
 import { invalid } from "./invalid.ts";
-import { RunParams } from "./params.ts";
+import { Flag, RunParams } from "./params.ts";
 
 /** `bytes=from-to`, `bytes=from-`, or `bytes=-last`. */
 const RANGE = /^bytes=(?:(\d{1,15})-(\d{1,15})?|-(\d{1,15}))$/;
@@ -30,7 +30,7 @@ export const LogQuery = z.strictObject({
     })
     .optional()
     .meta({ description: "only that many bytes at the end", example: "64KiB" }),
-  follow: z.enum(["0", "1"]).optional().meta({ description: "1: go on with what is written, until the end" }),
+  follow: Flag.optional().meta({ description: "1: go on with what is written, until the end" }),
 });
 
 /** The bytes that a request asks for. */

@@ -15,7 +15,7 @@ const route = operation({
   path: "/metrics",
   operationId: "getMetrics",
   tag: "Service",
-  access: "read",
+  access: "token",
   codes: ["unknown_pool"],
   summary: "What Prometheus scrapes",
   description:

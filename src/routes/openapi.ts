@@ -1,6 +1,10 @@
 import { etag } from "hono/etag";
 import { z } from "zod";
 import { type ErrorCode, STATUS_OF_CODE } from "../core/errors.ts";
+import { headersOf } from "./answer-headers.ts";
+import { COMPONENTS } from "./components.ts";
+import { withHeads } from "./document-heads.ts";
+import { readableShapes } from "./document-shapes.ts";
 import type { EdgeApp } from "./edge.ts";
 import { addExamples } from "./example-document.ts";
 import { refuse } from "./invalid.ts";
@@ -30,7 +34,7 @@ const route = operation({
   summary: "This document",
   request: { query: z.strictObject({}) },
   responses: {
-    200: { description: "OpenAPI 3.1", content },
+    200: { description: "OpenAPI 3.1", headers: headersOf("ETag"), content },
     304: notModifiedAnswer,
     default: problemAnswer,
   },
@@ -43,6 +47,10 @@ const route = operation({
 export function openApiRoute(app: EdgeApp, version: string): void {
   for (const [name, scheme] of Object.entries(SECURITY_SCHEMES)) {
     app.openAPIRegistry.registerComponent("securitySchemes", name, scheme);
+  }
+  for (const schema of COMPONENTS) {
+    // A schema that is older than the library's import lacks the library's methods, and its clone has them.
+    app.openAPIRegistry.register(schema.meta()?.id ?? "", schema.clone());
   }
   let made: Made | undefined;
   app.use("/openapi.json", etag());
@@ -81,8 +89,12 @@ async function makeDocument(app: EdgeApp, version: string): Promise<Made> {
   for (const methods of Object.values(document.paths ?? {})) {
     for (const one of Object.values(methods)) addExamples(one);
   }
-  const components = { ...document.components, examples: examplesIn(JSON.stringify(document.paths)) };
-  const text = JSON.stringify({ ...document, components });
+  const { paths, schemas } = readableShapes({
+    paths: withHeads(document.paths ?? {}),
+    schemas: document.components?.schemas ?? {},
+  });
+  const components = { ...document.components, schemas, examples: examplesIn(JSON.stringify(paths)) };
+  const text = JSON.stringify({ ...document, paths, components });
   return { text, tag: `"${await sha256(text)}"` };
 }
 

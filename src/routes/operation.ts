@@ -1,6 +1,10 @@
 import { createRoute, type RouteConfig } from "@hono/zod-openapi";
 import { type ErrorCode, STATUS_OF_CODE } from "../core/errors.ts";
+import { headersOf } from "./answer-headers.ts";
 import { MEANING_OF_CODE } from "./meanings.ts";
+
+/** Operations that say only what another would say beside its body. */
+export const HEADS = "Headers";
 
 /** The parts of the API, as the reference page groups them. */
 export const TAGS = {
@@ -11,13 +15,11 @@ export const TAGS = {
   Workers: "The machines of the pools, each with its idle behavior and its end.",
   Hosts: "What an agent says to the control plane, signed by its host.",
   Service: "Health, metrics, and the files that Drover serves of itself.",
+  [HEADS]: "HEAD of all that can be read: whether it is there, and how long it is, without its body.",
 };
 
-/**
- * Who may call an operation (`api.md`, Auth): whoever has a token with this scope, a host by its signature,
- * or anybody.
- */
-export type Access = "read" | "run" | "operate" | "admin" | "host" | "open";
+/** Who may call an operation: whoever has the token, a host by its signature, or anybody. */
+export type Access = "token" | "host" | "open";
 
 /** How each kind of caller shows who it is, for the document. `auth.ts` and the objects enforce it. */
 export const SECURITY_SCHEMES = {
@@ -25,8 +27,8 @@ export const SECURITY_SCHEMES = {
     type: "http",
     scheme: "bearer",
     description:
-      "A token, such as `drv_…`. Scopes: `read` reads; `run` submits, changes and ends runs; `operate` " +
-      "changes pools and workers; `admin` makes tokens. `DROVER_ADMIN_TOKEN` has all of them.",
+      "The token of this Drover, `DROVER_ADMIN_TOKEN`: whoever has it may do everything. There is one, and " +
+      "none with fewer rights.",
   },
   hostSignature: {
     type: "apiKey",
@@ -61,7 +63,7 @@ export function operation<P extends string, R extends Omit<RouteConfig, "path"> 
     ...rest,
     tags: [tag],
     security: securityOf(access),
-    description: [description ?? `${rest.summary}.`, scopeText(access)].filter(Boolean).join("\n\n"),
+    description: [description ?? `${rest.summary}.`, accessText(access)].filter(Boolean).join("\n\n"),
     responses: { ...responses, ...refusals([...new Set([...derivedCodes(route), ...(own ?? [])])]) },
   };
   // Only the document sees what was added: to the handler the route is what it was declared as.
@@ -70,14 +72,12 @@ export function operation<P extends string, R extends Omit<RouteConfig, "path"> 
 
 function securityOf(access: Access): Record<string, string[]>[] {
   if (access === "open") return [];
-  return access === "host" ? [{ hostSignature: [] }] : [{ bearer: [access] }];
+  return access === "host" ? [{ hostSignature: [] }] : [{ bearer: [] }];
 }
 
-function scopeText(access: Access): string {
+function accessText(access: Access): string {
   if (access === "open") return "Open: needs no token.";
-  return access === "host"
-    ? "Needs the signature of the host."
-    : `Needs a token with the scope \`${access}\`.`;
+  return access === "host" ? "Needs the signature of the host." : "Needs the token.";
 }
 
 /** What every route of a kind can be refused with: by who may call it, and by what it takes. */
@@ -93,12 +93,15 @@ function derivedCodes({ access, request }: Pick<RouteConfig, "request"> & Declar
   return codes;
 }
 
-const RETRY_AFTER = {
-  "retry-after": {
-    description: "seconds after which the same request is worth sending again",
-    schema: { type: "integer" as const, minimum: 0 },
-  },
-};
+/** What a client is told beside the body. */
+function headersOfRefusal(status: number, codes: readonly ErrorCode[]) {
+  const headers = {
+    ...(status === 429 || status === 503 ? headersOf("Retry-After") : {}),
+    ...(status === 401 && codes.includes("unauthorized") ? headersOf("WWW-Authenticate") : {}),
+    ...(status === 416 ? headersOf("Content-Range") : {}),
+  };
+  return Object.keys(headers).length > 0 ? { headers } : {};
+}
 
 /** The answers for these codes, by status. `openapi.ts` adds the examples that they refer to. */
 function refusals(codes: readonly ErrorCode[]): RouteConfig["responses"] {
@@ -107,14 +110,17 @@ function refusals(codes: readonly ErrorCode[]): RouteConfig["responses"] {
     statuses.map((status) => {
       const possible = codes.filter((code) => STATUS_OF_CODE[code] === status).sort();
       const schema: object = {
-        allOf: [{ $ref: "#/components/schemas/Problem" }, { properties: { code: { enum: possible } } }],
+        allOf: [
+          { $ref: "#/components/schemas/Problem" },
+          { type: "object", required: ["code"], properties: { code: { type: "string", enum: possible } } },
+        ],
       };
       const examples = Object.fromEntries(
         possible.map((code) => [code, { $ref: `#/components/examples/${code}` }]),
       );
       const answer = {
         description: possible.map((code) => `\`${code}\`: ${MEANING_OF_CODE[code]}`).join("; "),
-        ...(status === 429 || status === 503 ? { headers: RETRY_AFTER } : {}),
+        ...headersOfRefusal(status, possible),
         content: { "application/problem+json": { schema, examples } },
       };
       return [status, answer];

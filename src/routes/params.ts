@@ -5,6 +5,7 @@ import { RUN_STATES } from "../core/run-state.ts";
 import { Name } from "../schema/common.ts";
 import { Problem } from "../schema/problem.ts";
 import { type RunState, statesSelected } from "../schema/run.ts";
+import { headersOf } from "./answer-headers.ts";
 
 /** Milliseconds of a `wait` that the schema has let through, cut to the longest that is granted. */
 export function waitMs(wait: string | undefined, longest = MAX_WAIT_MS): number {
@@ -13,18 +14,29 @@ export function waitMs(wait: string | undefined, longest = MAX_WAIT_MS): number 
 
 /** The largest bit set of states: all seven (`api.md`, States). */
 const ALL_STATES_MASK = 2 ** RUN_STATES.length - 1;
-const STATE_WORDS: readonly string[] = [...RUN_STATES, "done", "all"];
+const STATE_WORDS = [...RUN_STATES, "done", "all"] as const;
+
+const WHAT_STATES = `must be one of ${STATE_WORDS.join(", ")}, or a bit set from 0 to ${ALL_STATES_MASK}`;
+
+export const StateWord = z.enum(STATE_WORDS).meta({ id: "StateWord" });
+
+const StateMask = z
+  .string()
+  .refine((text) => /^\d{1,3}$/.test(text) && Number(text) <= ALL_STATES_MASK, { error: WHAT_STATES })
+  .meta({ type: "integer", minimum: 0, maximum: ALL_STATES_MASK });
 
 /** One `state` of a query: a name, `done`, `all`, or a number that is a bit set. */
 export const StateFilter = z
-  .string()
-  .refine(
-    (text) => STATE_WORDS.includes(text) || (/^\d{1,3}$/.test(text) && Number(text) <= ALL_STATES_MASK),
-    {
-      error: `must be one of ${STATE_WORDS.join(", ")}, or a bit set from 0 to ${ALL_STATES_MASK}`,
-    },
-  )
+  .union([StateWord, StateMask], { error: WHAT_STATES })
   .meta({ description: "a state, `done`, `all`, or a number in which bit n is state n", example: "done" });
+
+/** A parameter that is on or off. */
+export const Flag = z.enum(["0", "1", "false", "true"]).meta({ id: "Flag" });
+
+/** Whether a flag is on. It is off if it is absent. */
+export function isOn(flag: z.output<typeof Flag> | undefined): boolean {
+  return flag === "1" || flag === "true";
+}
 
 /** The states that the filters of a query string select. */
 export function statesOf(filters: readonly string[]): RunState[] {
@@ -64,11 +76,19 @@ export const problemAnswer = {
 };
 
 /** Of what has an `ETag`: the client has it already, and gets no body. */
-export const notModifiedAnswer = { description: "it is what `If-None-Match` names" };
+export const notModifiedAnswer = {
+  description: "it is what `If-None-Match` names",
+  headers: headersOf("ETag"),
+};
 
 /** An answer in JSON. */
-export function jsonAnswer<Schema extends z.ZodType>(description: string, schema: Schema) {
-  return { description, content: { "application/json": { schema } } };
+export function jsonAnswer<Schema extends z.ZodType>(
+  description: string,
+  schema: Schema,
+  headers: Parameters<typeof headersOf> = [],
+) {
+  const more = headers.length === 0 ? {} : { headers: headersOf(...headers) };
+  return { description, content: { "application/json": { schema } }, ...more };
 }
 
 /** A body in JSON that must be there. */

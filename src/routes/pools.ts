@@ -4,20 +4,20 @@ import { askPools } from "./ask-pools.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";
-import { jsonAnswer, jsonBody, PoolParams, problemAnswer } from "./params.ts";
+import { Flag, isOn, jsonAnswer, jsonBody, PoolParams, problemAnswer } from "./params.ts";
 
 const put = operation({
   method: "put",
   path: "/v1/pools/{name}",
   operationId: "putPool",
   tag: "Pools",
-  access: "operate",
+  access: "token",
   codes: ["pool_in_use", "not_acknowledged"],
   summary: "Create or change a pool",
   request: { params: PoolParams, query: z.strictObject({}), body: jsonBody(PoolConfig) },
   responses: {
     200: jsonAnswer("changed", PoolView),
-    201: jsonAnswer("created", PoolView),
+    201: jsonAnswer("created", PoolView, ["Location"]),
     default: problemAnswer,
   },
 });
@@ -27,7 +27,7 @@ const list = operation({
   path: "/v1/pools",
   operationId: "listPools",
   tag: "Pools",
-  access: "read",
+  access: "token",
   summary: "All pools, by name",
   request: { query: z.strictObject({}) },
   responses: { 200: jsonAnswer("the pools", PoolList), default: problemAnswer },
@@ -38,7 +38,7 @@ const read = operation({
   path: "/v1/pools/{name}",
   operationId: "getPool",
   tag: "Pools",
-  access: "read",
+  access: "token",
   codes: ["unknown_pool"],
   summary: "One pool: configuration, queue, workers, hold-offs",
   request: { params: PoolParams, query: z.strictObject({}) },
@@ -50,7 +50,7 @@ const remove = operation({
   path: "/v1/pools/{name}",
   operationId: "deletePool",
   tag: "Pools",
-  access: "operate",
+  access: "token",
   codes: ["unknown_pool", "pool_in_use", "not_acknowledged"],
   summary: "Delete an empty pool, or any as soon as it is empty",
   description:
@@ -59,7 +59,7 @@ const remove = operation({
     "it again takes that back.",
   request: {
     params: PoolParams,
-    query: z.strictObject({ drain: z.enum(["0", "1"], { error: "must be 0 or 1" }).optional() }),
+    query: z.strictObject({ drain: Flag.optional() }),
   },
   responses: { 200: jsonAnswer("deleted, or being drained", PoolDeletion), default: problemAnswer },
 });
@@ -72,14 +72,16 @@ export function poolRoutes(app: EdgeApp): void {
       const { name } = c.req.valid("param");
       const { created, view } = await c.env.objects.registry().putPool(name, c.req.valid("json"));
       c.var.pools.forget();
-      return created ? c.json(view, 201) : c.json(view, 200);
+      if (!created) return c.json(view, 200);
+      c.header("Location", `/v1/pools/${name}`);
+      return c.json(view, 201);
     },
     refuse(LATER_POOL_FIELDS),
   );
   app.openapi(
     remove,
     async (c) => {
-      const how = c.req.valid("query").drain === "1" ? "drained" : "empty";
+      const how = isOn(c.req.valid("query").drain) ? "drained" : "empty";
       const deletion = await c.env.objects.registry().removePool(c.req.valid("param").name, how);
       c.var.pools.forget();
       return c.json(deletion, 200);

@@ -1,6 +1,7 @@
 import { etag } from "hono/etag";
 import { z } from "zod";
 import { DroverError } from "../core/errors.ts";
+import { headersOf } from "./answer-headers.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";
@@ -29,21 +30,37 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
+const PATH = "/docs";
 const PAGE = "index.html";
 
 const page = operation({
   method: "get",
-  path: "/docs",
+  path: PATH,
   operationId: "getReference",
   tag: "Service",
   access: "open",
   summary: "The reference page: this document, for people",
   request: { query: z.strictObject({}) },
   responses: {
-    200: { description: "the page", content: { "text/html": { schema: z.string() } } },
+    200: {
+      description: "the page",
+      headers: headersOf("ETag"),
+      content: { "text/html": { schema: z.string() } },
+    },
     304: notModifiedAnswer,
     default: problemAnswer,
   },
+});
+
+const home = operation({
+  method: "get",
+  path: "/",
+  operationId: "getHome",
+  tag: "Service",
+  access: "open",
+  summary: "Leads to the reference page: for a person who opens the address of this Drover",
+  request: { query: z.object({}) },
+  responses: { 302: { description: "at `/docs`", headers: headersOf("Location") }, default: problemAnswer },
 });
 
 const part = operation({
@@ -63,6 +80,7 @@ const part = operation({
   responses: {
     200: {
       description: "the file",
+      headers: headersOf("ETag"),
       content: { "text/javascript": { schema: z.string() }, "text/css": { schema: z.string() } },
     },
     304: notModifiedAnswer,
@@ -74,6 +92,7 @@ const part = operation({
 export function referenceRoutes(app: EdgeApp, files: readonly ReferenceFile[]): void {
   app.use("/docs", etag());
   app.use("/docs/*", etag());
+  app.openapi(home, (c) => c.redirect(PATH), refuse());
   app.openapi(page, () => serve(files, PAGE), refuse());
   app.openapi(part, (c) => serve(files, c.req.valid("param").file), refuse());
 }

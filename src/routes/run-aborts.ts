@@ -18,7 +18,7 @@ const abortMany = operation({
   path: "/v1/runs/abort",
   operationId: "abortRuns",
   tag: "Runs",
-  access: "run",
+  access: "token",
   codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "Stop many runs",
   description:

@@ -22,7 +22,7 @@ const restart = operation({
   path: "/v1/runs/{id}/restart",
   operationId: "restartRun",
   tag: "Runs",
-  access: "run",
+  access: "token",
   codes: ["unknown_run", "expired_run", "not_running", "terminal", "unknown_task", "idempotency_mismatch"],
   summary: "Start tasks of a run again",
   description:
@@ -34,7 +34,7 @@ const restart = operation({
     headers: askHeaders,
     body: { content: { "application/json": { schema: RestartRequest } } },
   },
-  responses: { 200: jsonAnswer("the run", RunStatus), default: problemAnswer },
+  responses: { 200: jsonAnswer("the run", RunStatus, ["Idempotency-Replayed"]), default: problemAnswer },
 });
 
 const signal = operation({
@@ -42,7 +42,7 @@ const signal = operation({
   path: "/v1/runs/{id}/signal",
   operationId: "signalRun",
   tag: "Runs",
-  access: "run",
+  access: "token",
   codes: ["unknown_run", "expired_run", "not_running", "terminal", "unknown_task", "idempotency_mismatch"],
   summary: "Signal the process of a task",
   description: "Of one task, or of all that run. Its host sends it once, to the main process of the attempt.",
@@ -52,7 +52,7 @@ const signal = operation({
     headers: askHeaders,
     body: jsonBody(SignalRequest),
   },
-  responses: { 200: jsonAnswer("the run", RunStatus), default: problemAnswer },
+  responses: { 200: jsonAnswer("the run", RunStatus, ["Idempotency-Replayed"]), default: problemAnswer },
 });
 
 /** What tells a repetition of this request, if it has a key (`api.md`, Idempotency). */

@@ -18,13 +18,13 @@ const events = operation({
   path: "/v1/runs/{id}/events",
   operationId: "listRunEvents",
   tag: "Output",
-  access: "read",
+  access: "token",
   codes: ["unknown_run", "expired_run"],
   summary: "What happened to a run: a list, or a stream",
   description:
-    "With `Accept: text/event-stream` the events come as they happen, until `event: end`; a stream that " +
-    "ends without it has broken. Their `id` is the event's number: `Last-Event-ID` (or `after`) resumes " +
-    "behind it. `event: dropped` tells that older ones are not kept.",
+    "With `Accept: text/event-stream` they come as they happen, each as `event: event`, until " +
+    "`event: end`; a stream that ends without it has broken. Their `id` is the event's number: " +
+    "`Last-Event-ID` (or `after`) resumes behind it. `event: dropped` tells that older ones are not kept.",
   request: {
     params: RunParams,
     query: z.strictObject({
@@ -79,7 +79,7 @@ async function streamEvents(c: EdgeContext, id: string, from: number): Promise<R
     if (batch.items.length === 0 && !batch.ended) await stream.write(NOTHING_NEW);
     while (!stream.aborted) {
       for (const event of batch.items) {
-        await stream.writeSSE({ id: String(event.seq), data: JSON.stringify(event) });
+        await stream.writeSSE({ id: String(event.seq), event: "event", data: JSON.stringify(event) });
         after = event.seq;
       }
       if (batch.ended) return void (await stream.writeSSE({ event: "end", data: "{}" }));

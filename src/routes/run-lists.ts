@@ -7,6 +7,8 @@ import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { invalid, refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";
 import {
+  Flag,
+  isOn,
   jsonAnswer,
   jsonBody,
   Limit,
@@ -33,7 +35,7 @@ const list = operation({
   path: "/v1/runs",
   operationId: "listRuns",
   tag: "Runs",
-  access: "read",
+  access: "token",
   codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "The runs that match, newest first, or in the order of the ids",
   description:
@@ -46,10 +48,9 @@ const list = operation({
       state: repeatable(StateFilter).optional(),
       label: repeatable(LabelText).pipe(z.array(LabelText).max(MAX_LABELS)).optional(),
       pool: Name.optional(),
-      all: z
-        .enum(["0", "1", "false", "true"])
-        .optional()
-        .meta({ description: "`wait` waits until all that are selected are in one of the states" }),
+      all: Flag.optional().meta({
+        description: "`wait` waits until all that are selected are in one of the states",
+      }),
       wait: Wait.optional(),
       limit: Limit,
       cursor: Cursor.optional(),
@@ -63,7 +64,7 @@ const query = operation({
   path: "/v1/runs/query",
   operationId: "queryRuns",
   tag: "Runs",
-  access: "read",
+  access: "token",
   codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "The same for long lists of ids",
   description: "No `runs` and not `allRuns` matches nothing. `allRuns` counts more than `runs`.",
@@ -88,7 +89,7 @@ export function runListRoutes(app: EdgeApp): void {
         labels: labelsOf(label ?? []),
         pools: pool === undefined ? await poolNames(c) : [pool],
         onlyThesePools: pool !== undefined,
-        all: all === "1" || all === "true",
+        all: isOn(all),
         waitMs: waitMs(wait),
         limit,
         position: cursor,

@@ -2,22 +2,25 @@ import { z } from "zod";
 import { MAX_LOG_BYTES, MAX_LOG_READ_BYTES } from "../core/limits.ts";
 import { formatSize } from "../core/size.ts";
 import type { LogChunk } from "../objects/rpc.ts";
+import { headersOf } from "./answer-headers.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { behindTheEnd, LogParams, LogQuery, type LogSpan, spanOf } from "./log-request.ts";
 import { logStream } from "./log-stream.ts";
 import { operation } from "./operation.ts";
-import { problemAnswer } from "./params.ts";
+import { isOn, problemAnswer } from "./params.ts";
 import { renderError } from "./problem.ts";
 
 const bytes = { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } };
+
+const OF_LOG = headersOf("Accept-Ranges", "Content-Range", "Drover-Attempt", "Drover-Dropped-Bytes");
 
 const logs = operation({
   method: "get",
   path: "/v1/runs/{id}/logs/{task}/{stream}",
   operationId: "getRunLog",
   tag: "Output",
-  access: "read",
+  access: "token",
   codes: [
     "unknown_run",
     "expired_run",
@@ -37,8 +40,8 @@ const logs = operation({
     headers: z.object({ range: z.string().optional().meta({ example: "bytes=0-1023" }) }),
   },
   responses: {
-    200: { description: "the bytes", content: bytes },
-    206: { description: "the bytes of the range", content: bytes },
+    200: { description: "the bytes; of a tail `Content-Range` says which", headers: OF_LOG, content: bytes },
+    206: { description: "the bytes of the range", headers: OF_LOG, content: bytes },
     default: problemAnswer,
   },
 });
@@ -50,7 +53,9 @@ export function runLogRoutes(app: EdgeApp): void {
     async (c) => {
       const { id, task, stream } = c.req.valid("param");
       const { attempt, tail, follow } = c.req.valid("query");
-      const span = spanOf(c.req.valid("header").range, tail);
+      const bodyless = c.req.method === "HEAD";
+      // To a HEAD a range means nothing (RFC 9110 §14.2).
+      const span = spanOf(bodyless ? undefined : c.req.valid("header").range, tail);
       // An offset is one of one attempt: the latest, or if there is none yet the first to come, to the end.
       let meant = attempt;
       let oldest = false;
@@ -63,7 +68,7 @@ export function runLogRoutes(app: EdgeApp): void {
       };
       const first = await read(span.from, Math.min(lengthOf(span), MAX_LOG_READ_BYTES), 0);
       const from = span.from < 0 ? first.from : span.from;
-      const growing = follow === "1" && !first.ended;
+      const growing = isOn(follow) && !first.ended;
       if (span.ranged && from >= first.size && !growing) {
         return renderError(behindTheEnd("log", from, first.size), c, {
           "content-range": `bytes */${first.size}`,
@@ -83,6 +88,7 @@ export function runLogRoutes(app: EdgeApp): void {
           ? { "content-range": contentRange(first, from, to) }
           : {}),
       };
+      if (bodyless) return headOf(headers, growing ? undefined : Math.max(0, to - from));
       const whole = !growing && to - from <= first.data.length;
       const body = whole
         ? first.data.slice(0, Math.max(0, to - from))
@@ -91,6 +97,13 @@ export function runLogRoutes(app: EdgeApp): void {
     },
     refuse(),
   );
+}
+
+/** While a log grows nobody knows how long it will be. */
+function headOf(headers: Record<string, string>, bytes: number | undefined): Response {
+  const head = new Response(null, { headers });
+  if (bytes !== undefined) head.headers.set("content-length", String(bytes));
+  return head;
 }
 
 function lengthOf({ from, to }: LogSpan): number {

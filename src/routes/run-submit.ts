@@ -11,12 +11,15 @@ import { asDroverError } from "./problem.ts";
 import { type Candidate, candidates } from "./submission.ts";
 import { checkSnapshots } from "./submission-snapshots.ts";
 
+/** Lazy: the library would make one list of all forms of both. */
+const Submitted = z.union([RunBatch, z.lazy(() => RunStatus)]);
+
 const submit = operation({
   method: "post",
   path: "/v1/runs",
   operationId: "submitRuns",
   tag: "Runs",
-  access: "run",
+  access: "token",
   codes: [
     "run_exists",
     "idempotency_mismatch",
@@ -45,8 +48,8 @@ const submit = operation({
     body: jsonBody(Submission),
   },
   responses: {
-    200: jsonAnswer("it existed already; `Idempotency-Replayed: true`", z.union([RunBatch, RunStatus])),
-    201: jsonAnswer("it is stored", z.union([RunBatch, RunStatus])),
+    200: jsonAnswer("it existed already", Submitted, ["Idempotency-Replayed"]),
+    201: jsonAnswer("it is stored; of one run `Location` says where", Submitted, ["Location"]),
     default: problemAnswer,
   },
 });
@@ -75,7 +78,10 @@ export function submitRoutes(app: EdgeApp): void {
       const [first] = stored;
       const answer =
         batch || first === undefined ? { items: stored.map(({ status }) => status) } : first.status;
-      if (stored.some(({ created }) => created)) return c.json(answer, 201);
+      if (stored.some(({ created }) => created)) {
+        if ("id" in answer) c.header("Location", `/v1/runs/${answer.id}`);
+        return c.json(answer, 201);
+      }
       c.header("Idempotency-Replayed", "true");
       return c.json(answer, 200);
     },

@@ -4,6 +4,7 @@ import { MAX_SNAPSHOT_BYTES } from "../core/limits.ts";
 import { formatSize } from "../core/size.ts";
 import type { SnapshotStore } from "../objects/rpc.ts";
 import { Name, SnapshotId } from "../schema/common.ts";
+import { headersOf } from "./answer-headers.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { behindTheEnd, spanOf } from "./log-request.ts";
@@ -28,13 +29,21 @@ const Range = z.string().optional().meta({ example: "bytes=1048576-" });
 const answers = {
   put: {
     200: jsonAnswer("it was there already", Stored),
-    201: jsonAnswer("it is stored", Stored),
+    201: jsonAnswer("it is stored", Stored, ["Location"]),
     default: problemAnswer,
   },
   get: {
-    200: { description: "the archive", content: archive },
-    206: { description: "the bytes of the range", content: archive },
-    304: notModifiedAnswer,
+    200: {
+      description: "the archive",
+      headers: headersOf("Accept-Ranges", "Content-Length", "ETag"),
+      content: archive,
+    },
+    206: {
+      description: "the bytes of the range",
+      headers: headersOf("Accept-Ranges", "Content-Length", "Content-Range", "ETag"),
+      content: archive,
+    },
+    304: { ...notModifiedAnswer, headers: headersOf("Accept-Ranges", "ETag") },
     default: problemAnswer,
   },
 };
@@ -44,7 +53,7 @@ const put = operation({
   path: "/v1/snapshots/{snapshot}",
   operationId: "putSnapshot",
   tag: "Snapshots",
-  access: "run",
+  access: "token",
   codes: ["digest_mismatch", "length_required", "no_bucket"],
   summary: "Store an archive of files for runs to begin with",
   description:
@@ -60,7 +69,7 @@ const get = operation({
   path: "/v1/snapshots/{snapshot}",
   operationId: "getSnapshot",
   tag: "Snapshots",
-  access: "read",
+  access: "token",
   codes: ["unknown_snapshot", "range_not_satisfiable", "no_bucket"],
   summary: "An archive, as it was stored",
   description: "With HEAD only whether it is there, and how large it is.",
@@ -138,7 +147,9 @@ async function putSnapshot(c: EdgeContext, id: string, verify: () => Promise<voi
     const bytes = lengthOf(c);
     await verify();
     const { created } = await c.env.objects.snapshots().put(id, c.req.raw.body);
-    return c.json({ id, bytes }, created ? 201 : 200);
+    if (!created) return c.json({ id, bytes }, 200);
+    c.header("Location", c.req.path);
+    return c.json({ id, bytes }, 201);
   } catch (error) {
     await readAway(c.req.raw);
     throw error;

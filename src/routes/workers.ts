@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Name } from "../schema/common.ts";
-import { KillRequest, WORKER_STATES, WorkerList, WorkerStatus } from "../schema/pool.ts";
+import { KillRequest, WORKER_STATES, WorkerList, WorkerState, WorkerStatus } from "../schema/pool.ts";
 import { Why } from "../schema/why.ts";
 import { askPools } from "./ask-pools.ts";
 import { Cursor, isAfter, newestFirst, pageOf } from "./cursor.ts";
@@ -17,13 +17,13 @@ const list = operation({
   path: "/v1/workers",
   operationId: "listWorkers",
   tag: "Workers",
-  access: "read",
+  access: "token",
   codes: ["unknown_pool"],
   summary: "Workers, newest first",
   request: {
     query: z.strictObject({
       pool: Name.optional(),
-      state: repeatable(z.enum(WORKER_STATES)).optional(),
+      state: repeatable(WorkerState).optional(),
       limit: Limit,
       cursor: Cursor.optional(),
     }),
@@ -36,7 +36,7 @@ const read = operation({
   path: "/v1/workers/{id}",
   operationId: "getWorker",
   tag: "Workers",
-  access: "read",
+  access: "token",
   codes: ["unknown_worker"],
   summary: "One worker, whole",
   request,
@@ -48,7 +48,7 @@ const why = operation({
   path: "/v1/workers/{id}/why",
   operationId: "explainWorker",
   tag: "Workers",
-  access: "read",
+  access: "token",
   codes: ["unknown_worker"],
   summary: "Why a worker is in its state, and what happens next, when",
   request,
@@ -75,7 +75,7 @@ const kill = operation({
   path: "/v1/workers/{id}/kill",
   operationId: "killWorker",
   tag: "Workers",
-  access: "operate",
+  access: "token",
   codes: ["unknown_worker"],
   summary: "Destroy the machine now, runs or not",
   request: { ...request, body: { content: { "application/json": { schema: KillRequest } } } },
@@ -119,7 +119,7 @@ export function workerRoutes(app: EdgeApp): void {
         path: `/v1/workers/{id}/${verb}`,
         operationId: `${verb}Worker`,
         tag: "Workers",
-        access: "operate",
+        access: "token",
         codes: ["unknown_worker"],
         summary,
         request,

@@ -46,11 +46,6 @@ export const Size = z
   })
   .meta({ example: "512MiB" });
 
-/**
- * Any JSON value. The type is named because the OpenAPI document cannot say a schema that contains itself.
- */
-export const Json = z.json().meta({ type: ["string", "number", "boolean", "object", "array", "null"] });
-
 /** RFC 3339, UTC. */
 export const InstantText = z.string().meta({ format: "date-time", example: "2026-11-21T08:30:00.000Z" });
 

@@ -6,7 +6,7 @@ export type { StreamName } from "../core/attempt-id.ts";
 
 import { Name, SnapshotId } from "./common.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run.ts";
-import { START_ERROR_CODES } from "./task.ts";
+import { StartErrorCode } from "./task.ts";
 
 export const AttemptId = z.string().regex(ATTEMPT_ID_PATTERN, "must be <run>/<task>/<epoch>.<n>");
 
@@ -82,7 +82,7 @@ export type JoinRequest = z.infer<typeof JoinRequest>;
  * never was. The codes are those of `failure.code` with class `task`, `start_failed` and `artifact_failed`.
  */
 export const StartError = z.object({
-  code: z.enum(START_ERROR_CODES),
+  code: StartErrorCode,
   text: Text,
   recoverable: z
     .boolean()
@@ -92,7 +92,9 @@ export const StartError = z.object({
 export type StartError = z.infer<typeof StartError>;
 
 /** Bytes of one stream: `data` begins at offset `from`; `size` is how many the stream has by now. */
-export const LogPiece = z.object({ from: Bytes, size: Bytes, data: z.base64().optional() });
+export const LogPiece = z
+  .object({ from: Bytes, size: Bytes, data: z.base64().optional() })
+  .meta({ id: "LogPiece" });
 export type LogPiece = z.infer<typeof LogPiece>;
 
 /**
@@ -113,11 +115,16 @@ export type HostStop = z.infer<typeof HostStop>;
 export const StickyData = z.enum(["moved", "fetched", "empty"]);
 export type StickyData = z.infer<typeof StickyData>;
 
+/** Files that were packed and stored. */
+export const SavedFiles = z
+  .object({ snapshot: SnapshotId, files: Bytes, bytes: Bytes })
+  .meta({ id: "SavedFiles" });
+
 /** What became of a task's `outputs`: the snapshot that they lie in, or why they are lost. */
 const Outcome = z.union([
   z.object({ error: Text }),
   // Of equally wrong forms the last is taken for what was meant (`field-errors.ts`).
-  z.object({ snapshot: SnapshotId, files: Bytes, bytes: Bytes }),
+  SavedFiles,
 ]);
 export type OutputsOutcome = z.infer<typeof Outcome>;
 
@@ -176,12 +183,18 @@ export const Means = z.object({
 export type Means = z.infer<typeof Means>;
 
 /** What something uses: processor time so far, processors of late, and now memory and processes. */
-export const Sample = z.object({
-  cpuMs: z.number().min(0),
-  cpus: z.number().min(0).optional().meta({ description: "since the sample before; absent: there is none" }),
-  memoryBytes: Bytes,
-  pids: Bytes,
-});
+export const Sample = z
+  .object({
+    cpuMs: z.number().min(0),
+    cpus: z
+      .number()
+      .min(0)
+      .optional()
+      .meta({ description: "since the sample before; absent: there is none" }),
+    memoryBytes: Bytes,
+    pids: Bytes,
+  })
+  .meta({ id: "Sample" });
 export type Sample = z.infer<typeof Sample>;
 
 /** The latest sample of what runs on a host (`host-protocol.md`, Report). */

@@ -1,23 +1,27 @@
 import { z } from "zod";
 import { durationMs } from "../core/duration.ts";
 import { MAX_POOL_TAGS } from "../core/limits.ts";
-import { Duration, InstantText, Json, Name, PositiveDuration, Size } from "./common.ts";
+import { Duration, InstantText, Name, PositiveDuration, Size } from "./common.ts";
 import { contradictions } from "./pool-rules.ts";
 import { RunSummary, ServiceStatus } from "./run.ts";
 
-export const InstanceType = z.strictObject({
-  providerType: z.string().min(1).max(128).optional(),
-  vcpus: z.int().min(1).max(1_024),
-  memory: Size,
-  disk: Size.default("0"),
-  gpus: z.int().min(0).max(64).default(0),
-  /** Configurations that were stored before it could be left out have 0 then. */
-  price: z.number().min(0).optional().meta({
-    description: "the list price of an hour, in a currency of yours; left out: not known, 0: free",
-  }),
-  preemptible: z.boolean().optional().meta({ description: "the provider may take such a machine back" }),
-  quotaGroup: Name.optional().meta({ description: "types of one group share a quota, spot ones their own" }),
-});
+export const InstanceType = z
+  .strictObject({
+    providerType: z.string().min(1).max(128).optional(),
+    vcpus: z.int().min(1).max(1_024),
+    memory: Size,
+    disk: Size.default("0"),
+    gpus: z.int().min(0).max(64).default(0),
+    /** Configurations that were stored before it could be left out have 0 then. */
+    price: z.number().min(0).optional().meta({
+      description: "the list price of an hour, in a currency of yours; left out: not known, 0: free",
+    }),
+    preemptible: z.boolean().optional().meta({ description: "the provider may take such a machine back" }),
+    quotaGroup: Name.optional().meta({
+      description: "types of one group share a quota, spot ones their own",
+    }),
+  })
+  .meta({ id: "InstanceType" });
 export type InstanceType = z.output<typeof InstanceType>;
 
 const HTTP_URL = /^https?:\/\/[^\s/]+/;
@@ -51,101 +55,120 @@ const Tags = z
     error: "must not have tags that begin with `drover-`: those are Drover's own",
   });
 
-const Timeouts = z.strictObject({
-  boot: PositiveDuration.default("10m"),
-  probe: PositiveDuration.default("10m"),
-  idle: Duration.default("1m"),
-  shutdown: PositiveDuration.default("10s"),
+/** How long each part of the life of a machine may take. */
+export const Timeouts = z
+  .strictObject({
+    boot: PositiveDuration.default("10m"),
+    probe: PositiveDuration.default("10m"),
+    idle: Duration.default("1m"),
+    shutdown: PositiveDuration.default("10s"),
+    /** Absent in configurations that were stored before there was one. */
+    staleRun: Duration.optional().meta({
+      description: "so long may something hold on to a run that has ended: 5s if left out",
+    }),
+    unlisted: PositiveDuration.optional().meta({
+      description: "so long may a machine be missing from listings that was just made: 2m if left out",
+    }),
+    maxKill: PositiveDuration.optional().meta({
+      description: "a longer `killTimeout` of a run is cut to this: 1h if left out",
+    }),
+    lease: PositiveDuration.refine((text) => durationMs(text) >= 120_000, {
+      error: "must be at least 2m",
+    }).default("30m"),
+  })
+  .meta({ id: "PoolTimeouts" });
+
+/** What tells whether a machine has booted. */
+export const PoolProbe = z
+  .strictObject({
+    interval: PositiveDuration.default("10s"),
+    boot: z.string().min(1).max(4_096).default("systemctl is-system-running"),
+  })
+  .meta({ id: "PoolProbe" });
+
+/** For how long what has ended stays. */
+export const PoolRetention = z
+  .strictObject({
+    runs: PositiveDuration.default("7d").meta({ description: "how long ended runs stay" }),
+    logs: PositiveDuration.optional().meta({
+      description: "how long their logs stay, if not as long as the runs",
+    }),
+  })
+  .refine(({ runs, logs }) => logs === undefined || durationMs(logs) <= durationMs(runs), {
+    error: "must not be longer than `runs`: logs go with their run",
+    path: ["logs"],
+  })
+  .meta({ id: "PoolRetention" });
+
+/** The fields of a pool, without the rules that tie them together (`pool-rules.ts`). */
+const Fields = z.strictObject({
+  provider: ProviderConfig.meta({ id: "Provider" }),
+  instanceTypes: z
+    .record(Name, InstanceType)
+    .refine((types) => Object.keys(types).length >= 1, { error: "must name at least one instance type" }),
+  minInstances: z.int().min(0).max(10_000).default(0),
+  maxInstances: z.int().min(0).max(10_000).default(64),
+  maxRunsPerInstance: z.int().min(0).default(0).meta({ description: "0: as many as fit" }),
+  maxConcurrentCreates: z.int().min(1).default(10),
+  /** Absent in configurations that were stored before there was one: 1.5. */
+  priceFactor: z.number().min(1).max(1_000).optional().meta({
+    description: "a machine may cost so many times what the cheapest that fits costs; 1.5 if left out",
+  }),
+  maxCloudOpsPerSecond: z
+    .int()
+    .min(1)
+    .max(1_000)
+    .default(10)
+    .meta({ description: "calls to the provider in any second: creates wait for it, destroys never" }),
+  tags: Tags.optional(),
+  maxQueue: z.int().min(1).max(1_000_000).default(10_000),
+  allowHostPaths: z.boolean().default(false),
   /** Absent in configurations that were stored before there was one. */
-  staleRun: Duration.optional().meta({
-    description: "so long may something hold on to a run that has ended: 5s if left out",
+  allowFakeDriver: z.boolean().optional(),
+  allowRunsWithoutGpus: z.boolean().optional().meta({
+    description:
+      "whether runs that ask for no GPU use machines with GPUs although a type without GPUs can hold them",
   }),
-  unlisted: PositiveDuration.optional().meta({
-    description: "so long may a machine be missing from listings that was just made: 2m if left out",
-  }),
-  maxKill: PositiveDuration.optional().meta({
-    description: "a longer `killTimeout` of a run is cut to this: 1h if left out",
-  }),
-  lease: PositiveDuration.refine((text) => durationMs(text) >= 120_000, {
-    error: "must be at least 2m",
-  }).default("30m"),
+  image: z.string().max(256).default(""),
+  probe: PoolProbe.prefault({}),
+  timeouts: Timeouts.prefault({}),
+  sync: z.strictObject({ interval: PositiveDuration.default("1m") }).prefault({}),
+  retention: PoolRetention.prefault({}),
 });
 
-export const PoolConfig = z
-  .strictObject({
-    provider: ProviderConfig,
-    instanceTypes: z
-      .record(Name, InstanceType)
-      .refine((types) => Object.keys(types).length >= 1, { error: "must name at least one instance type" }),
-    minInstances: z.int().min(0).max(10_000).default(0),
-    maxInstances: z.int().min(0).max(10_000).default(64),
-    maxRunsPerInstance: z.int().min(0).default(0).meta({ description: "0: as many as fit" }),
-    maxConcurrentCreates: z.int().min(1).default(10),
-    /** Absent in configurations that were stored before there was one: 1.5. */
-    priceFactor: z.number().min(1).max(1_000).optional().meta({
-      description: "a machine may cost so many times what the cheapest that fits costs; 1.5 if left out",
-    }),
-    maxCloudOpsPerSecond: z
-      .int()
-      .min(1)
-      .max(1_000)
-      .default(10)
-      .meta({ description: "calls to the provider in any second: creates wait for it, destroys never" }),
-    tags: Tags.optional(),
-    maxQueue: z.int().min(1).max(1_000_000).default(10_000),
-    allowHostPaths: z.boolean().default(false),
-    /** Absent in configurations that were stored before there was one. */
-    allowFakeDriver: z.boolean().optional(),
-    allowRunsWithoutGpus: z.boolean().optional().meta({
-      description:
-        "whether runs that ask for no GPU use machines with GPUs although a type without GPUs can hold them",
-    }),
-    image: z.string().max(256).default(""),
-    probe: z
-      .strictObject({
-        interval: PositiveDuration.default("10s"),
-        boot: z.string().min(1).max(4_096).default("systemctl is-system-running"),
-      })
-      .prefault({}),
-    timeouts: Timeouts.prefault({}),
-    sync: z.strictObject({ interval: PositiveDuration.default("1m") }).prefault({}),
-    retention: z
-      .strictObject({
-        runs: PositiveDuration.default("7d").meta({ description: "how long ended runs stay" }),
-        logs: PositiveDuration.optional().meta({
-          description: "how long their logs stay, if not as long as the runs",
-        }),
-      })
-      .refine(({ runs, logs }) => logs === undefined || durationMs(logs) <= durationMs(runs), {
-        error: "must not be longer than `runs`: logs go with their run",
-        path: ["logs"],
-      })
-      .prefault({}),
-  })
-  .superRefine((config, { addIssue }) => {
-    for (const { path, message } of contradictions(config)) addIssue({ code: "custom", path, message });
-  })
-  .meta({ id: "PoolConfig" });
+export const PoolConfig = Fields.superRefine((config, { addIssue }) => {
+  for (const { path, message } of contradictions(config)) addIssue({ code: "custom", path, message });
+}).meta({ id: "PoolConfig" });
 export type PoolConfig = z.output<typeof PoolConfig>;
 export type PoolConfigInput = z.input<typeof PoolConfig>;
+
+/** A pool's configuration as it is read. */
+export const ShownPoolConfig = Fields.extend({
+  provider: ProviderConfig.omit({ secret: true }).meta({ id: "ShownProvider" }),
+}).meta({ id: "ShownPoolConfig" });
 
 /** Fields of the agreed API that a later version will take: named so that the refusal can say so. */
 export const LATER_POOL_FIELDS = ["term"] as const;
 
 export const WORKER_STATES = ["unknown", "booting", "idle", "running", "shutdown", "gone"] as const;
-export type WorkerState = (typeof WORKER_STATES)[number];
+export const WorkerState = z.enum(WORKER_STATES).meta({ id: "WorkerState" });
+export type WorkerState = z.output<typeof WorkerState>;
+
+export const IdleBehavior = z.enum(["run", "hold", "drain"]).meta({ id: "IdleBehavior" });
 
 /** Why no machine is asked for. */
 export const HOLD_CAUSES = ["rate_limit", "quota", "capacity", "temporary", "invalid", "boot"] as const;
 
-const HoldOff = z.object({
-  scope: z.string().meta({ description: "all, group:NAME, group:NAME:spot, type:NAME; of listings list" }),
-  cause: z.enum(HOLD_CAUSES),
-  until: InstantText.nullable().meta({ description: "null: until the configuration changes" }),
-  trying: z.boolean().meta({ description: "its time is over: one machine at a time is tried" }),
-  tries: z.int().meta({ description: "failures in a row" }),
-  reason: z.string(),
-});
+export const HoldOff = z
+  .object({
+    scope: z.string().meta({ description: "all, group:NAME, group:NAME:spot, type:NAME; of listings list" }),
+    cause: z.enum(HOLD_CAUSES),
+    until: InstantText.nullable().meta({ description: "null: until the configuration changes" }),
+    trying: z.boolean().meta({ description: "its time is over: one machine at a time is tried" }),
+    tries: z.int().meta({ description: "failures in a row" }),
+    reason: z.string(),
+  })
+  .meta({ id: "HoldOff" });
 
 /** What the machines of a pool cost. */
 export const PoolSpend = z
@@ -163,7 +186,7 @@ export type PoolSpend = z.infer<typeof PoolSpend>;
 export const PoolView = z
   .object({
     name: z.string(),
-    config: z.record(z.string(), Json).meta({ description: "as put, without the provider's secret" }),
+    config: ShownPoolConfig.meta({ description: "as put, without the provider's secret" }),
     queue: z.object({ depth: z.int(), oldestAgeMs: z.int().nullable() }),
     runs: z.object({ pending: z.int(), running: z.int() }),
     workers: z.record(z.string(), z.int()).meta({ description: "number of workers by state" }),
@@ -198,28 +221,32 @@ export const PoolList = z
   .meta({ id: "PoolList" });
 export type PoolList = z.infer<typeof PoolList>;
 
-export const WorkerEvent = z.object({
-  at: InstantText,
-  type: z.string(),
-  code: z.string().optional().meta({ description: "of a refusal: why, for programs" }),
-  message: z.string(),
-});
+export const WorkerEvent = z
+  .object({
+    at: InstantText,
+    type: z.string(),
+    code: z.string().optional().meta({ description: "of a refusal: why, for programs" }),
+    message: z.string(),
+  })
+  .meta({ id: "WorkerEvent" });
 export type WorkerEvent = z.infer<typeof WorkerEvent>;
 
-const ResourcesView = z.object({
-  vcpus: z.number(),
-  memoryBytes: z.number(),
-  diskBytes: z.number(),
-  gpus: z.number(),
-});
+export const MachineResources = z
+  .object({
+    vcpus: z.number(),
+    memoryBytes: z.number(),
+    diskBytes: z.number(),
+    gpus: z.number(),
+  })
+  .meta({ id: "MachineResources" });
 
 /** A worker as the pool's list shows it. */
 export const WorkerSummary = z
   .object({
     id: z.string(),
     pool: z.string(),
-    state: z.enum(WORKER_STATES),
-    idleBehavior: z.enum(["run", "hold", "drain"]),
+    state: WorkerState,
+    idleBehavior: IdleBehavior,
     instanceType: z.string(),
     own: z.boolean().meta({ description: "it has joined by a code: no provider made it or will destroy it" }),
     instance: z.string().nullable(),
@@ -227,7 +254,7 @@ export const WorkerSummary = z
     price: z.number().nullable().meta({
       description: "of an hour: as its provider says, or else by the list; null: not known",
     }),
-    resources: ResourcesView,
+    resources: MachineResources,
     runs: z.array(z.string()),
     askedAt: InstantText,
     readyAt: InstantText.nullable(),

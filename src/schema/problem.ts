@@ -1,5 +1,8 @@
 import { z } from "zod";
-import { Json } from "./common.ts";
+import { type ErrorCode as Code, STATUS_OF_CODE } from "../core/errors.ts";
+
+// The keys of that table are the codes.
+export const ErrorCode = z.enum(Object.keys(STATUS_OF_CODE) as Code[]).meta({ id: "ErrorCode" });
 
 /** Every error answer: RFC 9457, `application/problem+json`. */
 export const Problem = z
@@ -9,7 +12,7 @@ export const Problem = z
     status: z.int(),
     detail: z.string(),
     instance: z.string(),
-    code: z.string(),
+    code: ErrorCode,
     temporary: z.boolean(),
     retryAfterMs: z.number().optional(),
     errors: z
@@ -24,7 +27,14 @@ export const Problem = z
         }),
       )
       .optional(),
+    runs: z
+      .array(z.string())
+      .optional()
+      .meta({ description: "the ids that `unknown_run` or `expired_run` means" }),
+    stored: z
+      .array(z.string())
+      .optional()
+      .meta({ description: "of a batch that was stored in part: the ids of the runs that exist" }),
   })
-  .catchall(Json)
   .meta({ id: "Problem" });
 export type Problem = z.infer<typeof Problem>;

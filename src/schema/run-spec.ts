@@ -10,11 +10,13 @@ import {
   RescheduleInput,
   ResourcesWanted,
   RestartInput,
-  SIGNALS,
+  Signal,
   TaskInput,
   TextMap,
   Umask,
 } from "./task.ts";
+
+const USUAL_RESOURCES = { vcpus: 1, disk: "0", gpus: 0 };
 
 /** The fields of a run, without the rules that tie them together (`spec-rules.ts`). */
 const Fields = z.strictObject({
@@ -39,11 +41,11 @@ const Fields = z.strictObject({
   snapshot: SnapshotId.optional(),
   stdin: z.string().optional(),
   outputs: Outputs.optional(),
-  resources: ResourcesWanted.default({ vcpus: 1, disk: "0", gpus: 0 }),
+  resources: ResourcesWanted.default(USUAL_RESOURCES).meta({ default: USUAL_RESOURCES }),
   timeout: PositiveDuration.optional(),
   queueTimeout: PositiveDuration.optional(),
   killTimeout: Duration.default("5s"),
-  killSignal: z.enum(SIGNALS).default("SIGTERM"),
+  killSignal: Signal.default("SIGTERM").meta({ default: "SIGTERM" }),
   shutdownDelay: Duration.optional(),
   restart: RestartInput.optional(),
   reschedule: RescheduleInput.optional(),

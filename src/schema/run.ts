@@ -1,13 +1,18 @@
 import { z } from "zod";
+import { FAILURE_CODES } from "../core/errors.ts";
 import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../core/limits.ts";
-import { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
-import { InstantText, Json, Name, SnapshotId, Wait } from "./common.ts";
+import { isTerminal, RUN_STATES } from "../core/run-state.ts";
+import { InstantText, Name, SnapshotId, Wait } from "./common.ts";
+import { ErrorCode } from "./problem.ts";
 import { RunSpec } from "./run-spec.ts";
-import { SIGNALS, TextMap } from "./task.ts";
+import { Signal, TextMap } from "./task.ts";
 
-export { isTerminal, RUN_STATES, type RunState } from "../core/run-state.ts";
+export { isTerminal, RUN_STATES } from "../core/run-state.ts";
 export { RunSpec, type RunSpecInput } from "./run-spec.ts";
 export { type Artifact, SIGNALS, type SignalName, type TaskSpec } from "./task.ts";
+
+export const RunState = z.enum(RUN_STATES).meta({ id: "RunState" });
+export type RunState = z.output<typeof RunState>;
 
 /** One submission, or up to a thousand. */
 export const Submission = z.union(
@@ -16,12 +21,14 @@ export const Submission = z.union(
 );
 
 /** How a process ended. `code` is null when a signal ended it. */
-export const Exit = z.object({
-  code: z.int().nullable(),
-  signal: z.string().max(32).nullable(),
-  oomKilled: z.boolean(),
-  message: z.string().max(MAX_TEXT_CHARS),
-});
+export const Exit = z
+  .object({
+    code: z.int().nullable(),
+    signal: z.string().max(32).nullable(),
+    oomKilled: z.boolean(),
+    message: z.string().max(MAX_TEXT_CHARS),
+  })
+  .meta({ id: "Exit" });
 export type Exit = z.infer<typeof Exit>;
 
 export const ATTEMPT_STATES = [
@@ -34,13 +41,15 @@ export const ATTEMPT_STATES = [
   "gone",
 ] as const;
 
-const Attempt = z.object({
-  id: z.string().meta({ example: "build-17/main/1.1" }),
-  state: z.enum(ATTEMPT_STATES),
-  startedAt: InstantText.nullable(),
-  finishedAt: InstantText.nullable(),
-  exit: Exit.nullable(),
-});
+export const Attempt = z
+  .object({
+    id: z.string().meta({ example: "build-17/main/1.1" }),
+    state: z.enum(ATTEMPT_STATES),
+    startedAt: InstantText.nullable(),
+    finishedAt: InstantText.nullable(),
+    exit: Exit.nullable(),
+  })
+  .meta({ id: "Attempt" });
 
 export const RunEvent = z
   .object({
@@ -85,10 +94,12 @@ const Placement = z
   })
   .meta({ id: "Placement" });
 
+export const TaskState = z.enum(["pending", "running", "dead"]).meta({ id: "TaskState" });
+
 const TaskStatus = z
   .object({
     name: z.string(),
-    state: z.enum(["pending", "running", "dead"]),
+    state: TaskState,
     phase: z.enum(["waiting", "preparing", "running", "stopping", "uploading", "backoff", "dead"]),
     failed: z.boolean(),
     restarts: z.int(),
@@ -103,13 +114,17 @@ const TaskStatus = z
   })
   .meta({ id: "TaskStatus" });
 
+export const AllocStatus = z
+  .enum(["pending", "running", "complete", "failed", "lost"])
+  .meta({ id: "AllocStatus", description: "the state as Nomad has it" });
+
 /** What every run has, whatever its state. */
 const AnyRun = z.object({
   id: z.string(),
-  allocStatus: z.enum(["pending", "running", "complete", "failed", "lost"]),
+  allocStatus: AllocStatus,
   specIndex: z.int(),
   version: z.int(),
-  spec: z.record(z.string(), Json),
+  spec: RunSpec,
   pool: z.string(),
   labels: z.record(z.string(), z.string()),
   description: z.string(),
@@ -121,10 +136,12 @@ const AnyRun = z.object({
 });
 export type AnyRun = z.infer<typeof AnyRun>;
 
-const Abort = z.object({ reason: z.string(), by: z.string() });
+export const Abort = z.object({ reason: z.string(), by: z.string() }).meta({ id: "Abort" });
 /** Under way, or asked for in vain: what could not be killed is `failed`, or `unknown` if it was lost. */
 const AskedAbort = Abort.nullable().meta({ description: "it has been asked for" });
-const Failure = z.object({ class: z.enum(["task", "infrastructure"]), code: z.string(), text: z.string() });
+export const Failure = z
+  .object({ class: z.enum(["task", "infrastructure"]), code: z.enum(FAILURE_CODES), text: z.string() })
+  .meta({ id: "Failure" });
 const LogRef = z
   .string()
   .nullable()
@@ -235,7 +252,7 @@ export type RunBatch = z.infer<typeof RunBatch>;
 export const RunSummary = z
   .object({
     id: z.string(),
-    state: z.enum(RUN_STATES),
+    state: RunState,
     version: z.int(),
     pool: z.string(),
     labels: z.record(z.string(), z.string()),
@@ -250,12 +267,14 @@ export const RunSummary = z
   .meta({ id: "RunSummary" });
 export type RunSummary = z.infer<typeof RunSummary>;
 
-export const ServiceStatus = z.object({
-  pool: z.string(),
-  initialized: z.boolean(),
-  healthy: z.boolean(),
-  error: z.string().optional(),
-});
+export const ServiceStatus = z
+  .object({
+    pool: z.string(),
+    initialized: z.boolean(),
+    healthy: z.boolean(),
+    error: z.string().optional(),
+  })
+  .meta({ id: "ServiceStatus" });
 export type ServiceStatus = z.infer<typeof ServiceStatus>;
 
 /** What a query with `all` is told: whether all runs that it selects are in one of the states. */
@@ -279,7 +298,7 @@ export const AbortRequest = z.strictObject({ reason: z.string().max(1_024).optio
 
 const StateWords = z
   .array(
-    z.union([z.enum(RUN_STATES), z.enum(["done", "all"]), z.int().min(0).max(127)], {
+    z.union([RunState, z.enum(["done", "all"]), z.int().min(0).max(127)], {
       error: `must be one of ${RUN_STATES.join(", ")}, done, all, or a bit set from 0 to 127`,
     }),
   )
@@ -319,9 +338,9 @@ export const AbortManyRequest = z
 /** The runs that were asked to end, as they were then, and those that could not be asked. */
 export const AbortedList = z
   .object({
-    items: z.array(z.object({ id: z.string(), state: z.enum(RUN_STATES) })),
+    items: z.array(z.object({ id: z.string(), state: RunState })),
     failed: z
-      .array(z.object({ id: z.string(), code: z.string(), detail: z.string() }))
+      .array(z.object({ id: z.string(), code: ErrorCode, detail: z.string() }))
       .meta({ description: "the same request asks them again" }),
     next: z.string().nullable(),
     service: z.array(ServiceStatus),
@@ -340,7 +359,7 @@ export const RestartRequest = z
 /** Which signal the main process of a task gets, or that of every task that runs. */
 export const SignalRequest = z.strictObject({
   task: z.string().max(63).optional(),
-  signal: z.enum(SIGNALS),
+  signal: Signal,
 });
 
 /** A new spec, whole, and the index of the one that it replaces. */

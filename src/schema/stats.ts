@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { InstantText } from "./common.ts";
 import { Sample } from "./host.ts";
+import { TaskState } from "./run.ts";
 
 /** What the tasks of a run use now (`GET /v1/runs/{id}/stats`). */
 export const RunStats = z
@@ -10,7 +11,7 @@ export const RunStats = z
     tasks: z.array(
       z.object({
         name: z.string(),
-        state: z.enum(["pending", "running", "dead"]),
+        state: TaskState,
         attempt: z.string().nullable().meta({ description: "the one that runs; null: none does" }),
         usage: Sample.nullable(),
       }),

@@ -13,7 +13,8 @@ export const SIGNALS = [
   "SIGALRM",
   "SIGTERM",
 ] as const;
-export type SignalName = (typeof SIGNALS)[number];
+export const Signal = z.enum(SIGNALS).meta({ id: "Signal" });
+export type SignalName = z.output<typeof Signal>;
 
 /** The name of a task: a part of attempts' ids and of paths. */
 export const TASK_NAME_PATTERN = /^[a-z0-9-]{1,63}$/;
@@ -56,16 +57,21 @@ export const Umask = z
  * What a run needs of its machine (`api.md`, Submitting). No word about memory is no default that could be
  * filled in: what was not asked for is no limit.
  */
-export const ResourcesWanted = z.strictObject({
-  vcpus: ResourceFields.vcpus.default(1),
-  memory: ResourceFields.memory.optional().meta({
-    description:
-      "set aside on the machine, and the most that each task may use; if absent 256MiB are set aside, and " +
-      "there is no limit but the machine's",
-  }),
-  disk: ResourceFields.disk.default("0"),
-  gpus: ResourceFields.gpus.default(0),
-});
+export const ResourcesWanted = z
+  .strictObject({
+    vcpus: ResourceFields.vcpus.default(1),
+    memory: ResourceFields.memory.optional().meta({
+      description:
+        "set aside on the machine, and the most that each task may use; if absent 256MiB are set aside, " +
+        "and there is no limit but the machine's",
+    }),
+    disk: ResourceFields.disk.default("0"),
+    gpus: ResourceFields.gpus.default(0),
+  })
+  .meta({ id: "Resources" });
+
+/** The same of one task: what it does not say, it takes from its group. */
+export const TaskResources = z.strictObject(ResourceFields).partial().meta({ id: "TaskResources" });
 
 /**
  * Directories are relative to the task's own, or absolute where the pool allows it; they cannot climb out.
@@ -89,37 +95,47 @@ function climbsOut(dir: string): boolean {
 const Attempts = z.int().min(0).max(1_000_000);
 
 /** When a task is started again on its machine: what is not said is inherited (`core/policy.ts`). */
-export const RestartInput = z.strictObject({
-  attempts: Attempts.optional(),
-  interval: Duration.optional(),
-  delay: Duration.optional(),
-  mode: z.enum(["fail", "delay"]).optional(),
-});
+export const RestartInput = z
+  .strictObject({
+    attempts: Attempts.optional(),
+    interval: Duration.optional(),
+    delay: Duration.optional(),
+    mode: z.enum(["fail", "delay"]).optional(),
+  })
+  .meta({ id: "Restart" });
 
 /** When a run is placed anew (`core/policy.ts`). */
-export const RescheduleInput = z.strictObject({
-  attempts: Attempts.optional(),
-  interval: Duration.optional(),
-  delay: Duration.optional(),
-  function: z.enum(["constant", "exponential", "fibonacci"]).optional(),
-  maxDelay: Duration.optional(),
-  unlimited: z.boolean().optional(),
-});
+export const RescheduleInput = z
+  .strictObject({
+    attempts: Attempts.optional(),
+    interval: Duration.optional(),
+    delay: Duration.optional(),
+    function: z.enum(["constant", "exponential", "fibonacci"]).optional(),
+    maxDelay: Duration.optional(),
+    unlimited: z.boolean().optional(),
+  })
+  .meta({ id: "Reschedule" });
 
 /** When a task of a group runs. Without a hook it is a main task (`nomad.md` §7.1). */
-export const Lifecycle = z.strictObject({
-  hook: z.enum(["prestart", "poststart", "poststop"]).optional(),
-  sidecar: z.boolean().optional(),
-});
+export const Lifecycle = z
+  .strictObject({
+    hook: z.enum(["prestart", "poststart", "poststop"]).optional(),
+    sidecar: z.boolean().optional(),
+  })
+  .meta({ id: "Lifecycle" });
 
 /** A file that the host fetches before the task starts, into a directory below the task's own. */
-export const Artifact = z.strictObject({
-  url: z
-    .url({ protocol: /^https?$/, error: "must be an http or https URL" })
-    .max(2_048, "must have at most 2048 characters"),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits"),
-  to: Directory.refine((dir) => !dir.startsWith("/"), { error: "must be relative to the task's directory" }),
-});
+export const Artifact = z
+  .strictObject({
+    url: z
+      .url({ protocol: /^https?$/, error: "must be an http or https URL" })
+      .max(2_048, "must have at most 2048 characters"),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits"),
+    to: Directory.refine((dir) => !dir.startsWith("/"), {
+      error: "must be relative to the task's directory",
+    }),
+  })
+  .meta({ id: "Artifact" });
 export type Artifact = z.output<typeof Artifact>;
 
 /** Which files of a task's directory become the result: globs, relative to it. */
@@ -147,52 +163,57 @@ export const START_ERROR_CODES = [
   "snapshot_failed",
   "start_failed",
 ] as const;
-export type StartErrorCode = (typeof START_ERROR_CODES)[number];
+export const StartErrorCode = z.enum(START_ERROR_CODES).meta({ id: "StartErrorCode" });
+export type StartErrorCode = z.output<typeof StartErrorCode>;
 
 /** What a task of the fake driver does: no process of it is ever started. */
-export const FakeInput = z.strictObject({
-  runFor: Duration.default("0s"),
-  exitCode: z.int().min(0).max(255).default(0),
-  signal: z.enum(SIGNALS).optional(),
-  startError: z
-    .strictObject({
-      text: z.string().min(1).max(1_024),
-      code: z.enum(START_ERROR_CODES).optional(),
-      recoverable: z.boolean().default(false),
-    })
-    .optional(),
-  oomKilled: z.boolean().optional(),
-  blockStart: Duration.default("0s"),
-  ignoreSignals: z.boolean().default(false),
-  output: z.array(z.string().max(1_024)).max(100).default([]),
-  dieWithAgent: z.boolean().default(false),
-});
+export const FakeInput = z
+  .strictObject({
+    runFor: Duration.default("0s"),
+    exitCode: z.int().min(0).max(255).default(0),
+    signal: Signal.optional(),
+    startError: z
+      .strictObject({
+        text: z.string().min(1).max(1_024),
+        code: StartErrorCode.optional(),
+        recoverable: z.boolean().default(false),
+      })
+      .optional(),
+    oomKilled: z.boolean().optional(),
+    blockStart: Duration.default("0s"),
+    ignoreSignals: z.boolean().default(false),
+    output: z.array(z.string().max(1_024)).max(100).default([]),
+    dieWithAgent: z.boolean().default(false),
+  })
+  .meta({ id: "FakeScript" });
 
 /** One task of the long form. What it does not say, it takes from its group. */
-export const TaskInput = z.strictObject({
-  name: z
-    .string()
-    .regex(TASK_NAME_PATTERN, "must be 1 to 63 lower-case letters, digits and dashes")
-    .refine((name) => name !== "alloc", { error: 'must not be "alloc", which is reserved' }),
-  argv: Argv,
-  lifecycle: Lifecycle.optional(),
-  leader: z.boolean().optional(),
-  env: Environment.optional(),
-  meta: TextMap.optional(),
-  dir: Directory.optional(),
-  resources: z.strictObject(ResourceFields).partial().optional(),
-  restart: RestartInput.optional(),
-  shutdownDelay: Duration.optional(),
-  killTimeout: Duration.optional(),
-  killSignal: z.enum(SIGNALS).optional(),
-  driver: DriverName.optional(),
-  fake: FakeInput.optional(),
-  user: ProcessText.min(1).max(64).optional(),
-  umask: Umask.optional(),
-  artifacts: z.array(Artifact).max(64).optional(),
-  snapshot: SnapshotId.optional(),
-  stdin: z.string().optional(),
-});
+export const TaskInput = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(TASK_NAME_PATTERN, "must be 1 to 63 lower-case letters, digits and dashes")
+      .refine((name) => name !== "alloc", { error: 'must not be "alloc", which is reserved' }),
+    argv: Argv,
+    lifecycle: Lifecycle.optional(),
+    leader: z.boolean().optional(),
+    env: Environment.optional(),
+    meta: TextMap.optional(),
+    dir: Directory.optional(),
+    resources: TaskResources.optional(),
+    restart: RestartInput.optional(),
+    shutdownDelay: Duration.optional(),
+    killTimeout: Duration.optional(),
+    killSignal: Signal.optional(),
+    driver: DriverName.optional(),
+    fake: FakeInput.optional(),
+    user: ProcessText.min(1).max(64).optional(),
+    umask: Umask.optional(),
+    artifacts: z.array(Artifact).max(64).optional(),
+    snapshot: SnapshotId.optional(),
+    stdin: z.string().optional(),
+  })
+  .meta({ id: "Task" });
 export type TaskInput = z.output<typeof TaskInput>;
 
 /** What the fake driver plays: all that a process could do, without one. */

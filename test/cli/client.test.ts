@@ -124,12 +124,28 @@ test("run submits once, also after a lost answer, and its handle reads the run t
   expect([await collect(run.logs()), await collect(run.logs({ stream: "stderr" }))]).toEqual(["out", "err"]);
 });
 
+const argv = ["x"];
 test.each<[what: string, spec: object, task: string]>([
   ["a lone command", { argv: ["x"] }, "main"],
-  ["a group, its leader", { tasks: [{ name: "a" }, { name: "b", leader: true }] }, "b"],
+  [
+    "a group, its leader",
+    {
+      tasks: [
+        { name: "a", argv },
+        { name: "b", argv, leader: true },
+      ],
+    },
+    "b",
+  ],
   [
     "a group without one, its first main task",
-    { tasks: [{ name: "a", lifecycle: { hook: "prestart" } }, { name: "b" }, { name: "c" }] },
+    {
+      tasks: [
+        { name: "a", argv, lifecycle: { hook: "prestart" } },
+        { name: "b", argv },
+        { name: "c", argv },
+      ],
+    },
     "b",
   ],
 ])("logs of %s are of the task that stands for the run", async (_what, shown, task) => {

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { FailureCode } from "../../src/core/errors.ts";
 import type { RunStatus } from "../../src/schema/run.ts";
+import { RunSpec } from "../../src/schema/run.ts";
 import { type Bench, openBench } from "./support/command.ts";
 
 let bench: Bench;
@@ -11,7 +13,7 @@ beforeEach(() => {
   bench.plane.ends = { state: "complete", exitCode: 0 };
 });
 
-const failure = (code: string, kind: "task" | "infrastructure" = "infrastructure") => ({
+const failure = (code: FailureCode, kind: "task" | "infrastructure" = "infrastructure") => ({
   state: "failed" as const,
   failure: { class: kind, code, text: `because of ${code}` },
 });
@@ -65,7 +67,7 @@ const table: [name: string, end: Partial<RunStatus>, code: number, stderr: RegEx
   ["complete without a code", { state: "complete", exitCode: null }, 125, /without an exit code/],
   [
     "timed out",
-    { state: "timedout", spec: { argv: ["x"], timeout: "5s" } },
+    { state: "timedout", spec: RunSpec.parse({ argv: ["x"], timeout: "5s" }) },
     124,
     /longer than its timeout of 5s/,
   ],

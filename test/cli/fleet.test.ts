@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { PoolView } from "../../src/schema/pool.ts";
+import { poolConfig } from "../core/support/pool-config.ts";
 import { type Bench, openBench } from "./support/command.ts";
 import { json, problem, type Seen } from "./support/control-plane.ts";
 
@@ -17,7 +18,7 @@ const POOL = /^\/v1\/pools\/[^/]+$/;
 
 const pool: PoolView = {
   name: "default",
-  config: { maxInstances: 8, provider: { kind: "http", url: "http://cloud.test" } },
+  config: { ...poolConfig(), maxInstances: 8, provider: { kind: "http", url: "http://cloud.test" } },
   queue: { depth: 2, oldestAgeMs: 61_000 },
   runs: { pending: 2, running: 3 },
   workers: { idle: 1, booting: 2, gone: 40 },

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { explain } from "../../cli/explain.ts";
-import { ApiError, UnreachableError } from "../../client/errors.ts";
+import { ApiError, type ApiErrorCode, UnreachableError } from "../../client/errors.ts";
 import { mountDisk, NO_MOUNT, type SmallDisk } from "../local/support/small-disk.ts";
 
 let home: string;
@@ -19,7 +19,7 @@ afterEach(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const fault = (code: string, status: number) =>
+const fault = (code: ApiErrorCode, status: number) =>
   new ApiError({ code, status, temporary: false, detail: "it failed", instance: "urn:uuid:1" });
 const log = () => join(home, ".drover/worker.log");
 const words = (error: unknown, env = {}) => explain(error, { env, cwd: home }).lines;

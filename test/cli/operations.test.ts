@@ -22,7 +22,9 @@ test("every route that a token can call is known to the client, and no other", (
   const routes = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
     Object.entries<Json>(methods).map(([method, { security }]) => ({ method, path, security })),
   );
-  const guarded = routes.filter(({ security = [] }) => security.some((one: Json) => "bearer" in one));
+  const guarded = routes.filter(
+    ({ method, security = [] }) => method !== "head" && security.some((one: Json) => "bearer" in one),
+  );
   const lines = guarded.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
   expect(
     Object.values(OPERATIONS)

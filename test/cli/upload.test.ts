@@ -16,6 +16,7 @@ import { ArchiveFault } from "../../archive/faults.ts";
 import { packingFault } from "../../cli/snapshot/upload.ts";
 import { MAX_SPEC_BYTES } from "../../src/core/limits.ts";
 import type { RunStatus } from "../../src/schema/run.ts";
+import { RunSpec } from "../../src/schema/run.ts";
 import { type Bench, environmentFor, openBench } from "./support/command.ts";
 import { type ControlPlane, problem } from "./support/control-plane.ts";
 
@@ -206,7 +207,7 @@ describe("drover pull", () => {
     expect(existsSync(join(bench.dir, "into"))).toBe(false);
   });
 
-  const outputs = { argv: ["x"], outputs: ["y"] };
+  const outputs = RunSpec.parse({ argv: ["x"], outputs: ["y"] });
   const failure = {
     class: "infrastructure",
     code: "outputs_failed",

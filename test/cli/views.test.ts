@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { WorkerStatus } from "../../src/schema/pool.ts";
+import { RunSpec } from "../../src/schema/run.ts";
 import { type Bench, openBench } from "./support/command.ts";
 import { json, problem, type Seen, statusOf, summaryOf } from "./support/control-plane.ts";
 
@@ -116,7 +117,7 @@ test("status shows a run to a person, and all of it to a program", async () => {
   const status = statusOf("r1", {
     state: "failed",
     failure: { class: "infrastructure", code: "queue_timeout", text: "no machine within 5m" },
-    spec: { argv: ["sh", "-c", "echo it's"], dir: "/src" },
+    spec: RunSpec.parse({ argv: ["sh", "-c", "echo it's"], dir: "/src" }),
     labels: { team: "web" },
     placements: [{ epoch: 1, worker: "w-1", from: at(1), to: null, outcome: "open" }],
     placedAt: "2026-11-21T08:00:01.500Z",

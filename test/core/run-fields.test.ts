@@ -1,4 +1,5 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
+import type { FailureCode } from "../../src/core/errors.ts";
 import { RUN_STATES } from "../../src/core/run-state.ts";
 import type { AbortedRun, RunStatus as ClientRun } from "../../src/generated/api.ts";
 import { RunStatus } from "../../src/schema/run.ts";
@@ -46,7 +47,7 @@ test("the types say the same, on both sides of the wire", () => {
   expectTypeOf<In<"pending">["exitCode"]>().toEqualTypeOf<null>();
   expectTypeOf<In<"complete">["exitCode"]>().toEqualTypeOf<number | null>();
   expectTypeOf<In<"complete">["failure"]>().toEqualTypeOf<null>();
-  expectTypeOf<In<"failed">["failure"]["code"]>().toEqualTypeOf<string>();
+  expectTypeOf<In<"failed">["failure"]["code"]>().toEqualTypeOf<FailureCode>();
   expectTypeOf<In<"aborted">["abort"]["by"]>().toEqualTypeOf<string>();
   expectTypeOf<In<"running">["startedAt"]>().toEqualTypeOf<string>();
   expectTypeOf<In<Ended>["finishedAt"]>().toEqualTypeOf<string>();

@@ -31,6 +31,14 @@ describe("an answer that /openapi.json does not declare fails the test that got 
   });
 
   const ODD = [
+    {
+      name: "W2: a header",
+      target: "/v1/runs/a",
+      answer: new Response(JSON.stringify(run), {
+        headers: { "content-type": "application/json", "drover-secret": "x" },
+      }),
+      says: "not declared: drover-secret",
+    },
     { name: "a status", target: "/v1/runs/a", answer: answerOf(203, run), says: "203, which" },
     { name: "a code", target: "/v1/runs/a", answer: refusalOf(404, "unknown_pool"), says: "it/code" },
     { name: "a type", target: "/v1/runs/a", answer: answerOf(200, run, "text/html"), says: "text/html" },

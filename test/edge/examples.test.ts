@@ -128,6 +128,7 @@ describe("the examples of /openapi.json, sent in their order to a real Drover", 
 
   test("each operation has one", () => {
     const without = check.operations
+      .filter(({ method }) => method !== "head")
       .map(({ declared }) => declared.operationId)
       .filter((id) => !EXAMPLES.some(({ operation }) => operation === id));
     expect(without).toEqual([]);

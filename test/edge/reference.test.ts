@@ -19,6 +19,13 @@ describe("GET /docs: the reference page (api.md, The rest)", () => {
     }
   });
 
+  test("P39: a person who opens the address of a Drover is led to it", async () => {
+    for (const accept of ["text/html,application/xhtml+xml", "*/*"]) {
+      const answer = await edge.send("GET", "/?utm=x", { accept });
+      expect([answer.status, answer.headers.get("location")]).toEqual([302, "/docs"]);
+    }
+  });
+
   test("shows this Drover's document, and asks nobody else about it", async () => {
     const start = await (await edge.send("GET", "/docs/start.js", {})).text();
     expect(start).toContain('url: "/openapi.json"');

@@ -143,10 +143,20 @@ describe("Abort (scoot.md §1.5)", () => {
     failure: null,
   };
 
-  test("queued: aborted at once, also without a wait, and the next read shows it", async () => {
+  test("queued: aborted at once, and the next read shows it", async () => {
     await submit({ id: "queued", argv: ["true"], pool: "patient" });
     expect(await abort("queued")).toMatchObject(ABORTED);
     expect(await read("queued")).toMatchObject({ ...ABORTED, placements: [] });
+  });
+
+  test("S10: queued, aborted without a wait: the answer knows it, and a read soon shows it", async () => {
+    await submit({ id: "queued-on", argv: ["true"], pool: "patient" });
+    const answer = await up.json(200, "POST", "/v1/runs/queued-on/abort", { reason: "enough" });
+    // Its pool may still have to say that it has no place.
+    expect(["pending", "aborted"]).toContain(answer.state);
+    expect(answer.abort).toEqual(ABORTED.abort);
+    await inState("queued-on", "aborted");
+    expect(await read("queued-on")).toMatchObject({ ...ABORTED, placements: [] });
   });
 
   test("its machine boots: aborted, and never placed", async () => {

@@ -53,7 +53,15 @@ describe("a run", () => {
     expect([behind.status, behind.headers.get("content-range")]).toEqual([416, "bytes */4"]);
     const attempt = await server.call("GET", `${run.stdoutRef}?attempt=1.1&tail=2`);
     expect((await attempt.arrayBuffer()).byteLength).toBe(2);
-    await server.json(404, "GET", `${run.stdoutRef}?attempt=9.9`);
+  });
+
+  test("S3: an attempt that it never had is `unknown_attempt`, and a task is `unknown_task`", async () => {
+    const { id } = await ended(sh("true"));
+    const logs = `/v1/runs/${id}/logs`;
+    const attempt = await server.json(404, "GET", `${logs}/main/stdout?attempt=9.9`);
+    expect(attempt).toMatchObject({ code: "unknown_attempt", detail: expect.stringContaining("9.9") });
+    const task = await server.json(404, "GET", `${logs}/other/stdout?attempt=1.1`);
+    expect(task).toMatchObject({ code: "unknown_task", detail: expect.stringContaining("main") });
   });
 
   test("of which the output is larger than any one read comes whole, followed and afterwards", async () => {
@@ -79,7 +87,7 @@ describe("a run", () => {
     expect(aborted).toMatchObject({ state: "aborted", abort: { reason: "enough", by: "admin" } });
     expect((await reader?.read())?.done).toBe(true);
     const heard = await events.text();
-    expect(heard).toMatch(/^(data: \{.*\}\nid: \d+\n\n|: .*\n\n)+event: end\ndata: \{\}\n\n$/);
+    expect(heard).toMatch(/^(event: event\ndata: \{.*\}\nid: \d+\n\n|: .*\n\n)+event: end\ndata: \{\}\n\n$/);
     const numbers = [...heard.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id));
     expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
     const list = await server.json(200, "GET", `/v1/runs/${id}/events`);

@@ -5,6 +5,20 @@ import type { Json } from "./edge.ts";
 /** Where the document stands among the schemas of the validator. */
 const ID = "drover";
 
+/** Headers of connections, caches and browsers, which need no declaration. */
+const ORDINARY = new Set([
+  ...[
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "date",
+    "keep-alive",
+  ],
+  ...["transfer-encoding", "vary", "content-security-policy", "referrer-policy", "x-content-type-options"],
+]);
+
 /** One operation of the document, and how its path is told from those of others. */
 export interface Operation {
   method: string;
@@ -48,6 +62,10 @@ export class DocumentCheck {
     const declared = responses[status] ?? (anyCode ? responses.default : undefined);
     if (declared === undefined)
       throw new Error(`${told}, which is not declared: ${await answer.clone().text()}`);
+    const named = new Set(Object.keys(declared.headers ?? {}).map((name) => name.toLowerCase()));
+    const secret = [...answer.headers.keys()].filter((name) => !named.has(name) && !ORDINARY.has(name));
+    if (secret.length > 0 && !anyCode)
+      throw new Error(`${told} with headers that are not declared: ${secret.join(", ")}`);
     const type = answer.headers.get("content-type")?.split(";")[0];
     if (type === undefined || declared.content === undefined) return;
     if (!(type in declared.content)) throw new Error(`${told} with ${type}, which is not declared`);

@@ -1,8 +1,11 @@
 import type { HostSetup } from "../../../src/schema/host.ts";
 import { type PoolView, type WorkerStatus, WorkerSummary } from "../../../src/schema/pool.ts";
-import { type RunEvent, RunStatus, type RunSummary } from "../../../src/schema/run.ts";
+import { type RunEvent, RunSpec, RunStatus, type RunSummary } from "../../../src/schema/run.ts";
+import { poolConfig } from "../../core/support/pool-config.ts";
 
 const AT = "2026-11-21T08:30:00.000Z";
+const SPEC = RunSpec.parse({ argv: ["true"] });
+const CONFIG = poolConfig();
 
 /** A run that was just submitted to the pool `default`. */
 export function statusOf(id: string): RunStatus {
@@ -12,7 +15,7 @@ export function statusOf(id: string): RunStatus {
     allocStatus: "pending",
     specIndex: 1,
     version: 1,
-    spec: { argv: ["true"], priority: 50 },
+    spec: SPEC,
     pool: "default",
     labels: {},
     exitCode: null,
@@ -77,7 +80,7 @@ export function eventOf(seq: number): RunEvent {
 export function poolViewOf(name: string): PoolView {
   return {
     name,
-    config: {},
+    config: { ...CONFIG, provider: { kind: "http", url: CONFIG.provider.url } },
     queue: { depth: 0, oldestAgeMs: null },
     runs: { pending: 0, running: 0 },
     workers: {},

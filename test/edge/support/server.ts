@@ -36,6 +36,7 @@ export async function startServer(): Promise<Server> {
       method,
       headers,
       body,
+      redirect: "manual",
       ...(body instanceof ReadableStream ? { duplex: "half" as const } : {}),
     });
     await check.check(method, path, answer);

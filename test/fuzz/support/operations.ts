@@ -37,10 +37,11 @@ export interface Document {
 /** Reads the document of a running Drover. */
 export function readDocument(document: Json): Document {
   const schemas: Schemas = document.components.schemas;
-  const operations = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
-    Object.entries<Json>(methods).map(([method, operation]) =>
-      readOperation(schemas, path, method, operation),
-    ),
+  const operations = Object.entries<Json>(document.paths).flatMap(
+    ([path, { head: _sameAsGet, ...methods }]) =>
+      Object.entries<Json>(methods).map(([method, operation]) =>
+        readOperation(schemas, path, method, operation),
+      ),
   );
   return { operations, schemas };
 }
