@@ -75,7 +75,7 @@ export type HostEvent =
   | { type: "saved"; placement: string; outcome: OutputsOutcome }
   /** Of a placement that is over only what is to be kept is left. */
   | { type: "kept"; placement: string }
-  | { type: "probed"; ok: boolean; output: string }
+  | { type: "probed"; ok: boolean; output: string; exitCode?: number | null }
   /** A look for a notice has ended. null: there is none. Absent: nobody knows. */
   | { type: "noticed"; said?: string | null | undefined }
   /** What is used at this moment. */

@@ -166,11 +166,12 @@ function joined(state: HostState, setup: HostSetup, now: Instant): HostState {
 
 function probed(
   { boot, setup }: HostState,
-  { ok, output }: { ok: boolean; output: string },
+  { ok, output, exitCode }: NonNullable<BootState["outcome"]>,
   now: Instant,
 ): BootState {
   if (!boot.running) return boot;
-  const next = { outcome: { ok, output }, acked: false, running: false };
+  const outcome = { ok, output, ...(exitCode === undefined ? {} : { exitCode }) };
+  const next = { outcome, acked: false, running: false };
   return ok || setup === undefined ? next : { ...next, nextAt: now + setup.probe.intervalMs };
 }
 

@@ -154,7 +154,7 @@ export interface LineState {
 
 /** The boot probe: run until it has succeeded once, reported until that has been answered. */
 export interface BootState {
-  outcome?: { ok: boolean; output: string };
+  outcome?: { ok: boolean; output: string; exitCode?: number | null };
   acked: boolean;
   /** When to run it next; absent while it runs, and when it has succeeded. */
   nextAt?: Instant;

@@ -18,16 +18,16 @@ export async function runBootProbe(
   command: string,
   file: string,
   instance: string | undefined,
-): Promise<{ ok: boolean; output: string }> {
+): Promise<{ ok: boolean; output: string; exitCode: number | null }> {
   try {
-    const ok = await run(command, file, instance);
-    return { ok, output: readFileSync(file, "utf8").slice(-PROBE_OUTPUT_CHARS) };
+    const exitCode = await run(command, file, instance);
+    return { ok: exitCode === 0, exitCode, output: readFileSync(file, "utf8").slice(-PROBE_OUTPUT_CHARS) };
   } catch (error) {
-    return { ok: false, output: `The boot probe could not be run: ${errorText(error)}` };
+    return { ok: false, exitCode: null, output: `The boot probe could not be run: ${errorText(error)}` };
   }
 }
 
-function run(command: string, file: string, instance: string | undefined): Promise<boolean> {
+function run(command: string, file: string, instance: string | undefined): Promise<number | null> {
   const output = openSync(file, "w", 0o600);
   try {
     const child = spawn("/bin/sh", ["-c", command], {
@@ -42,7 +42,7 @@ function run(command: string, file: string, instance: string | undefined): Promi
       child.once("error", reject);
       child.once("exit", (code) => {
         clearTimeout(late);
-        resolve(code === 0);
+        resolve(code);
       });
     });
   } finally {

@@ -212,7 +212,10 @@ export const Report = z.object({
   seq: Seq,
   full: z.boolean(),
   ordersSeen: z.int().min(0),
-  boot: z.object({ ok: z.boolean(), output: Text }).nullable().optional(),
+  boot: z
+    .object({ ok: z.boolean(), output: Text, exitCode: z.int().nullable().optional() })
+    .nullable()
+    .optional(),
   broken: Text.nullable().optional(),
   draining: Text.nullable().optional().meta({
     description: "why this machine is to take nothing more: a notice of the provider, an operator at work",

@@ -190,6 +190,10 @@ export const PoolView = z
     queue: z.object({ depth: z.int(), oldestAgeMs: z.int().nullable() }),
     runs: z.object({ pending: z.int(), running: z.int() }),
     workers: z.record(z.string(), z.int()).meta({ description: "number of workers by state" }),
+    unmade: z.object({ asked: z.int(), refused: z.int() }).optional().meta({
+      description:
+        "of those that are booting: how many have no machine yet, for want of an answer or for a refusal",
+    }),
     holdOffs: z.array(HoldOff),
     leaving: z
       .boolean()
@@ -258,6 +262,9 @@ export const WorkerSummary = z
     runs: z.array(z.string()),
     askedAt: InstantText,
     readyAt: InstantText.nullable(),
+    machine: z.enum(["asked", "refused", "made"]).nullable().optional().meta({
+      description: "what came of asking the provider for its machine; null: it is a machine of one's own",
+    }),
     reason: z.string().meta({ description: "why it is in this state" }),
   })
   .meta({ id: "WorkerSummary" });
@@ -278,7 +285,17 @@ export const WorkerStatus = WorkerSummary.extend({
   prices: z
     .array(z.object({ price: z.number(), since: InstantText }))
     .meta({ description: "what its provider has said that an hour costs: each change, latest last" }),
-  bootProbe: z.object({ ok: z.boolean(), output: z.string() }).nullable(),
+  bootProbe: z
+    .object({
+      ok: z.boolean(),
+      output: z.string(),
+      exitCode: z
+        .int()
+        .nullable()
+        .optional()
+        .meta({ description: "of the probe's command; null: a signal ended it, or it is not known" }),
+    })
+    .nullable(),
   bootOutcome: z.enum(["success", "failure", "aborted", "disappeared"]).nullable(),
   notice: z
     .object({ text: z.string(), goneAt: InstantText.nullable() })

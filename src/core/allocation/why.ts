@@ -126,7 +126,7 @@ function onWorker(state: Existing, other: Why | null, worker: string | null): Ca
   if (other?.reason.code !== "silent") return cause;
   const text = `${cause.text}, and its host is silent: ${other.reason.text}`;
   const silence = { ...other.next, action: `of worker ${worker}: ${other.next.action}` };
-  return { ...cause, text, next: earlierOf(silence, timeEnd(record)) };
+  return { ...cause, text, next: earlierOf(cause.next, silence) };
 }
 
 function workOn(record: AllocationRecord, other: Why | null, worker: string | null): Cause {

@@ -25,21 +25,29 @@ export function priceOfRow({
 
 /** What a machine has cost until then, since its price last changed, or it was last taken for gone. */
 export function spentSince(row: WorkerRow, until: Instant): number {
+  if (isRefused(row)) return 0;
   const since = Math.max(row.toldPrice?.since ?? row.askedAt, row.spentUntil ?? 0);
   return ((priceOfRow(row) ?? 0) * Math.max(0, until - since)) / 3_600_000;
 }
 
+/** Whether the provider has said that it did not make the machine, and nobody has seen it. */
+function isRefused({ instance, failure }: WorkerRow): boolean {
+  return instance === null && failure !== undefined;
+}
+
 /**
- * What the pool's machines cost. Each that may exist counts, from its permit until it was
- * seen to be gone: the sum is never too low but for machines of which no price is known (`unpriced`). The
- * worst case is all machines that there may be, of the dearest type, or what there is, if that is more; null
- * if the price of a type is not known.
+ * What the pool's machines cost. Each that may exist counts, from its permit until it was seen to be gone.
+ * One that the provider has not made, by its own word, does not, unless a listing shows it: so the sum is
+ * never too low, but for machines of which no price is known (`unpriced`). The worst case is all machines
+ * that there may be, of the dearest type, or what there is, if that is more; null if the price of a type is
+ * not known.
  */
 export function spendOf(state: Configured): PoolSpend {
   const { instanceTypes, maxInstances } = state.record.config;
   let perHour = 0;
   let unpriced = 0;
   for (const row of providedWorkers(state)) {
+    if (isRefused(row)) continue;
     const price = priceOfRow(row);
     perHour += price ?? 0;
     if (price === null) unpriced += 1;

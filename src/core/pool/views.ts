@@ -1,8 +1,9 @@
 import type { Resources } from "../../schema/common.ts";
 import type { PoolView, WorkerSummary } from "../../schema/pool.ts";
 import type { RunSummary } from "../../schema/run.ts";
-import type { Why } from "../../schema/why.ts";
+import type { NextCode, Why } from "../../schema/why.ts";
 import type { Instant } from "../machine.ts";
+import { type Awaited, nextAt, nextBy } from "../next.ts";
 import { accommodates } from "../resources.ts";
 import { isTerminal } from "../run-state.ts";
 import { formatSize, sizeBytes } from "../size.ts";
@@ -11,8 +12,9 @@ import { disappointing, mayUseGpus, offersOf } from "./eligible.ts";
 import { isInForce } from "./hold-offs.ts";
 import { learnedOf } from "./learned.ts";
 import { priceOfRow, spendOf } from "./money.ts";
-import { haveGpus, type Plan, plan, type Wait, type WaitCode } from "./plan.ts";
+import { haveGpus, type Plan, plan } from "./plan.ts";
 import { type Configured, capacityOfRow, type PoolRecord, type RunRow, type WorkerRow } from "./state.ts";
+import { isUnmade, type MachineWait, machineOf, waitForMachine } from "./unmade.ts";
 
 /** A run as lists show it. */
 export function runSummary(row: RunRow, pool: string): RunSummary {
@@ -48,6 +50,7 @@ export function workerSummary(row: WorkerRow, runs: string[], pool: string): Wor
     runs,
     askedAt: iso(row.askedAt),
     readyAt: orNull(row.readyAt),
+    machine: machineOf(row),
     reason: row.reason,
   };
 }
@@ -72,10 +75,12 @@ export function poolView(state: Configured, now: Instant): PoolView {
     if (!isTerminal(row.state)) counts[row.state === "running" ? "running" : "pending"] += 1;
   }
   const workers: Record<string, number> = {};
+  const unmade = { asked: 0, refused: 0 };
   const runs = runsByWorker(state);
   for (const row of state.workers.live()) {
     const shown = shownState(row.phase, runs.get(row.worker)?.length ?? 0);
     workers[shown] = (workers[shown] ?? 0) + 1;
+    if (isUnmade(row)) unmade[row.failure === undefined ? "asked" : "refused"] += 1;
   }
   const { secret: _secret, ...provider } = config.provider;
   return {
@@ -84,6 +89,7 @@ export function poolView(state: Configured, now: Instant): PoolView {
     queue: { depth: queue.length, oldestAgeMs: oldest === null ? null : now - oldest },
     runs: counts,
     workers,
+    unmade,
     holdOffs: holds.filter(isInForce).map(({ cause, scope, until, tries, reason }) => {
       return { scope, cause, until: orNull(until), trying: until !== null && until <= now, tries, reason };
     }),
@@ -101,42 +107,56 @@ export function explainRun(state: Configured, run: string, now: Instant): Why | 
   if (row === undefined) return null;
   const position = queue.indexOf(row) + 1;
   const { waits, reserved } = plan(state, now);
-  const wait = waits.get(run) ?? { code: "machine_booting" };
-  const { code, until = null } = wait;
-  const counts = code === "machine_booting" || code === "machine_asked";
+  const wait = waitForMachine(state, waits.get(run) ?? { code: "machine_booting" }, now);
+  const { code } = wait;
+  const counts = code === "machine_booting" || code === "machine_asked" || code === "create_deferred";
   const kept = counts ? "" : `${gpusText(state, row)}${keptText(queue, row, reserved)}`;
   const text = `${waitText(state, wait, row)}${kept}`;
   const reason = { code, text, position, queued: queue.length };
   return {
     state: "pending",
     reason,
-    next: { action: NEXT[code], at: orNull(until) },
+    next: nextOf(state.record, wait),
     chain: workersInChain(state, wait.worker),
   };
 }
 
-const NEXT: Record<WaitCode, string> = {
-  machine_booting: "place it as soon as the machine is ready",
-  machine_asked: "place it as soon as the machine is ready",
-  no_workers: "place it as soon as a machine joins",
-  max_instances: "place it as soon as a machine has room, or is gone",
-  hold_off: "ask for a machine again",
-  own_machine: "place it as soon as such a machine has room",
-  agent_too_old: "place it as soon as a machine with a newer agent has room",
-  less_memory: "place it as soon as a machine or an instance type has so much memory",
-  no_type: "place it as soon as the pool has an instance type that fits",
+/** What happens next, and whose word that waits for. */
+const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFor: Awaited]> = {
+  machine_booting: ["place", "place it as soon as the machine is ready", "host"],
+  machine_asked: ["place", "place it as soon as the machine is ready", "provider"],
+  create_deferred: ["create", "ask the provider again to make the machine", "provider"],
+  no_workers: ["place", "place it as soon as a machine joins", "operator"],
+  max_instances: ["place", "place it as soon as a machine has room, or is gone", "worker"],
+  hold_off: ["ask", "ask for a machine again", "provider"],
+  own_machine: ["place", "place it as soon as such a machine has room", "worker"],
+  agent_too_old: ["place", "place it as soon as a machine with a newer agent has room", "operator"],
+  less_memory: ["place", "place it as soon as a machine or an instance type has so much memory", "operator"],
+  no_type: ["place", "place it as soon as the pool has an instance type that fits", "operator"],
 };
+
+function nextOf({ holds }: PoolRecord, { code, until, scope }: MachineWait): Why["next"] {
+  const [next, action, waitsFor] = NEXT[code];
+  const isForGood = code === "hold_off" && holds.some((one) => one.scope === scope && one.until === null);
+  if (until === undefined) return nextBy(next, action, isForGood ? "operator" : waitsFor);
+  // Until then the provider is not asked, so that nobody's word but a configuration can change it.
+  return code === "machine_asked"
+    ? nextAt("ask", "ask the provider for the machine", until, null)
+    : nextAt(next, action, until, null);
+}
 
 /** Why a run waits for a place, for programs: the closed list (`docs/operating.md` says what to do). */
 export const WAIT_CODES: readonly string[] = Object.keys(NEXT);
 
-function waitText(state: Configured, wait: Wait, { needs = [], resources }: RunRow): string {
+function waitText(state: Configured, wait: MachineWait, { needs = [], resources }: RunRow): string {
   const { config } = state.record;
   switch (wait.code) {
     case "machine_booting":
       return "a machine for it is booting";
     case "machine_asked":
       return "a machine for it is being asked for";
+    case "create_deferred":
+      return `there is no machine for it yet: ${wait.reason}`;
     case "no_workers":
       return "the pool has no machine for it and may create none (`maxInstances` is 0)";
     case "max_instances":

@@ -89,7 +89,7 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   const { record } = state;
   if (answer.kind === "created") {
     const { id, address } = answer.instance;
-    const { failure: _over, ...asked } = record;
+    const { failure: _over, createTries: _tries, ...asked } = record;
     const made = { ...asked, instance: { id, address }, createdAt: now, calledAt: now };
     // It may come when everything was over already: then what came to be is to be destroyed.
     const late = record.phase === "gone" ? { phase: "shutdown" as const, goneAt: null } : {};
@@ -110,7 +110,11 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
     const calledAt = failure.class === "temporary" ? now + CREATE_STRAGGLER_MS : now;
     const createNotBefore = failure.retryAfterMs === undefined ? null : now + failure.retryAfterMs;
     const tried = { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), createNotBefore };
-    return { ...state, record: isThere ? tried : { ...tried, failure, reason: text } };
+    if (isThere) return { ...state, record: tried };
+    const failed = { ...tried, failure, createTries: (record.createTries ?? 0) + 1, reason: text };
+    // One that fails again and again for the same reason is one event: there is room for few.
+    const isKnown = record.failure?.text === failure.text && record.failure.class === failure.class;
+    return { ...state, record: isKnown ? failed : note(failed, "Create Failed", text, now) };
   }
   // Even a plain refusal may follow a call that had no answer: only listings prove that nothing was made.
   const calledAt = Math.max(record.calledAt ?? 0, now);
@@ -131,7 +135,9 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
 export function foldDestroyAnswer(state: Living, answer: DestroyAnswer, now: Instant): WorkerState {
   // A provider that wants a pause has been asked as if at its end: nobody asks again before.
   const pauseMs = answer.kind === "failed" ? (answer.failure.retryAfterMs ?? 0) : 0;
-  const record = { ...state.record, calledAt: now, destroyAskedAt: now + pauseMs };
+  const { tries = 0, since = now } = state.record.destroys ?? {};
+  const destroys = { tries: tries + 1, since };
+  const record = { ...state.record, calledAt: now, destroyAskedAt: now + pauseMs, destroys };
   if (answer.kind === "asked") return { ...state, record };
   const text = `the provider did not take the destroy (${answer.failure.class}): ${answer.failure.text}`;
   return { ...state, record: note(record, "Destroy Failed", text, now) };

@@ -32,7 +32,8 @@ export function shutDown(
  * for that, so that a report which has seen it proves that the agent knows.
  */
 function letGo(state: Living, reason: string, now: Instant): WorkerState {
-  if (state.record.secret === null) return goneNow(state, reason, now);
+  if (state.record.secret === null)
+    return goneNow({ ...state, record: { ...state.record, reason } }, reason, now);
   const revision = ordersRevision(state) + 1;
   const ending = { ...state.record, phase: "shutdown" as const, reason, revision };
   return { ...state, record: note(ending, "Shutdown", reason, now) };
@@ -55,15 +56,20 @@ export function foldFarewell(state: Living, report: Report, now: Instant): Worke
   if (!isLetGo(state)) return state;
   const lives = report.attempts.some((one) => one.state !== "exited" && one.state !== "gone");
   if (!report.full || lives || report.ordersSeen < record.revision) return state;
-  return goneNow(state, `its agent has ended (${record.reason})`, now);
+  return goneNow(state, "its agent has ended", now);
 }
 
-/** The machine is gone, by observation: what was on it is lost. */
-export function goneNow(state: Living, reason: string, now: Instant): WorkerState {
+/**
+ * The machine is gone, by observation (`proof`): what was on it is lost. Why it was ended stays its reason;
+ * if nobody had ended it, it has ended by itself.
+ */
+export function goneNow(state: Living, proof: string, now: Instant): WorkerState {
   if (state.record.phase === "gone") return state;
+  const ended = state.record.phase === "shutdown" || isOwnMachine(state.record);
+  const reason = ended ? state.record.reason : `its machine ended by itself: ${proof}`;
   loseAll(state, "all", now);
   // Where the end was decided before the machine was seen, that has aborted its boot.
   const unasked = state.record.phase === "shutdown" ? "aborted" : "disappeared";
   const record = withBootOutcome(state.record, unasked);
-  return { ...state, record: note({ ...record, phase: "gone", reason, goneAt: now }, "Gone", reason, now) };
+  return { ...state, record: note({ ...record, phase: "gone", reason, goneAt: now }, "Gone", proof, now) };
 }

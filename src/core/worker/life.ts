@@ -4,6 +4,7 @@ import { LEASE_MARGIN_MS, UNLISTED_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import type { Sighting } from "../messages.ts";
 import { foldBehavior, isDrained } from "./behavior.ts";
+import { bootTrouble } from "./boot.ts";
 import { goneNow, isLetGo, shutDown } from "./ending.ts";
 import { behaviorOf } from "./notice.ts";
 import { forgetOld, loseAll, silentFrom } from "./placements.ts";
@@ -53,6 +54,20 @@ function givenUpAt(state: Living): Instant | undefined {
   return Math.max(at, overdueSince + LEASE_MARGIN_MS, lostAt(state) ?? 0);
 }
 
+/**
+ * What comes of it first if its host says nothing from now on: what is on it is lost, or it is given up,
+ * which for a machine of one's own that was let go is its end. Undefined: nothing.
+ */
+export function ifSilent(state: Living): { at: Instant; ends: "lose_runs" | "give_up" } | undefined {
+  const over = state.record.overdueSince ?? earliest(leaseEnd(state), silentAt(state));
+  if (over === undefined) return undefined;
+  const seen = { ...state, record: { ...state.record, overdueSince: over } };
+  const [lost, givenUp] = [lostAt(seen), givenUpAt(seen)];
+  const at = earliest(lost, givenUp);
+  if (at === undefined) return undefined;
+  return { at, ends: at === givenUp || isLetGo(state) ? "give_up" : "lose_runs" };
+}
+
 /** Since when the worker has been ready with nothing on it; undefined if it is neither. */
 export function idleSince(state: Living): Instant | undefined {
   const { record } = state;
@@ -85,7 +100,7 @@ export function isToMakeRoom(state: Living): boolean {
  * When a worker that has never been ready is given up; undefined once it has been. A machine of one's own
  * has until the end of its enrollment code to enroll, and then no deadline at all.
  */
-function bootDeadline(state: Living): Instant | undefined {
+export function bootDeadline(state: Living): Instant | undefined {
   const { record } = state;
   if (isOwnMachine(record)) return isUnclaimed(state) ? record.intent.notAfter : undefined;
   const waits = record.phase === "booting" && record.idleBehavior !== "hold";
@@ -132,19 +147,19 @@ export function placementEndsAt(state: Living, run: string): Instant | undefined
  * When a machine that was adopted is destroyed: not before one lease and its margin after it was first listed
  * (`decisions.md`, adoption). It has no secret here, so its host cannot join.
  */
-function orphanEndsAt({ record }: Living): Instant | undefined {
+export function orphanEndsAt({ record }: Living): Instant | undefined {
   const waits = record.phase === "unknown" && record.idleBehavior !== "hold";
   return waits ? record.leaseUntil + LEASE_MARGIN_MS : undefined;
 }
 
 /** When the provider may be asked again to make the machine, and after that: when it may no longer be. */
-function createWakesAt(state: Living): Instant | undefined {
+export function createWakesAt(state: Living): Instant | undefined {
   const { createNotBefore, intent } = state.record;
   return isUnmade(state) ? Math.min(createNotBefore ?? Infinity, intent.notAfter) : undefined;
 }
 
 /** Whether its machine may still be created. */
-function isUnmade({ record }: Living): boolean {
+export function isUnmade({ record }: Living): boolean {
   return record.phase === "booting" && record.instance === null && !isOwnMachine(record);
 }
 
@@ -159,14 +174,16 @@ export function foldTime(before: Living, now: Instant): WorkerState {
   const { record } = state;
   if (passed(lostAt(state), now)) {
     loseAll(state, "all", now);
-    if (isLetGo(state)) return goneNow(state, `its lease is over (${record.reason})`, now);
+    if (isLetGo(state)) return goneNow(state, "its lease is over", now);
   }
   if (isUnmade(state) && now >= record.intent.notAfter) {
     return shutDown(state, "the provider did not answer in time whether it made the machine", now);
   }
   if (passed(bootDeadline(state), now)) {
     const own = isOwnMachine(record);
-    const text = own ? "its code was not used in time" : "it did not become ready in time";
+    const text = own
+      ? "its code was not used in time"
+      : `it did not become ready in time: ${bootTrouble(record)}`;
     return shutDown(state, text, now, "failure");
   }
   if (passed(orphanEndsAt(state), now)) {

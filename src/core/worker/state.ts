@@ -44,6 +44,13 @@ export interface PlacementRow {
   untold?: true;
 }
 
+/** What the host's boot probe came to. `exitCode`: null, if a signal ended it; absent: of an older agent. */
+export interface BootProbe {
+  ok: boolean;
+  output: string;
+  exitCode?: number | null | undefined;
+}
+
 /** Everything about a worker that must survive, but for its placements. Stored as one value. */
 export interface WorkerRecord {
   intent: Intent;
@@ -54,7 +61,7 @@ export interface WorkerRecord {
   askedAt: Instant;
   instance: { id: string; address: string | null } | null;
   createdAt: Instant | null;
-  bootProbe: { ok: boolean; output: string } | null;
+  bootProbe: BootProbe | null;
   readyAt: Instant | null;
   /** What came of its boot. Absent: nothing yet, or it is of an earlier version (`boot-outcome.ts`). */
   bootOutcome?: BootOutcome;
@@ -94,10 +101,14 @@ export interface WorkerRecord {
   calledAt: Instant | null;
   /** When the provider was last asked to destroy it, and has not been seen to ignore that. */
   destroyAskedAt: Instant | null;
+  /** How often it was asked, and since when. Absent: never, or by an earlier version alone. */
+  destroys?: { tries: number; since: Instant };
   /** Until then the provider does not want to be asked again to make the machine; null: it may be asked. */
   createNotBefore: Instant | null;
   /** How the latest create call failed, while there is no machine. Absent: it did not. */
   failure?: WorkerFailure;
+  /** How often a create call has failed, while there is no machine. Absent: never. */
+  createTries?: number;
   /** By whom it was asked to be destroyed by name: only then with runs on it (invariant 4). */
   killedBy: string | null;
   goneAt: Instant | null;

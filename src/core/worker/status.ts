@@ -1,8 +1,8 @@
 import type { WorkerState as ShownState, WorkerStatus } from "../../schema/pool.ts";
 import type { Why } from "../../schema/why.ts";
 import type { Instant } from "../machine.ts";
-import type { IdleBehavior } from "../messages.ts";
-import { lifeWakesAt, placementEndsAt, proposalAt } from "./life.ts";
+import { placementEndsAt } from "./life.ts";
+import { nextOf } from "./next.ts";
 import { reasonOf } from "./reasons.ts";
 import {
   capacityOf,
@@ -38,9 +38,10 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
     runs: live.map((row) => row.run),
     askedAt: iso(record.askedAt),
     readyAt: orNull(record.readyAt),
+    machine: machineMade(record),
     reason: view.reason,
     version: record.version,
-    bootProbe: record.bootProbe,
+    bootProbe: probeOf(record),
     bootOutcome: view.bootOutcome ?? null,
     notice: notice === undefined ? null : { text: notice.text, goneAt: orNull(notice.goneAt) },
     stale: Object.entries(stale).map(([run, { since, holder }]) => ({ run, holder, since: iso(since) })),
@@ -73,64 +74,21 @@ export function shownState(phase: Living["record"]["phase"] | "asked", runs: num
  */
 export function whyOf(state: Living, now: Instant, run?: string): Why {
   const shown = statusOf(state, now);
-  const wakes = lifeWakesAt(state);
-  const at = wakes === undefined ? null : iso(wakes);
   const reason = reasonOf(state, shown);
   const ends = run === undefined ? undefined : placementEndsAt(state, run);
   if (ends !== undefined) reason.placementEndsAt = iso(ends);
-  return { state: shown.state, reason, next: { action: nextAction(state, shown), at }, chain: [] };
+  return { state: shown.state, reason, next: nextOf(state, shown, now), chain: [] };
 }
 
-function nextAction(state: Living, { state: shown, runs, idleBehavior }: WorkerStatus): string {
-  const held = idleBehavior === "hold";
-  const own = isOwnMachine(state.record) ? nextOfOwn(state, shown) : undefined;
-  if (own !== undefined) return own;
-  switch (shown) {
-    case "booting":
-      if (state.record.createNotBefore !== null) return "ask the provider again to make the machine";
-      return held
-        ? `become ready, or not: ${STAY}`
-        : "give it up, if its boot probe has not succeeded by then";
-    case "running":
-      return nextWithRuns(idleBehavior, runs.length);
-    case "idle":
-      return proposalAt(state) === undefined ? STAY : "stop, if it is still idle then";
-    case "unknown":
-      return held ? STAY : "give it up, if its host stays silent until then";
-    case "shutdown":
-      return "ask the provider again to destroy it, until it is seen to be gone";
-    case "gone":
-      return "nothing: it is gone";
-  }
+function machineMade(record: Living["record"]): NonNullable<WorkerStatus["machine"]> | null {
+  if (isOwnMachine(record)) return null;
+  if (record.instance !== null) return "made";
+  return record.failure === undefined ? "asked" : "refused";
 }
 
-/** What is next for a machine of one's own, where that differs. */
-function nextOfOwn({ record }: Living, shown: ShownState): string | undefined {
-  switch (shown) {
-    case "booting":
-      if (record.secret !== null) return "become ready with the first report of its host";
-      return "take the first machine that enrolls with its code, or end with the code";
-    case "unknown":
-      return "wait for its host to report again, until an operator kills it";
-    case "shutdown":
-      return "tell its agent to end, until it has, or its lease is over";
-    default:
-      return undefined;
-  }
-}
-
-const STAY = "stay, until an operator says otherwise";
-
-function nextWithRuns(behavior: IdleBehavior, count: number): string {
-  const runs = `${count} run${count === 1 ? "" : "s"}`;
-  switch (behavior) {
-    case "run":
-      return `go on with ${runs}, as long as its host reports`;
-    case "hold":
-      return `go on with ${runs}, take no others, and ${STAY}`;
-    case "drain":
-      return `go on with ${runs}, take no others, and stop when the last has ended`;
-  }
+/** With the exit code wherever it is known, null where it is not. */
+function probeOf({ bootProbe }: Living["record"]): WorkerStatus["bootProbe"] {
+  return bootProbe === null ? null : { exitCode: null, ...bootProbe };
 }
 
 function iso(at: Instant): string {

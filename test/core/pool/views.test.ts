@@ -66,7 +66,7 @@ describe("why a run waits", () => {
   test.each([
     [
       "a machine boots",
-      configured({}, [waiting("a")], [workerRow("w1", "booting", { reason: "booting" })]),
+      configured({}, [waiting("a")], [workerRow("w1", "booting", { reason: "booting", instance: "i-1" })]),
       "machine_booting",
       null,
     ],

@@ -246,12 +246,14 @@ describe("an operator can read what comes next (invariant 5)", () => {
     [
       "running, held",
       at(holding(["a"]), T0, set("hold")),
-      "go on with 1 run, take no others, and stay, until an operator says otherwise",
+      "go on with 1 run, take no others, and stay, until an operator says otherwise; " +
+        "take its runs for lost, if its host says nothing until then",
     ],
     [
       "running, draining",
       at(holding(["a", "b"]), T0, set("drain")),
-      "go on with 2 runs, take no others, and stop when the last has ended",
+      "go on with 2 runs, take no others, and stop when the last has ended; " +
+        "give it up, if its host says nothing until then",
     ],
   ])("%s", (_what, state, action) => {
     expect(whyOf(state, T0).next.action).toBe(action);
@@ -261,7 +263,7 @@ describe("an operator can read what comes next (invariant 5)", () => {
     const { state, next } = whyOf(at(ready(), T0, set("hold")), T0 + DAY);
     expect([state, next]).toEqual([
       "unknown",
-      { action: "stay, until an operator says otherwise", at: null },
+      { action: "stay, until an operator says otherwise", at: null, code: "stay", waitsFor: "operator" },
     ]);
   });
 });

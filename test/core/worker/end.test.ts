@@ -200,18 +200,18 @@ describe("a worker says what it is, and what happens next, when", () => {
       "ready, with a run",
       holding(["a"]),
       "running",
-      "go on with 1 run, as long as its host reports",
-      10 * MINUTE,
+      "go on with 1 run; give it up, if its host says nothing until then",
+      31 * MINUTE,
     ],
     [
       "ready, with two",
       holding(["a", "b"]),
       "running",
-      "go on with 2 runs, as long as its host reports",
-      10 * MINUTE,
+      "go on with 2 runs; give it up, if its host says nothing until then",
+      31 * MINUTE,
     ],
     ["held", at(ready(), T0, hold), "idle", "stay, until an operator says otherwise", null],
-    ["shutdown", down, "shutdown", "ask the provider again to destroy it, until it is seen to be gone", null],
+    ["shutdown", down, "shutdown", "ask the provider to destroy it", null],
     ["gone", gone, "gone", "nothing: it is gone", null],
   ])("%s", (_what, state, shown, action, ms) => {
     const next = { action, at: ms === null ? null : new Date(T0 + ms).toISOString() };

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "vitest";
+import type { WorkerFailure } from "../../../src/core/messages.ts";
+import { spendOf } from "../../../src/core/pool/money.ts";
+import { plan } from "../../../src/core/pool/plan.ts";
+import type { Configured, WorkerRow } from "../../../src/core/pool/state.ts";
+import { explainRun, poolView, workerSummary } from "../../../src/core/pool/views.ts";
+import type { NextCode } from "../../../src/schema/why.ts";
+import { configured, held, hold, MINUTE, T0, vcpus, waiting, workerRow } from "../support/pool.ts";
+
+const failure: WorkerFailure = { class: "temporary", text: "the provider answered 403: no", at: T0 };
+const reason = "the provider did not make the machine (temporary): the provider answered 403: no";
+const row = (more: Partial<WorkerRow> = {}) =>
+  workerRow("w1", "booting", { instance: null, booted: false, ...more });
+const pool = (...workers: WorkerRow[]) => configured({ maxInstances: 4 }, [waiting("a")], workers);
+
+/** What happens next, when, and until then whose word is waited for. */
+type Says = [code: string, text: RegExp, next: NextCode, afterMs: number | null, waitsFor: string | null];
+
+describe("P3: why a run waits for a place is the truth, and so is what it says happens next", () => {
+  test.each<[string, Configured, Says]>([
+    [
+      "a machine boots",
+      pool(row({ instance: "i-1" })),
+      ["machine_booting", /booting/, "place", null, "host"],
+    ],
+    [
+      "the provider has not answered",
+      pool(row({ reason: "being created" })),
+      ["machine_asked", /being asked for/, "place", null, "provider"],
+    ],
+    [
+      "the provider is asked later, for want of calls",
+      pool(row({ phase: "asked", tellAt: T0 + 9_000 })),
+      ["machine_asked", /being asked for/, "ask", 9_000, null],
+    ],
+    [
+      "the provider refuses",
+      pool(row({ failure, reason })),
+      ["create_deferred", /no machine for it yet: .*403: no/, "create", null, "provider"],
+    ],
+    [
+      "… and a pause lasts",
+      held(pool(row({ failure, reason })), hold(T0 + MINUTE)),
+      ["create_deferred", /403: no/, "create", MINUTE, null],
+    ],
+    [
+      "no machine may be asked for",
+      held(pool(), hold(T0 + MINUTE, { reason: "403" })),
+      ["hold_off", /the latest failed: 403/, "ask", MINUTE, null],
+    ],
+    [
+      "… before it is configured again",
+      held(pool(), hold(null, { cause: "invalid", reason: "bad image" })),
+      ["hold_off", /bad image/, "ask", null, "operator"],
+    ],
+    [
+      "all are full",
+      configured({ maxInstances: 0 }, [waiting("a")]),
+      ["no_workers", /may create none/, "place", null, "operator"],
+    ],
+    [
+      "its type was configured away",
+      configured({}, [waiting("a", vcpus(5))]),
+      ["no_type", /no instance type/, "place", null, "operator"],
+    ],
+  ])("%s", (_what, state, [code, text, next, afterMs, waitsFor]) => {
+    const why = explainRun(state, "a", T0);
+    expect(why?.reason.code).toBe(code);
+    expect(why?.reason.text).toMatch(text);
+    const at = afterMs === null ? null : new Date(T0 + afterMs).toISOString();
+    expect(why?.next).toMatchObject({ code: next, at, waitsFor });
+  });
+
+  test("a machine is asked for when it says so, and not before", () => {
+    const state = held(pool(), hold(T0 + MINUTE));
+    expect(plan(state, T0 + MINUTE - 1).creates).toEqual([]);
+    expect(plan(state, T0 + MINUTE).creates).toHaveLength(1);
+  });
+
+  test("a machine that was never made neither boots nor costs anything", () => {
+    const refused = pool(row({ failure, reason }));
+    expect(poolView(refused, T0)).toMatchObject({ unmade: { asked: 0, refused: 1 }, spend: { perHour: 0 } });
+    expect(poolView(pool(row()), T0)).toMatchObject({ unmade: { asked: 1, refused: 0 } });
+    expect(spendOf(pool(row({ instance: "i-1" }))).perHour).toBeGreaterThan(0);
+    const shown = [row({ failure }), row(), row({ instance: "i-1" }), row({ own: true })];
+    expect(shown.map((one) => workerSummary(one, [], "default").machine)).toEqual([
+      "refused",
+      "asked",
+      "made",
+      null,
+    ]);
+  });
+});

@@ -1,0 +1,63 @@
+import { REPEAT_AFTER_CRASH_MS } from "../../../src/core/limits.ts";
+import type { Instant } from "../../../src/core/machine.ts";
+import { workerMachine } from "../../../src/core/worker/machine.ts";
+import { type Living, livePlacements, type WorkerState } from "../../../src/core/worker/state.ts";
+import { whyOf } from "../../../src/core/worker/status.ts";
+import { upsertOf } from "../../../src/core/worker/summary.ts";
+import type { NextCode } from "../../../src/schema/why.ts";
+
+/** How often a worker has done what was promised, by the code of the promise. */
+const DONE: Partial<Record<NextCode, (state: Living, now: Instant) => number>> = {
+  give_up: ({ record: { phase } }) => Number(phase === "shutdown") + 2 * Number(phase === "gone"),
+  create: ({ record }) => Number(record.createNotBefore === null),
+  propose_stop: (state, now) => Number(upsertOf(state, now).wantsStop),
+  lose_runs: (state) => -livePlacements(state).length,
+};
+
+/**
+ * What is wrong with the reason that a worker gives; undefined: nothing. It waits for somebody, or says what
+ * it does itself and when: then that happens at that moment, and not before. `copy`: its table is kept in
+ * place, so what time brings is tried on a copy.
+ */
+export function lieOfWorker(
+  state: Living,
+  copy: (state: Living) => Living,
+  now: Instant,
+): string | undefined {
+  const awake = later(copy(state), now, now);
+  const { next, reason } = whyOf(awake, now);
+  const said = `${reason.code}: ${reason.text}; ${next.action} (${next.code}) at ${next.at}`;
+  if (next.at === null) {
+    const waits = next.code === "nothing" ? awake.record.phase === "gone" : typeof next.waitsFor === "string";
+    return waits ? undefined : `it waits for nobody: ${said}`;
+  }
+  const at = Date.parse(next.at);
+  if (at <= now) return `that time has passed: ${said}`;
+  if (next.code === "destroy") return undefined; // it takes a listing that is later than that
+  const done = next.code === undefined ? undefined : DONE[next.code];
+  if (done === undefined) return `nobody can tell whether that happens: ${said}`;
+  const first = done(awake, now);
+  const before = later(awake, now, at - 1);
+  const early = done(before, at - 1);
+  if (early > first) return `that happens before: ${said}`;
+  // While its pool owes it an answer it wakes every second, and sees other deadlines that much later.
+  const by = at + REPEAT_AFTER_CRASH_MS;
+  return done(later(before, at - 1, by), by) > early ? undefined : `that does not happen: ${said}`;
+}
+
+/** A worker after so much time in which nobody has said anything: it wakes whenever it wants to. */
+function later(state: Living, now: Instant, until: Instant): Living {
+  let next = ticked(state, now);
+  for (let at = now; at < until; ) {
+    const wake = workerMachine.wakeAt(next) ?? until;
+    at = Math.min(wake > at ? wake : at + REPEAT_AFTER_CRASH_MS, until);
+    next = ticked(next, at);
+  }
+  return next;
+}
+
+function ticked(state: WorkerState, now: Instant): Living {
+  const next = workerMachine.apply(state, { type: "tick" }, now);
+  if (next.record === null) throw new Error("there is no worker");
+  return { ...next, record: next.record };
+}
