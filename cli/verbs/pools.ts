@@ -87,8 +87,14 @@ function costs({ spend, config }: PoolView): string {
   return `${money(perHour)} an hour${more}, at most ${worst}`;
 }
 
-/** How many machines there are, by state: those that are gone are none. */
-function machines({ workers }: PoolView): string {
-  const counts = Object.entries(workers).filter(([state, count]) => state !== "gone" && count > 0);
+/**
+ * How many machines there are, by state: those that are gone are none, and neither are those that the provider
+ * has not made yet.
+ */
+function machines({ workers, unmade = { asked: 0, refused: 0 } }: PoolView): string {
+  const { asked, refused } = unmade;
+  const booting = (workers.booting ?? 0) - asked - refused;
+  const shown = { ...workers, booting, gone: 0, "asked for": asked, "refused by the provider": refused };
+  const counts = Object.entries(shown).filter(([, count]) => count > 0);
   return counts.length === 0 ? "none" : counts.map(([state, count]) => `${count} ${state}`).join(", ");
 }

@@ -12,6 +12,7 @@ import { elapsed, fields, money, printable } from "../text.ts";
 interface WorkersFlags {
   pool?: string;
   state?: WorkerState[];
+  all?: boolean;
   json?: boolean;
 }
 
@@ -21,12 +22,15 @@ Examples:
   drover workers --state booting --state idle
   drover workers w-3f9a`;
 
+/** What is listed unless somebody asks for more: after a day of scaling most workers are gone. */
+const PRESENT = WORKER_STATE_NAMES.filter((state) => state !== "gone");
+
 /** `drover workers`: the machines, or one of them. */
 export function addWorkers(program: Command, io: Io): void {
   program
     .command("workers")
     .summary("list machines, or show one")
-    .description("Lists the machines that Drover has, or shows one of them.")
+    .description("Lists the machines that Drover has, or shows one of them, also one that is gone.")
     .argument("[worker]", "the id of one worker")
     .option("--pool <name>", "only workers of this pool")
     .option(
@@ -34,6 +38,7 @@ export function addWorkers(program: Command, io: Io): void {
       `only workers in this state (repeatable): ${WORKER_STATE_NAMES.join(", ")}`,
       words(WORKER_STATE_NAMES),
     )
+    .option("--all", "also workers that are gone, the latest of them")
     .option("--json", "print JSON: a list, or the one worker")
     .addHelpText("after", HELP)
     .action(async (id: string | undefined, flags: WorkersFlags) => {
@@ -43,7 +48,8 @@ export function addWorkers(program: Command, io: Io): void {
         await io.stdout.write(flags.json ? `${JSON.stringify(worker, null, 2)}\n` : view(worker, io));
         return;
       }
-      const list = await client.workers.list({ pool: flags.pool, states: flags.state });
+      const states = flags.state ?? (flags.all === true ? undefined : PRESENT);
+      const list = await client.workers.list({ pool: flags.pool, states });
       const isFiltered = flags.pool !== undefined || flags.state !== undefined;
       const empty = isFiltered ? "No machines match." : "No machines.";
       await io.stdout.write(
@@ -58,7 +64,7 @@ function listView(workers: readonly WorkerSummary[], io: Io, empty: string): str
   const rows = workers.map((worker) => [
     worker.id,
     worker.pool,
-    worker.idleBehavior === "run" ? worker.state : `${worker.state} (${worker.idleBehavior})`,
+    worker.idleBehavior === "run" ? stateText(worker) : `${stateText(worker)} (${worker.idleBehavior})`,
     worker.instanceType,
     String(worker.runs.length),
     elapsed(worker.askedAt, null),
@@ -68,12 +74,17 @@ function listView(workers: readonly WorkerSummary[], io: Io, empty: string): str
   return listText(io, headings, rows, empty);
 }
 
+/** Its state; of one that is said to boot, whether there is a machine that could. */
+function stateText({ state, machine }: WorkerSummary): string {
+  return state === "booting" && (machine === "asked" || machine === "refused") ? machine : state;
+}
+
 function view(worker: WorkerStatus, io: Io): string {
   const { bold } = colorsFor(io.stdout);
   const { vcpus, memoryBytes, diskBytes, gpus } = worker.resources;
   const top: [string, string][] = [
     ["Worker", worker.id],
-    ["State", `${worker.state}: ${worker.reason}`],
+    ["State", `${stateText(worker)}: ${worker.reason}`],
     ["New runs", takesRuns(worker)],
     ["Pool", worker.pool],
     ["Type", worker.instanceType],
@@ -115,7 +126,9 @@ function takesRuns({ id, state, idleBehavior }: WorkerStatus): string {
 
 function probeLine(probe: WorkerStatus["bootProbe"]): string {
   if (probe === null) return "";
-  return `${probe.ok ? "succeeded" : "failed"}${probe.output === "" ? "" : `: ${probe.output}`}`;
+  const { ok, exitCode, output } = probe;
+  const code = ok || typeof exitCode !== "number" ? "" : ` with exit code ${exitCode}`;
+  return `${ok ? "succeeded" : "failed"}${code}${output === "" ? "" : `: ${output}`}`;
 }
 
 function priceText({ price, prices }: WorkerStatus): string {

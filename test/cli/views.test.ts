@@ -188,6 +188,26 @@ test("workers lists them, and shows one whole", async () => {
   expect(JSON.parse((await bench.run(["workers", "w-1", "--json"])).stdout.toString())).toEqual(worker);
 });
 
+test("P3, P15: workers shows what was not made as asked or refused, and what is gone if asked", async () => {
+  const unmade = (["asked", "refused", "made"] as const).map((machine) => {
+    return { ...worker, id: `w-${machine}`, state: "booting", idleBehavior: "run", machine };
+  });
+  bench.plane.on("GET", /^\/v1\/workers$/, (_seen, res) =>
+    json(res, 200, { items: unmade, next: null, service: [] }),
+  );
+  const list = (await bench.run(["workers"])).stdout.toString();
+  for (const state of ["asked", "refused"])
+    expect(list).toMatch(new RegExp(`^w-${state} +default +${state} +local`, "m"));
+  expect(list).toMatch(/^w-made +default +booting +local/m);
+  await bench.run(["workers", "--all"]);
+  await bench.run(["workers", "--state", "gone"]);
+  expect(bench.plane.seen.map(({ query }) => query.getAll("state"))).toEqual([
+    ["unknown", "booting", "idle", "running", "shutdown"],
+    [],
+    ["gone"],
+  ]);
+});
+
 test("abort waits for the end of each run, and fails if one is not there", async () => {
   const { plane } = bench;
   plane.runs.set("r1", statusOf("r1", { state: "running" }));
