@@ -88,8 +88,8 @@ function costs({ spend, config }: PoolView): string {
 }
 
 /**
- * How many machines there are, by state: those that are gone are none, and neither are those that the provider
- * has not made yet.
+ * How many machines there are, by state: those that are gone are none, and neither are those that the
+ * provider has not made yet.
  */
 function machines({ workers, unmade = { asked: 0, refused: 0 } }: PoolView): string {
   const { asked, refused } = unmade;

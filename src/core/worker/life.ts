@@ -55,17 +55,18 @@ function givenUpAt(state: Living): Instant | undefined {
 }
 
 /**
- * What comes of it first if its host says nothing from now on: what is on it is lost, or it is given up,
- * which for a machine of one's own that was let go is its end. Undefined: nothing.
+ * What comes of it first if its host says nothing from now on: what the host was not told is taken back,
+ * what is on it is lost, or it is given up, which for a machine of one's own that was let go is its end.
+ * Undefined: nothing.
  */
-export function ifSilent(state: Living): { at: Instant; ends: "lose_runs" | "give_up" } | undefined {
+export function ifSilent(state: Living): { at: Instant; ends: "untold" | "runs" | "worker" } | undefined {
   const over = state.record.overdueSince ?? earliest(leaseEnd(state), silentAt(state));
-  if (over === undefined) return undefined;
-  const seen = { ...state, record: { ...state.record, overdueSince: over } };
-  const [lost, givenUp] = [lostAt(seen), givenUpAt(seen)];
-  const at = earliest(lost, givenUp);
+  const seen = { ...state, record: { ...state.record, overdueSince: over ?? null } };
+  const [untold, lost, givenUp] = [untoldUntil(state), lostAt(seen), givenUpAt(seen)];
+  const at = earliest(untold, lost, givenUp);
   if (at === undefined) return undefined;
-  return { at, ends: at === givenUp || isLetGo(state) ? "give_up" : "lose_runs" };
+  if (at === givenUp || isLetGo(state)) return { at, ends: "worker" };
+  return { at, ends: at === lost ? "runs" : "untold" };
 }
 
 /** Since when the worker has been ready with nothing on it; undefined if it is neither. */

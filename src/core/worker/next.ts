@@ -65,8 +65,8 @@ function nextWithRuns(state: Living, count: number, behavior: WorkerStatus["idle
   const goOn = `go on with ${runs}${then[behavior]}`;
   const end = ifSilent(state);
   if (end === undefined) return nextBy("stay", goOn, "host");
-  const over = end.ends === "give_up" ? "give it up" : "take its runs for lost";
-  return nextAt(end.ends, `${goOn}; ${over}, if its host says nothing until then`, end.at, "host");
+  const [code, over] = SILENCE[end.ends];
+  return nextAt(code, `${goOn}; ${over}, if its host says nothing until then`, end.at, "host");
 }
 
 /** That it proposes to its pool to stop; null: it has no cause to. */
@@ -88,12 +88,20 @@ function nextOfUnknown(state: Living): Next {
   return nextBy("stay", "wait for its host to report again, until an operator kills it", "host");
 }
 
+/** What its host's silence ends, in words. */
+const SILENCE = {
+  untold: ["lose_runs", "take back the runs of which its host was not told"],
+  runs: ["lose_runs", "take its runs for lost"],
+  worker: ["give_up", "give it up"],
+} as const;
+
 /** What its host's silence brings about: first its runs are lost, then it is given up. Null: nothing. */
 function silenceOf(state: Living, action: string): Next | null {
   const end = ifSilent(state);
   if (end === undefined) return null;
-  const lost = "take its runs for lost, if its host says nothing until then";
-  return nextAt(end.ends, end.ends === "give_up" ? action : lost, end.at, "host");
+  const [code, over] = SILENCE[end.ends];
+  const text = end.ends === "worker" ? action : `${over}, if its host says nothing until then`;
+  return nextAt(code, text, end.at, "host");
 }
 
 function nextOfLetGo(state: Living): Next {
