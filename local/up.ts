@@ -6,10 +6,10 @@ import { defaultPool, type PoolChoices, putDefaultPool } from "./default-pool.ts
 import { takeLock } from "./lock.ts";
 import { LoopbackCloud } from "./loopback/cloud.ts";
 import { serveCloud } from "./loopback/server.ts";
-import { isNodeNewEnough, LEAST_NODE } from "./newer-node.ts";
 import { portProblem } from "./ports.ts";
 import { keepRoom, makeRoom } from "./reserve.ts";
 import { endFormerRuntime, startRuntime } from "./runtime.ts";
+import { checkRuntimeNeeds } from "./runtime-needs.ts";
 import {
   DEFAULT_STATE_DIR,
   type Identity,
@@ -60,12 +60,7 @@ export interface Up {
  * be; then nothing of it is left running.
  */
 export async function up(options: UpOptions = {}): Promise<Up> {
-  if (!isNodeNewEnough()) {
-    throw new UpError(
-      `\`drover up\` needs Node ${LEAST_NODE} or newer, and this is ${process.versions.node}. ` +
-        "Install a newer Node, or run `npm ci` in a checkout of Drover, which brings one along.",
-    );
-  }
+  checkRuntimeNeeds();
   const worker = options.worker ?? builtWorker();
   const dir = resolve(options.stateDir ?? DEFAULT_STATE_DIR);
   const undo = makeUndo();

@@ -6,7 +6,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from
 import { join } from "node:path";
 import { drover, droverJson, started } from "./demo/drover.mjs";
 import { check, Failure, isOpen, killProcessesWith, processesWith, until } from "./demo/expect.mjs";
-import { phaseTable } from "./demo/phases.mjs";
+import { phaseTable, startLine } from "./demo/phases.mjs";
 import { cacheDir, root } from "./env.mjs";
 
 /**
@@ -59,7 +59,7 @@ async function demo() {
     existsSync(join(project, "dist/puzzles.json")),
     "The build left no dist/puzzles.json in the project.",
   );
-  await run("warm", "Once more: the machine is warm now", 0, ["--env", "PATH", "--", "npm", "test"]);
+  await run("warm", "Once more, on the machine that is there now", 0, ["--env", "PATH", "--", "npm", "test"]);
   await run("exit-3", "A command that fails keeps its exit code", 3, ["--", "sh", "-c", "exit 3"]);
   await runAndInterrupt();
 
@@ -93,6 +93,7 @@ async function run(id, what, expected, args) {
   const code = await drover(project, ["run", "--id", id, ...args]).ended;
   check(code === expected, `The run ${id} ended with exit code ${code} instead of ${expected}.`);
   if (expected !== 0) console.log(`exit code ${code}`);
+  console.log(startLine(await droverJson(project, ["status", id])));
 }
 
 async function runAndInterrupt() {

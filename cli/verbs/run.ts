@@ -57,6 +57,8 @@ stderr tells what happens, and has the lines of all others, each with its task.
 If nobody reads the output any more (a closed pipe), the run is aborted, too.
 With --json stdout has the final status and nothing else, and the command's
 output goes to stderr.
+--env keeps its values with the run, in clear: drover status --json shows them to all
+who have the token, for as long as the run is kept.
 
 The command line reaches the command as it is written. Only names of Drover's own,
 such as \${DROVER_RUN_ID} and \${node.unique.id}, are filled in; $\${DROVER_RUN_ID} is

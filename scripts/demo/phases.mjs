@@ -25,6 +25,15 @@ export function phaseTable(runs, workers) {
   return aligned([COLUMNS, ...lines]);
 }
 
+/**
+ * How soon the command of a run was started: what a warm machine makes quicker. How long it then takes is up
+ * to the command, and to what else this computer does.
+ */
+export function startLine({ submittedAt, startedAt }) {
+  const ms = Date.parse(startedAt) - Date.parse(submittedAt);
+  return `(the command was started ${(ms / 1_000).toFixed(2)} s after it was submitted)`;
+}
+
 function seconds(ms) {
   return `+${(ms / 1_000).toFixed(2)} s`;
 }

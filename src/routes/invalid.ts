@@ -26,8 +26,8 @@ export function invalid(fields: FieldError[]): DroverError {
   const shown = fields.slice(0, MAX_FIELD_ERRORS);
   const [first] = shown;
   const where = first === undefined || first.pointer === "" ? "the body" : first.pointer;
-  const listed = shown.length < fields.length ? `the first ${shown.length} of ${fields.length}` : "all";
-  const more = fields.length > 1 ? `; \`errors\` lists ${listed} that is wrong` : "";
+  const listed = shown.length < fields.length ? `the first ${shown.length} of` : "all";
+  const more = fields.length > 1 ? `; \`errors\` lists ${listed} ${fields.length} errors` : "";
   return new DroverError("invalid_request", `${where} ${first?.detail ?? "is not valid"}${more}`, {
     fields: shown,
   });

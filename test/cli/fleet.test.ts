@@ -109,6 +109,7 @@ test("pools lists them, and shows one whole", async () => {
   );
   bench.plane.on("GET", POOL, (_seen, res) => json(res, 200, pool));
   const list = await bench.run(["pools"]);
+  expect(list.stdout.toString()).toMatch(/ MAX MACHINES /);
   expect(list.stdout.toString()).toMatch(/^default +2 +3 +8 +1 idle, 2 booting$/m);
   expect(list.stderr).toContain("Pool other is in trouble: it does not answer");
   const one = (await bench.run(["pools", "default"])).stdout.toString();

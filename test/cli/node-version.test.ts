@@ -26,3 +26,17 @@ test.each([
 ])("%s says so", (path, words) => {
   expect(read(path)).toContain(words);
 });
+
+test("P41: npm has nothing to ask about: each script of a package is allowed, or is not to run", () => {
+  const { packages } = JSON.parse(read("package-lock.json"));
+  const withScript = Object.entries<{ hasInstallScript?: boolean; optional?: boolean }>(packages)
+    .filter(([, { hasInstallScript }]) => hasInstallScript === true)
+    .map(([path]) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length));
+  const { allowScripts } = JSON.parse(read("package.json"));
+  const foreign = withScript.filter((name) => name !== "");
+  expect(foreign.filter((name) => !(name in allowScripts) && name !== "fsevents")).toEqual([]);
+});
+
+test("P41: who runs `npm ci` on an old Node is told what npm warns of", () => {
+  expect(read("README.md")).toMatch(/on Node 20 npm warns, by EBADENGINE/);
+});

@@ -44,6 +44,12 @@ function terminal() {
   return { io, shows, text: () => text };
 }
 
+/** No terminal: what is said, line by line, and one that is waited for. */
+function pipe() {
+  const { io, shows, text } = terminal();
+  return { io: { ...io, interactive: false }, shows, text };
+}
+
 const client = () => createClient({ url: plane.url, token: TOKEN });
 
 test("a terminal shows on one line what is waited for, kept up to date, and erases it", async () => {
@@ -83,5 +89,35 @@ test("a run that is not there yet is waited for without words of an error", asyn
   plane.on("GET", /why$/, (_seen, res) => problem(res, 404, "unknown_run"));
   const progress = watchProgress(io, client(), "r1");
   await shows(/it is not accepted yet \(\d+m?s\)$/);
+  await progress.stop();
+});
+
+test("P13: without a terminal one line says what a long wait is for, and one each other reason", async () => {
+  const { io, shows, text } = pipe();
+  plane.why = { state: "pending", reason: { code: "hold_off", text: "the cloud refuses, try 1" } };
+  const progress = watchProgress(io, client(), "r1");
+  await shows(/Run r1 waits: the cloud refuses, try 1\n$/);
+  // A number that counts is no other reason: the next line is about something else.
+  plane.why.reason.text = "the cloud refuses, try 2";
+  const looks = plane.seen.length;
+  await plane.requests("GET", /why$/, looks + 2);
+  plane.why.reason.text = "a machine is booting";
+  await shows(/a machine is booting\n$/);
+  plane.why = { state: "running", reason: { code: "running", text: "its command is running" } };
+  await shows(/running\n$/);
+  expect(text().split("\n")).toEqual([
+    "Run r1 waits: the cloud refuses, try 1",
+    "Run r1 waits: a machine is booting",
+    "Run r1: its command is running",
+    "",
+  ]);
+  await progress.stop();
+});
+
+test("P13: a server that does not answer is said without a terminal, too", async () => {
+  const { io, shows } = pipe();
+  plane.on("GET", /why$/, (_seen, res) => res.destroy());
+  const progress = watchProgress(io, client(), "r1");
+  await shows(/Run r1 waits: no answer from .*; trying again\n$/);
   await progress.stop();
 });

@@ -32,7 +32,16 @@ test("an answer names a hundred errors at most, and says how many there are", as
   const edge = createEdge();
   const { errors, detail } = await edge.json(400, "POST", "/v1/runs", { argv: Array(5_000).fill(1) });
   expect(errors).toHaveLength(100);
-  expect(detail).toContain("of 5000 errors the first 100");
+  expect(detail).toContain("`errors` lists the first 100 of 5000 errors");
+});
+
+test("P27: of many unknown fields one says which there are", async () => {
+  const edge = createEdge();
+  const body = { argv: ["true"], name: "x", version: "1", scripts: {} };
+  const { errors } = await edge.json(400, "POST", "/v1/runs", body);
+  const details = errors.map(({ detail }: { detail: string }) => detail);
+  const listed = expect.stringMatching(/^is not known; there is id, argv/);
+  expect(details).toEqual([listed, "is not known", "is not known"]);
 });
 
 test("all fields that are wrong are named at once", async () => {

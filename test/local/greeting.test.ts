@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { linesToTry } from "../../local/greeting.ts";
@@ -56,4 +56,14 @@ test("P17: a command that is installed is called by its name, and one of another
   expect(linesToTry(join(dir, ".drover"), script, path)).toEqual([`cd ${dir}`, "drover run -- uname -a"]);
   const ours = makeCommand(join(dir, "checkout/bin"));
   expect(linesToTry(join(dir, ".drover"), ours, path)[0]).toBe(`alias drover=${ours}`);
+});
+
+test("P17: no document has a reader ask the registry for `drover`", () => {
+  const root = join(import.meta.dirname, "../..");
+  const guides = ["docs", "docs/recipes"].flatMap((folder) =>
+    readdirSync(join(root, folder)).map((name) => join(folder, name)),
+  );
+  for (const path of ["README.md", "SECURITY.md", ...guides.filter((name) => name.endsWith(".md"))]) {
+    expect(readFileSync(join(root, path), "utf8"), path).not.toMatch(/npx drover/);
+  }
 });

@@ -14,17 +14,17 @@ import {
 
 /**
  * Sets what a worker does when it has nothing to do: any behavior, in any state, in any order (`arvados.md`
- * §1.11). On a worker that is being destroyed it changes nothing but itself, and on one that is gone nothing
- * at all: neither is saved by it, and why it ends stays to be read.
+ * §1.11). On a worker that is being destroyed or is gone it changes nothing: neither is saved by it, and what
+ * is read there later must not say that it had been.
  */
 export function foldBehavior(state: Living, behavior: IdleBehavior, by: string, now: Instant): WorkerState {
   const { record } = state;
-  if (record.idleBehavior === behavior || record.phase === "gone") return state;
-  const text = `set to ${behavior} by ${by}`;
-  const reason = record.phase === "shutdown" ? record.reason : text;
+  const ends = record.phase === "shutdown" || record.phase === "gone";
+  if (ends || record.idleBehavior === behavior) return state;
+  const reason = `set to ${behavior} by ${by}`;
   return {
     ...state,
-    record: note({ ...record, idleBehavior: behavior, reason }, "Idle Behavior", text, now),
+    record: note({ ...record, idleBehavior: behavior, reason }, "Idle Behavior", reason, now),
   };
 }
 

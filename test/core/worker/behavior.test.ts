@@ -118,6 +118,22 @@ describe("eligibility for shutdown (arvados.md §1.11 row 2, row 3, row 4, row 5
   });
 });
 
+describe("P29: nothing that is asked of a machine that ends is noted as if it had been done", () => {
+  test.each<[string, Living]>([
+    ["is being destroyed", down],
+    ["is gone", gone],
+  ])("a machine that %s", (_how, state) => {
+    for (const behavior of ["run", "hold", "drain"] as const) {
+      const { record } = at(at(state, T0, set("hold")), T0, set(behavior));
+      expect([record.events, record.idleBehavior, record.reason]).toEqual([
+        state.record.events,
+        state.record.idleBehavior,
+        state.record.reason,
+      ]);
+    }
+  });
+});
+
 describe("what each behavior allows (arvados.md §1.11 case 1, case 2, case 3)", () => {
   const answerTo = (state: Living) => answerOrder(at(state, T0, order("new")), order("new").order);
 

@@ -1,10 +1,38 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
 import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
+import { UpError } from "./up-error.ts";
 
 /** What wrangler and Miniflare need; Drover's other commands run with less. */
-export const LEAST_NODE = 22;
+const LEAST_NODE = 22;
+
+/** Throws an `UpError` in plain words if the control plane cannot run here at all. */
+export function checkRuntimeNeeds(): void {
+  if (!hasRuntime()) {
+    throw new UpError(
+      "`drover up` needs the local runtime (workerd), which is too large for the installed package. " +
+        "It works in a checkout of Drover, after `npm ci`. All other verbs work here: " +
+        "set DROVER_URL and DROVER_TOKEN to use a Drover elsewhere.",
+    );
+  }
+  if (isNodeNewEnough()) return;
+  throw new UpError(
+    `\`drover up\` needs Node ${LEAST_NODE} or newer, and this is ${process.versions.node}. ` +
+      "Install a newer Node, or run `npm ci` in the checkout of Drover, which brings one along.",
+  );
+}
+
+function hasRuntime(): boolean {
+  const { resolve } = createRequire(import.meta.url);
+  try {
+    for (const name of ["miniflare", "wrangler"]) resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Whether this Node can run the control plane. */
 export function isNodeNewEnough(): boolean {
