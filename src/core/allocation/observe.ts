@@ -75,7 +75,7 @@ function foldAttempt(
     return before !== undefined && isOver(before) ? noteContradiction(known, before, report, now) : known;
   }
   const said = advance(before, further ? report : { ...report, state: before.state }, now);
-  const attempt = withOwedOutputs(record, name, said);
+  const attempt = withFetching(record, name, withOwedOutputs(record, name, said), before, report);
   const others = task.attempts.filter((one) => one.id !== report.id);
   const all = [...others, attempt];
   const attempts = all.slice(-MAX_TASK_ATTEMPTS);
@@ -117,6 +117,27 @@ function advance(before: AttemptRecord | undefined, report: AttemptReport, now: 
   };
 }
 
+/** An attempt with the mark that its host has begun to fetch its artifacts, if it has some. */
+function withFetching(
+  record: AllocationRecord,
+  task: string,
+  attempt: AttemptRecord,
+  before: AttemptRecord | undefined,
+  report: AttemptReport,
+): AttemptRecord {
+  const has = before?.fetching === true || (hasArtifacts(record, task) && hasPrepared(report));
+  return has ? { ...attempt, fetching: true } : attempt;
+}
+
+/**
+ * Whether a host that says this has begun to prepare the attempt. It may be heard of first when it runs
+ * already, or has failed: artifacts come before all of that, but for the look whether its user is there.
+ */
+function hasPrepared({ state, waits, startedAgoMs, startError }: AttemptReport): boolean {
+  if (startError !== undefined) return startError.code !== "user_not_found";
+  return startedAgoMs !== undefined || (state === "preparing" && waits !== true);
+}
+
 function ago(ms: number | undefined, now: Instant): Instant | null {
   return ms === undefined ? null : Math.max(0, Math.round(now - ms));
 }
@@ -136,8 +157,9 @@ function attemptEvents(
   now: Instant,
 ): AllocationRecord {
   let next = record;
-  if (before === undefined && after.state === "preparing" && hasArtifacts(record, task)) {
-    next = addEvent(next, "Downloading Artifacts", now, "the host fetches its artifacts", { task });
+  if (after.fetching && !before?.fetching) {
+    const at = after.startedAt ?? after.finishedAt ?? now;
+    next = addEvent(next, "Downloading Artifacts", at, "the host fetches its artifacts", { task });
   }
   if (after.startedAt !== null && (before?.startedAt ?? null) === null) {
     const details = { attempt: after.id };

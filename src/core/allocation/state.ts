@@ -25,6 +25,8 @@ export interface AttemptRecord {
   /** Its host has stopped it by itself, for this reason. */
   stopped?: HostStop;
   killError: string | null;
+  /** Its host has begun to fetch its artifacts. Absent: it has none, or that is not known. */
+  fetching?: true;
   /** What became of its outputs. Absent: it has none, or nothing is known of them yet. */
   outputs?: OutputsOutcome;
 }

@@ -72,6 +72,41 @@ describe("a run's story in events", () => {
       ["Received", "Placed", "Downloading Artifacts", "Failed Artifact Download", "Not Restarting"],
     ],
     [
+      "N2: its artifacts are refused before the first report",
+      ordered(withArtifact),
+      [observed([{ id: FIRST, state: "exited", startError: { code: "artifact_failed", text: "no" } }])],
+      ["Received", "Placed", "Downloading Artifacts", "Failed Artifact Download", "Not Restarting"],
+    ],
+    [
+      "N2: its artifacts are there before the first report",
+      ordered(withArtifact),
+      [observed([running]), observed([exited()])],
+      ["Received", "Placed", "Downloading Artifacts", "Started", "Terminated"],
+    ],
+    [
+      "N2: it is heard of at its end only",
+      ordered(withArtifact),
+      [observed([exited()])],
+      ["Received", "Placed", "Downloading Artifacts", "Started", "Terminated"],
+    ],
+    [
+      "N2: it waits for its time first, and is told once",
+      ordered(withArtifact),
+      [
+        observed([{ id: FIRST, state: "preparing", waits: true }]),
+        observed([running]),
+        observed([running]),
+        observed([exited()]),
+      ],
+      ["Received", "Placed", "Downloading Artifacts", "Started", "Terminated"],
+    ],
+    [
+      "N2: its user is not there: nothing was fetched",
+      ordered(withArtifact),
+      [observed([{ id: FIRST, state: "exited", startError: { code: "user_not_found", text: "no" } }])],
+      ["Received", "Placed", "Driver Failure", "Not Restarting"],
+    ],
+    [
       "it has no artifacts: that it is prepared is no event",
       ordered(),
       [observed([{ id: FIRST, state: "preparing" }]), observed([running])],
