@@ -24,8 +24,9 @@ echo "files $(ls /proc/$$/fd | grep -v '[0-9][0-9]' | tr '\\n' ' ')"
 echo "terminal $( (: </dev/tty) 2>/dev/null && echo yes || echo no)"
 echo "nice $(sed 's/.*) //' /proc/$$/stat | cut -d ' ' -f 17)"
 echo "oom_score_adj $(cat /proc/$$/oom_score_adj)"
-grep -E '^(SigBlk|SigIgn|NoNewPrivs|Seccomp|Uid|Gid|CapEff|CoreDumping|THP_enabled)' /proc/$$/status | tr '\\t' ' '
-sed -n 's/^Max \\(.*[a-z]\\)  *\\([0-9u][^ ]*\\)  *\\([0-9u][^ ]*\\).*/limit of \\1: \\2 of \\3/p' /proc/$$/limits
+grep -E '^(SigBlk|SigIgn|NoNewPrivs|Seccomp|Uid|Gid|CapEff)' /proc/$$/status | tr '\\t' ' '
+n='\\([0-9u][^ ]*\\)'
+sed -n "s/^Max \\(.*[a-z]\\)  *$n  *$n.*/limit of \\1: \\2 of \\3/p" /proc/$$/limits
 echo "arguments $(printf '<%s>' "$@" | od -An -v -tx1 | tr -d ' \\n')"
 env | sed 's/^/variable /'`;
 
