@@ -10,6 +10,8 @@ export type LogsOptions = Partial<LogWish>;
 export interface AbortOptions extends CallOptions {
   /** Kept with the run. */
   reason?: string;
+  /** Kill at once whatever lives of it, also in a stop that has begun. */
+  force?: boolean;
   /** Also wait until the run has ended, however long that takes. */
   wait?: boolean;
 }

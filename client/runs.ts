@@ -93,10 +93,16 @@ export function singleRunsOf(target: Target) {
       await callStream(target, callOf("deleteRun", { path: { id: run } }, options));
     },
 
-    /** Asks for the end of a run, and with `waitMs` waits that long for it. Asking twice does no harm. */
-    async abort(run: string, options: CallOptions & { reason?: string } = {}): Promise<RunStatus> {
-      const { reason, ...rest } = options;
-      const input = { path: { id: run }, body: { reason } };
+    /**
+     * Asks for the end of a run, and with `waitMs` waits that long for it. Asking twice does no harm. With
+     * `force` whatever lives of it is killed at once, also in a stop that has begun.
+     */
+    async abort(
+      run: string,
+      options: CallOptions & { reason?: string; force?: boolean } = {},
+    ): Promise<RunStatus> {
+      const { reason, force, ...rest } = options;
+      const input = { path: { id: run }, body: { reason, force } };
       return await ask(target, "abortRun", input, { ...rest, repeatable: true });
     },
 

@@ -15,6 +15,7 @@ interface AbortFlags {
   label?: Record<string, string>;
   pool?: string;
   all?: boolean;
+  force?: boolean;
 }
 
 /**
@@ -31,7 +32,8 @@ runs could not be aborted.
 Examples:
   drover abort build-17
   drover abort --reason "wrong branch" build-17 build-18
-  drover abort --label set=nightly`;
+  drover abort --label set=nightly
+  drover abort --force build-17`;
 
 /** `drover abort`: ends runs. */
 export function addAbort(program: Command, io: Io, exitWith: (code: number) => void): void {
@@ -46,6 +48,7 @@ export function addAbort(program: Command, io: Io, exitWith: (code: number) => v
     .option("--pool <name>", "all runs of this pool")
     .option("--all", "all runs there are")
     .option("--reason <text>", "why; it is kept with the run")
+    .option("--force", "kill at once what lives of them, also in a stop that has begun")
     .addOption(new Option("--wait").default(true).hideHelp())
     .option("--no-wait", "only ask for it, and do not wait for their ends")
     .addHelpText("after", HELP)
@@ -68,7 +71,7 @@ function isOfMany(ids: readonly string[], { label, pool, all }: AbortFlags): boo
 }
 
 /** Asks page after page of those that are meant, then tells how each has ended. */
-async function abortMany(io: Io, client: Client, { label, pool, all, reason, wait }: AbortFlags) {
+async function abortMany(io: Io, client: Client, { label, pool, all, reason, force, wait }: AbortFlags) {
   const asked: string[] = [];
   let wentWell = true;
   for (let cursor: string | undefined, more = true; more; ) {
@@ -77,6 +80,7 @@ async function abortMany(io: Io, client: Client, { label, pool, all, reason, wai
       pool,
       all,
       reason,
+      force,
       cursor,
       limit: ASKED_AT_ONCE,
     });
@@ -120,7 +124,7 @@ async function abortOne(io: Io, client: Client, id: string, flags: AbortFlags): 
     await io.stdout.write(`${id} had ended: ${before.state}\n`);
     return true;
   }
-  const after = await client.abort(id, { reason: flags.reason, wait: flags.wait });
+  const after = await client.abort(id, { reason: flags.reason, force: flags.force, wait: flags.wait });
   if (!flags.wait) {
     await io.stdout.write(`${id} is being aborted\n`);
     return true;

@@ -100,6 +100,8 @@ export const SAVE_DATA_MS = STORE_OUTPUTS_MS;
  * Orders).
  */
 export const LAST_BYTE_MS = 60_000;
+/** How long poststop tasks of a run that is to end may take, counted from when their turn has come. */
+export const POSTSTOP_AFTER_WISH_MS = 5 * 60_000;
 /** How long a submission waits for the pool's word before the client gets a 503 (`architecture.md` §4). */
 export const ACKNOWLEDGE_MS = 5_000;
 /** How long the pool's consent to stop a worker binds the pool. */

@@ -39,7 +39,15 @@ import type { Env } from "./env.ts";
 import { existing, isSettled, refusedBy, refuseOther } from "./existing.ts";
 import { hasNews, LogStore, readLog } from "./log-store.ts";
 import type { AllocationPeer } from "./peers.ts";
-import type { AllocationApi, Asked, LogChunk, LogRequest, SubmitRequest, UpdateRequest } from "./rpc.ts";
+import type {
+  AbortCall,
+  AllocationApi,
+  Asked,
+  LogChunk,
+  LogRequest,
+  SubmitRequest,
+  UpdateRequest,
+} from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { peersOf } from "./stubs.ts";
@@ -118,8 +126,8 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     return readRun(this.#existing(), Date.now());
   }
 
-  async abort({ reason, by, waitMs }: { reason: string; by: string; waitMs: number }): Promise<RunStatus> {
-    this.#entered({ type: "abort", reason, by });
+  async abort({ waitMs, ...wish }: AbortCall): Promise<RunStatus> {
+    this.#entered({ type: "abort", ...wish });
     await until(this.#actor, () => this.#actor.state.record?.ended !== false, waitMs);
     return readRun(this.#existing(), Date.now());
   }

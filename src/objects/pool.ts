@@ -147,7 +147,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     const { runs } = this.#shell.enter({ type: "unwanted", forget });
     if (runs.get(key)?.forget === true) {
       const gone = () => this.#actor.state.runs.get(key) === undefined;
-      if (await until(this.#actor, gone, ACKNOWLEDGE_MS)) return;
+      if (await until(this.#actor, gone, ACKNOWLEDGE_MS)) return this.#waits.deleted(forget.run);
     }
     const text = "the run has ended, and not everybody has confirmed that yet; try again";
     throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });

@@ -41,6 +41,14 @@ export interface UpdateRequest {
   by: string;
 }
 
+/** Who wants a run to end, why, and whether at once; `waitMs`: how long the answer waits for the end. */
+export interface AbortCall {
+  reason: string;
+  by: string;
+  waitMs: number;
+  force?: boolean;
+}
+
 /** What became of a request. `replayed`: it had been done before, by its key. */
 export interface Asked {
   status: RunStatus;
@@ -94,7 +102,7 @@ export interface AllocationApi {
   read(): Promise<RunStatus>;
   /** Answers when the run is in one of `states`, or can never be again, or `waitMs` are over. */
   wait(states: RunState[], waitMs: number): Promise<RunStatus>;
-  abort(request: { reason: string; by: string; waitMs: number }): Promise<RunStatus>;
+  abort(request: AbortCall): Promise<RunStatus>;
   /**
    * Starts tasks again that run; `all`: those that have ended, too. Codes: `not_running`, `terminal`,
    * `unknown_task`, `idempotency_mismatch`. The same `ask` is done once.

@@ -95,6 +95,11 @@ export class RunWaits {
     }
   }
 
+  /** A run was deleted: who asks for it by its id must read the rows anew, and learns that it is gone. */
+  deleted(run: string): void {
+    for (const group of [...(this.#byId.get(run) ?? [])]) this.#end(group, AGAIN);
+  }
+
   /**
    * The runs that match first, after the moment of `mark`, at which none did; none if the time is over, or
    * none can any more. Undefined if the mark is too old, or labels have changed: read the rows anew.

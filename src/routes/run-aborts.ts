@@ -34,10 +34,12 @@ export function runAbortsRoute(app: EdgeApp): void {
   app.openapi(
     abortMany,
     async (c) => {
-      const { reason = "", ...wanted } = c.req.valid("json");
+      const { reason = "", force = false, ...wanted } = c.req.valid("json");
       const { items, next, service } = await select(c, wanted);
       const { objects } = c.env;
-      const outcomes = await inParallel(items, (run) => abortOne(objects, run, { reason, by: c.var.actor }));
+      const outcomes = await inParallel(items, (run) =>
+        abortOne(objects, run, { reason, force, by: c.var.actor }),
+      );
       return c.json({ ...sorted(outcomes), next, service }, 200);
     },
     refuse(),
@@ -47,7 +49,7 @@ export function runAbortsRoute(app: EdgeApp): void {
 type Outcome = { run: AbortedList["items"][number] } | { failed: AbortedList["failed"][number] } | undefined;
 
 /** The runs that are asked in this call. */
-async function select(c: EdgeContext, wanted: Omit<z.output<typeof AbortManyRequest>, "reason">) {
+async function select(c: EdgeContext, wanted: Omit<z.output<typeof AbortManyRequest>, "reason" | "force">) {
   const { ids, labels, pool, states, cursor, limit = MOST_AT_ONCE } = wanted;
   const live = [...statesSelected(states)].filter((state) => state === "pending" || state === "running");
   const { objects } = c.env;
@@ -74,7 +76,7 @@ function positionOf(cursor: string) {
 async function abortOne(
   objects: Objects,
   { id }: RunSummary,
-  how: { reason: string; by: string },
+  how: { reason: string; by: string; force: boolean },
 ): Promise<Outcome> {
   try {
     const { state } = await objects.allocation(id).abort({ ...how, waitMs: 0 });

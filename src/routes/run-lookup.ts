@@ -52,13 +52,16 @@ export async function lookUp(objects: Objects, wanted: Wanted): Promise<Found> {
   return { known, inPools: new Set(rows.map(({ id }) => id)), service };
 }
 
-/** Whether only the allocation can tell. An end is final, whoever knows of it. */
+/**
+ * Whether only the allocation can tell. An end is final, whoever knows of it, but a run that its pool lacks
+ * may have been deleted since it was asked.
+ */
 function isUnsure(
   row: RunSummary | undefined,
   told: RunSummary | undefined,
   { isDoubtful }: Wanted,
 ): boolean {
-  if (told !== undefined && isTerminal(told.state)) return false;
+  if (row !== undefined && told !== undefined && isTerminal(told.state)) return false;
   return row === undefined || (!isTerminal(row.state) && isDoubtful(row));
 }
 

@@ -51,7 +51,10 @@ const abort = operation({
   access: "token",
   codes: ["unknown_run", "expired_run"],
   summary: "Stop a run",
-  description: "Idempotent. The status in the answer may not be final yet; `wait` waits for the end.",
+  description:
+    "Idempotent. The status in the answer may not be final yet; `wait` waits for the end. With `force` " +
+    "whatever lives of the run is killed at once: no shutdown delay, no kill timeout, no poststop task; " +
+    "also if it is being stopped already.",
   request: {
     params: RunParams,
     query: z.strictObject({ wait: Wait.optional() }),
@@ -134,10 +137,11 @@ export function runRoutes(app: EdgeApp): void {
     abort,
     async (c) => {
       const { id } = c.req.valid("param");
-      const { reason = "" } = c.req.valid("json");
+      const { reason = "", force = false } = c.req.valid("json");
       const hold = new Hold(waitMs(c.req.valid("query").wait));
       const by = c.var.actor;
-      const abort = (leftMs: number) => c.env.objects.allocation(id).abort({ reason, by, waitMs: leftMs });
+      const abort = (leftMs: number) =>
+        c.env.objects.allocation(id).abort({ reason, by, waitMs: leftMs, force });
       return c.json(await hold.ask(abort), 200);
     },
     refuse(),

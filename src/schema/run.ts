@@ -294,7 +294,12 @@ export const RunList = z
   .meta({ id: "RunList" });
 export type RunList = z.infer<typeof RunList>;
 
-export const AbortRequest = z.strictObject({ reason: z.string().max(1_024).optional() });
+const Force = z
+  .boolean()
+  .optional()
+  .meta({ description: "kill at once whatever lives, poststop tasks too, also in a stop that has begun" });
+
+export const AbortRequest = z.strictObject({ reason: z.string().max(1_024).optional(), force: Force });
 
 const StateWords = z
   .array(
@@ -315,6 +320,7 @@ export const AbortManyRequest = z
     }),
     all: z.boolean().default(false).meta({ description: "all runs that there are" }),
     reason: z.string().max(1_024).optional(),
+    force: Force,
     limit: z.int().min(1).max(1_000).optional().meta({ description: "1000 if absent" }),
     cursor: z.string().max(16_384).optional().meta({ description: "the `next` of an earlier answer" }),
   })

@@ -9,6 +9,7 @@ import type { AllocationRecord, PlacementRecord } from "./state.ts";
 import {
   attemptOf,
   groupOfRun,
+  isKilledNow,
   isOver,
   isStopping,
   mayBeOrdered,
@@ -67,13 +68,14 @@ function settleTask(
   if (attempt === undefined && !mayBeOrdered(record, task, views, now))
     return withTask(record, task, { dead: { at: now, how: "killed" } });
   if (known.stopFrom !== undefined || now < turnOf(record, group, task)) return record;
-  if (!isRemoved(record, task) && !isHostEnding(record) && !hasTurn(task, views)) return record;
+  const waits = !isRemoved(record, task) && !isHostEnding(record) && !isKilledNow(record, task);
+  if (waits && !hasTurn(task, views)) return record;
   return beginStop(record, group, task, placement, now);
 }
 
 function turnOf(record: AllocationRecord, group: Group, task: GroupTask): Instant {
   const alone = task.hook === "poststop" || isRemoved(record, task) || isHostEnding(record);
-  return alone ? 0 : turnsFrom(record, group);
+  return alone || isKilledNow(record, task) ? 0 : turnsFrom(record, group);
 }
 
 function isRemoved(record: AllocationRecord, task: GroupTask): boolean {

@@ -24,6 +24,7 @@ import {
   withoutOld,
   withQuestion,
 } from "./forget.ts";
+import { forced, poststopBy } from "./hurry.ts";
 import { lastByteBy } from "./logs.ts";
 import { groupWakesAt, orderMarks } from "./marks.ts";
 import { foldObserved } from "./observe.ts";
@@ -43,7 +44,8 @@ export type AllocationEvent =
   /** Nothing has been heard of us for long: say everything again that others may have missed. */
   | { type: "poke" }
   | { type: "submitted"; id: string; spec: RunSpec; hash: string }
-  | { type: "abort"; reason: string; by: string }
+  /** `force`: and whatever lives of it is killed at once. */
+  | { type: "abort"; reason: string; by: string; force?: boolean }
   | { type: "restart"; wish: RestartWish; ask?: Ask | undefined }
   | { type: "signal"; wish: SignalWish; ask?: Ask | undefined }
   | { type: "update"; spec: RunSpec; specIndex: number; by: string }
@@ -99,7 +101,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
     }
     const placement = openPlacement(state);
     const tasks = placement === null ? undefined : groupWakesAt(record, placement.epoch, state.memo.woken);
-    if (record.wish !== null) return tasks;
+    if (record.wish !== null) return earliest(tasks, poststopBy(record));
     return earliest(tasks, record.placeAt, queueDeadline(state), deadlineOf(record, placement?.from ?? null));
   },
 };
@@ -133,15 +135,17 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
       return state;
     case "poke":
       return { ...state, memo: { ...state.memo, poolHas: 0, workerHas: "" } };
-    case "abort":
-      return {
-        ...state,
-        record: wish(
-          record,
-          { state: "aborted", at: now, reason: event.reason, by: event.by, failure: null },
-          openPlacement(state),
-        ),
+    case "abort": {
+      const wanted = {
+        state: "aborted" as const,
+        at: now,
+        reason: event.reason,
+        by: event.by,
+        failure: null,
       };
+      const ending = wish(record, wanted, openPlacement(state));
+      return { ...state, record: event.force === true ? forced(ending, event.by, now) : ending };
+    }
     case "restart":
     case "signal": {
       const epoch = openPlacement(state)?.epoch;

@@ -13,6 +13,7 @@ import {
   attemptId,
   attemptOf,
   groupOfRun,
+  isKilledNow,
   isOver,
   isStopping,
   isWithHost,
@@ -88,6 +89,8 @@ function orderOfAttempt(
   const known = recordOf(record, task);
   const id = attemptId(record.id, task.name, epoch, n);
   const { killSignal: signal, killTimeoutMs: timeoutMs } = task.spec;
+  if (isKilledNow(record, task) && (known.n ?? 1) === n)
+    return { id, want: "stop", signal: "SIGKILL", timeoutMs: 0, reason: whyStopped(record) };
   const stopped = known.stopFrom !== undefined && now >= known.stopFrom + task.shutdownDelayMs;
   if (stopped) return { id, want: "stop", signal, timeoutMs, reason: whyStopped(record) };
   if (known.restartOf === n && now >= (known.restartAt ?? 0))

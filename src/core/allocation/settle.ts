@@ -2,6 +2,7 @@ import { durationMs, formatDuration } from "../duration.ts";
 import type { Instant } from "../machine.ts";
 import { addEvent } from "./events.ts";
 import { settleGroup } from "./group.ts";
+import { withPoststopOver } from "./hurry.ts";
 import { lastByteBy, logsComplete } from "./logs.ts";
 import { deadlineOf } from "./orders.ts";
 import { interruption, outcomeOf, outcomeOfWish } from "./outcome.ts";
@@ -26,7 +27,7 @@ export function settle(state: AllocationState, now: Instant): AllocationState {
   const late = wishOfTime(state, now);
   let next = late === null ? record : wish(record, late, placement);
   if (placement === null) return { ...state, record: asksForPlace(next, now) };
-  next = settleGroup(withTimeOver(next, placement, now), placement, now);
+  next = settleGroup(withPoststopOver(withTimeOver(next, placement, now), now), placement, now);
   const views = viewsOf(next, groupOfRun(next), placement.epoch);
   if (views.some((view) => view.state !== "dead")) return { ...state, record: next };
   return conclude(state, next, placement, now);
@@ -49,7 +50,8 @@ function conclude(
   const record = before.outcome === null ? { ...before, outcome } : before;
   const ids = record.tasks.flatMap((task) => task.attempts.filter((one) => one.epoch === epoch));
   const complete = ids.every(({ id }) => logsComplete(record, id));
-  if (!complete && now < lastByteBy(record, outcome.at)) return { ...state, record };
+  if (!complete && record.forced === undefined && now < lastByteBy(record, outcome.at))
+    return { ...state, record };
   if (isSavingData(record, now)) return { ...state, record };
   const cause = hostStopOf(record, epoch) === "interruption" ? "interruption" : undefined;
   const closed = closePlacement(record, placement, "gone", now, cause);

@@ -52,6 +52,8 @@ export interface TaskRecord {
   losses?: number;
   /** The attempt number that is stopped because somebody wants the task to be started again. */
   restartOf?: number;
+  /** The attempt number that somebody wants killed at once: its stop has no signal and no grace. */
+  killNow?: number;
   /** The group's shutdown delay comes first: that stop is not ordered before this. */
   restartAt?: Instant;
   /** The task as it was before an update left it out: it is stopped, and not started any more. */
@@ -176,6 +178,10 @@ export interface AllocationRecord {
   /** How far the group of the open epoch is; `prestart` if absent. */
   stage?: Stage;
   kill?: GroupKill;
+  /** Somebody wants everything of it killed at once (`hurry.ts`). */
+  forced?: { at: Instant; by: string };
+  /** Since when its poststop tasks are stopped, too: their time after the wish to end is over. */
+  poststopOver?: Instant;
   /** The latest times that it was placed anew (`nomad.md` §7.3). */
   reschedules?: RescheduleEvent[];
   /** The newest data of a sticky run that are stored, or why those of its latest epoch are not. */

@@ -79,6 +79,12 @@ function hasStarted({ attempts, round = 1 }: TaskRecord, epoch: number): boolean
   });
 }
 
+/** Whether the present attempt of a task is to be killed at once, and not stopped as it asks. */
+export function isKilledNow(record: AllocationRecord, task: GroupTask): boolean {
+  const { killNow, n = 1 } = recordOf(record, task);
+  return record.forced !== undefined || killNow === n;
+}
+
 /** The stage of the group: in a fresh epoch the one that is reached with nothing started. */
 export function stageOf(record: AllocationRecord, views: TaskView[]): Stage {
   const fresh = () =>
@@ -103,7 +109,11 @@ export function isStopping(record: AllocationRecord, task: GroupTask): boolean {
   const { wish, kill, endedEpoch } = record;
   if (recordOf(record, task).removed !== undefined) return true;
   if (hostStopOf(record, endedEpoch + 1) !== undefined) return true;
-  if (task.hook === "poststop") return wish?.state === "timedout";
+  if (record.forced !== undefined) return true;
+  if (task.hook === "poststop") {
+    const isKilled = wish !== null && recordOf(record, task).killNow !== undefined;
+    return wish?.state === "timedout" || record.poststopOver !== undefined || isKilled;
+  }
   return wish !== null || kill !== undefined;
 }
 

@@ -24,6 +24,9 @@ const CHANGEABLE = new Set([
 /** The same of a task. */
 const CHANGEABLE_OF_TASK = new Set(["restart", "killTimeout", "killSignal", "shutdownDelay", "env", "meta"]);
 
+/** What of a run that is being stopped may change: by these its stop is hurried, or given more time. */
+const HURRYING = new Set(["timeout", "killTimeout", "shutdownDelay"]);
+
 /**
  * Why an update is not taken: `terminal`, `stale_index`, or `invalid_request` with each field that cannot
  * change in place; null if it is (`nomad.md` §5.2 as decided).
@@ -33,8 +36,13 @@ export function refusalOfUpdate(
   spec: RunSpec,
   specIndex: number,
 ): DroverError | null {
-  if (record.ended || record.wish !== null || record.outcome !== null)
-    return new DroverError("terminal", "the run has ended, or is being stopped: its spec is final");
+  if (record.ended || record.outcome !== null)
+    return new DroverError("terminal", "the run has ended: its spec is final");
+  const stops = record.wish !== null;
+  if (stops && fixedFields(record.spec, spec, HURRYING, HURRYING).length > 0) {
+    const text = "the run is being stopped: only `timeout`, `killTimeout` and `shutdownDelay` can change yet";
+    return new DroverError("terminal", text);
+  }
   const current = record.specIndex ?? 1;
   if (specIndex !== current) {
     const text = `the spec has index ${current} by now, not ${specIndex}; read the run again`;
@@ -48,12 +56,17 @@ export function refusalOfUpdate(
 
 const FIXED = "cannot change while the run exists; submit another one";
 
-function fixedFields(old: RunSpec, spec: RunSpec): FieldError[] {
-  const changed = (a: object, b: object, may: Set<string>) =>
+function fixedFields(
+  old: RunSpec,
+  spec: RunSpec,
+  may = CHANGEABLE,
+  mayOfTask = CHANGEABLE_OF_TASK,
+): FieldError[] {
+  const changed = (a: object, b: object, free: Set<string>) =>
     [...new Set([...Object.keys(a), ...Object.keys(b)])].filter(
-      (key) => !may.has(key) && !same(a[key as keyof typeof a], b[key as keyof typeof b]), // keys of either
+      (key) => !free.has(key) && !same(a[key as keyof typeof a], b[key as keyof typeof b]), // keys of either
     );
-  const errors = changed(old, spec, CHANGEABLE)
+  const errors = changed(old, spec, may)
     .filter((key) => key !== "tasks" && key !== "id")
     .map((key) => ({ pointer: `/spec/${key}`, detail: FIXED }));
   if ((old.tasks === undefined) !== (spec.tasks === undefined))
@@ -67,7 +80,7 @@ function fixedFields(old: RunSpec, spec: RunSpec): FieldError[] {
       errors.push({ pointer: `/spec/tasks/${i}`, detail: "is a new task; tasks can only be removed" });
       continue;
     }
-    for (const key of changed(before, task, CHANGEABLE_OF_TASK))
+    for (const key of changed(before, task, mayOfTask))
       errors.push({ pointer: `/spec/tasks/${i}/${key}`, detail: FIXED });
   }
   return errors;

@@ -4,6 +4,7 @@ import { MAX_SIGNALS_KEPT } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { GroupTask } from "../spec.ts";
 import { addEvent } from "./events.ts";
+import { killable } from "./hurry.ts";
 import { allButPoststopDead, type TaskView } from "./lifecycle.ts";
 import type { AllocationRecord, Existing, SentSignal } from "./state.ts";
 import { openPlacement } from "./state.ts";
@@ -60,7 +61,7 @@ export function refusalOfWish(
   { record, ...state }: Existing,
   { task, all, signal }: { task?: string | undefined; all?: boolean | undefined; signal?: SignalName },
 ): DroverError | null {
-  if (record.ended || record.wish !== null || record.outcome !== null)
+  if (record.ended || record.outcome !== null || (record.wish !== null && signal === undefined))
     return new DroverError("terminal", "the run has ended, or is being stopped");
   const group = groupOfRun(record);
   if (task !== undefined && !group.tasks.some(({ name }) => name === task)) {
@@ -71,6 +72,11 @@ export function refusalOfWish(
   const views = epoch === undefined ? [] : viewsOf(record, group, epoch);
   const of = signal === undefined ? running : withProcess;
   if (of(record, views, task).length > 0) return null;
+  if (signal === "SIGKILL" && killable(record, views, task).length > 0) return null;
+  if (record.wish !== null) {
+    const text = "the run is being stopped: an abort with `force`, or SIGKILL to what lives, hurries that";
+    return new DroverError("terminal", text);
+  }
   if (all === true && mayBeginAnew(record, views)) return null;
   const what = task === undefined ? "no task of the run is running" : `task "${task}" is not running`;
   return new DroverError("not_running", what);
@@ -170,8 +176,18 @@ export function foldSignal(
   now: Instant,
 ): AllocationRecord {
   const views = viewsOf(record, groupOfRun(record), epoch);
+  const atOnce = signal === "SIGKILL" ? killable(record, views, only).map(({ task }) => task) : [];
   let next = record;
-  for (const task of withProcess(record, views, only)) {
+  for (const task of atOnce) {
+    const { n = 1 } = recordOf(record, task);
+    const details = { task_signal: signal, task_signal_reason: `${by} asked for it` };
+    const text = `${by} wants it killed at once`;
+    next = addEvent(withTask(next, task, { killNow: n }), "Signaling", now, text, {
+      task: task.name,
+      details,
+    });
+  }
+  for (const task of withProcess(record, views, only).filter((one) => !atOnce.includes(one))) {
     const attempt = attemptOf(record, recordOf(record, task), epoch);
     if (attempt === undefined) continue;
     const n = (next.signaled ?? 0) + 1;

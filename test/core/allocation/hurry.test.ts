@@ -1,0 +1,85 @@
+import { describe, expect, test } from "vitest";
+import { POSTSTOP_AFTER_WISH_MS } from "../../../src/core/limits.ts";
+import type { RunSpecInput } from "../../../src/schema/run.ts";
+import { RunSpec } from "../../../src/schema/run.ts";
+import { GroupStory, group, poststop, task } from "../support/group.ts";
+
+const cleanup = () => new GroupStory(group(task("main"), task("post", poststop))).abort();
+const slow = { killTimeout: "30m", shutdownDelay: "30m" };
+/** Being stopped, with half an hour to go: a delay before the signal, and a long grace after it. */
+function unhurried(spec: RunSpecInput = group(task("main", slow), task("side"))): GroupStory {
+  const story = new GroupStory(spec);
+  story.stubborn.add("main");
+  return story.abort();
+}
+const stopOf = (story: GroupStory, name: string) =>
+  story.orders.find(({ id }) => id.includes(`/${name}/`)) ?? null;
+const force = { type: "abort" as const, reason: "", by: "bob", force: true };
+const sigkill = (name?: string) =>
+  ({ type: "signal", wish: { task: name, signal: "SIGKILL", by: "bob" } }) as const;
+const AT_ONCE = { want: "stop", signal: "SIGKILL", timeoutMs: 0 };
+
+function update(story: GroupStory, change: Partial<RunSpecInput>): GroupStory {
+  const { spec, specIndex = 1 } = story.run.record;
+  const next = RunSpec.parse({ ...spec, ...change });
+  return story.apply({ type: "update", spec: next, specIndex, by: "bob" }).obey();
+}
+
+describe("a stop can be hurried", () => {
+  test("N1: an abort with force kills at once what is being stopped, whatever it may wait for", () => {
+    const story = unhurried();
+    expect(stopOf(story, "main")).toMatchObject({ want: "run" });
+    expect(stopOf(story.apply(force), "main")).toMatchObject(AT_ONCE);
+    expect(stopOf(new GroupStory(group(task("main"))).apply(force), "main")).toMatchObject(AT_ONCE);
+  });
+
+  test("N1: an abort with force ends a poststop task that hangs, and starts none that has not begun", () => {
+    expect(cleanup().living).toEqual(["post"]);
+    expect(cleanup().apply(force).obey().status.state).toBe("aborted");
+    const fresh = new GroupStory(group(task("main"), task("post", poststop))).apply(force).obey();
+    expect(fresh.log).not.toContain("start post");
+    expect(fresh.status.state).toBe("aborted");
+  });
+
+  test("N1: a second abort without force changes nothing: a client may repeat the first", () => {
+    expect(stopOf(unhurried().abort(), "main")).toMatchObject({ want: "run" });
+  });
+
+  test.each([
+    ["main", unhurried],
+    ["post", cleanup],
+  ])("N1: SIGKILL to task %s in a stop ends it", (name, make) => {
+    const story = make().apply(sigkill(name));
+    expect(stopOf(story, name)).toMatchObject(AT_ONCE);
+  });
+
+  test("N1: a task that is stopped to be started again can be killed, too", () => {
+    const story = new GroupStory(group(task("main", { killTimeout: "30m" }), task("n")));
+    story.stubborn.add("main");
+    story.apply({ type: "restart", wish: { task: "main", by: "ann" } }).obey();
+    expect(stopOf(story.apply(sigkill("main")), "main")).toMatchObject(AT_ONCE);
+    story.stubborn.clear();
+    expect(story.ends("main", { code: 137 }).living).toEqual(["main", "n"]);
+  });
+
+  test("N1: shorter delays and kill timeouts count in a stop that has begun", () => {
+    const story = unhurried({ ...group(task("main"), task("n")), ...slow });
+    expect(stopOf(story, "main")).toMatchObject({ want: "run" });
+    update(story, { shutdownDelay: "0s", killTimeout: "1s" });
+    expect(stopOf(story, "main")).toMatchObject({ want: "stop", timeoutMs: 1_000 });
+    const before = story.run.record;
+    expect(update(story, { labels: { a: "b" } }).run.record).toBe(before);
+  });
+});
+
+test("N1: a poststop task of an aborted run has five minutes, and is stopped then", () => {
+  const story = cleanup();
+  expect(story.later(POSTSTOP_AFTER_WISH_MS - 1).living).toEqual(["post"]);
+  expect(story.later(1).log).toContain("stop post");
+  expect(story.status.state).toBe("aborted");
+});
+
+test("N1: a poststop task after an ordinary end has all the time of its run", () => {
+  const story = new GroupStory(group(task("main"), task("post", poststop))).ends("main");
+  expect(story.later(10 * POSTSTOP_AFTER_WISH_MS).living).toEqual(["post"]);
+});
