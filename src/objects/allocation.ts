@@ -39,15 +39,7 @@ import type { Env } from "./env.ts";
 import { existing, isSettled, refusedBy, refuseOther } from "./existing.ts";
 import { hasNews, LogStore, readLog } from "./log-store.ts";
 import type { AllocationPeer } from "./peers.ts";
-import type {
-  AbortCall,
-  AllocationApi,
-  Asked,
-  LogChunk,
-  LogRequest,
-  SubmitRequest,
-  UpdateRequest,
-} from "./rpc.ts";
+import type { AllocationApi, Asked, LogChunk, LogRequest, SubmitRequest, UpdateRequest } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
 import { peersOf } from "./stubs.ts";
@@ -126,7 +118,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     return readRun(this.#existing(), Date.now());
   }
 
-  async abort({ waitMs, ...wish }: AbortCall): Promise<RunStatus> {
+  async abort({ waitMs, ...wish }: Parameters<AllocationApi["abort"]>[0]): Promise<RunStatus> {
     this.#entered({ type: "abort", ...wish });
     await until(this.#actor, () => this.#actor.state.record?.ended !== false, waitMs);
     return readRun(this.#existing(), Date.now());
