@@ -72,6 +72,11 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
     return this.#actor;
   }
 
+  /** Its state, if it is in memory. Nobody is woken by a look. */
+  peek(): State | undefined {
+    return this.#dying ? undefined : this.#actor?.state;
+  }
+
   /** Serves a request. Whoever asked gets no reply if the process dies before it is ready. */
   async serve<Reply>(
     handle: (actor: Actor<State, Event, Message>) => Reply | Promise<Reply>,

@@ -15,6 +15,7 @@ import { type Machines, Objects, REAL_MACHINES } from "./objects.ts";
 import { Plane } from "./plane.ts";
 import type { Watch } from "./player.ts";
 import type { PleaAnswer } from "./pleas.ts";
+import { Truth } from "./truth.ts";
 import { type Job, jobs, type Plea, POOL } from "./workload.ts";
 import { type Line, NoReply, type Violation, World } from "./world.ts";
 
@@ -84,6 +85,7 @@ class Simulation {
   readonly #setting: Setting;
   readonly #world: World;
   readonly #audit: Audit;
+  readonly #truth: Truth;
   readonly #objects: Objects;
   readonly #cloud: Cloud;
   #ownBoots = 1;
@@ -105,6 +107,7 @@ class Simulation {
     };
     this.#cloud = new Cloud(this.#world, boot, setting.account);
     this.#objects.cloud = this.#cloud;
+    this.#truth = new Truth(this.#world, this.#objects);
     this.#audit.objects = this.#objects;
     this.#audit.cloud = this.#cloud;
   }
@@ -150,6 +153,7 @@ class Simulation {
     for (const node of this.#world.dying) node.bury();
     this.#world.dying.clear();
     this.#audit.afterStep();
+    this.#truth.afterStep();
     return this.#world.violation === undefined;
   }
 

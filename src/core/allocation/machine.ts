@@ -97,7 +97,9 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
     if (record === null) return tombstoneUntil(state);
     if (record.ended) return earliest(logsUntil(state), state.memo.askAt);
     if (record.outcome !== null) {
-      return Math.max(lastByteBy(record, record.outcome.at), savedBy(record) ?? 0);
+      const over = Math.max(lastByteBy(record, record.outcome.at), savedBy(record) ?? 0);
+      // Its time may be over before it is placed again.
+      return record.outcome.again === true ? earliest(over, deadlineOf(record, null)) : over;
     }
     const placement = openPlacement(state);
     const tasks = placement === null ? undefined : groupWakesAt(record, placement.epoch, state.memo.woken);

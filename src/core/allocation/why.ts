@@ -88,13 +88,17 @@ function causeOf(state: Existing, now: Instant): Cause | null {
   const saving = savedBy(record);
   if (saving !== undefined) {
     const text = `it is to be placed again; worker ${placement.worker} stores its data for that`;
-    return { code: "storing_data", text, next: nextAt("end", "go on without them", saving, "host") };
+    return {
+      code: "storing_data",
+      text,
+      next: earlierOf(nextAt("end", "go on without them", saving, "host"), timeEnd(record)),
+    };
   }
   if (record.outcome !== null) {
     const then = record.outcome.again === true ? ", and then it is placed again" : "";
     const text = `it has ended; the last bytes of its logs are on the way${then}`;
     const next = nextAt("end", "end without them", lastByteBy(record, record.outcome.at), "host");
-    return { code: "last_bytes", text, next };
+    return { code: "last_bytes", text, next: then === "" ? next : earlierOf(next, timeEnd(record)) };
   }
   const stop = stopWait(record, placement, now);
   if (stop !== null) return { code: "stopping", ...stop };

@@ -60,9 +60,11 @@ export function lieOfRun(state: Existing, other: Why | null, now: Instant): stri
   const done = next.code === undefined ? undefined : DONE[next.code];
   if (done === undefined) return `nobody can tell whether that happens: ${said}`;
   const before = existing(runLater(awake, now, at - 1));
-  const after = existing(runLater(before, at - 1, at));
+  // What is said is a whole millisecond, and clocks of a simulation are finer.
+  const by = at + 1;
+  const after = existing(runLater(before, at - 1, by));
   if (done(before, at - 1) > done(awake, now)) return `that happens before: ${said}`;
-  return done(after, at) > done(before, at - 1) ? undefined : `that does not happen: ${said}`;
+  return done(after, by) > done(before, at - 1) ? undefined : `that does not happen: ${said}`;
 }
 
 function existing(state: AllocationState): Existing {
