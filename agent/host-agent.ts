@@ -90,9 +90,8 @@ export class HostAgent {
   tell(event: HostEvent): void {
     const { now } = this.#options;
     const at = now();
-    const before = this.#state;
-    this.#state = hostMachine.apply(before, event, at);
-    this.#options.journal.keep(before, this.#state);
+    this.#state = hostMachine.apply(this.#state, event, at);
+    this.#options.journal.keep(this.#state);
     const due = hostMachine.due(this.#state, at);
     const transfers = due.filter(({ kind }) => kind === "collect" || kind === "begin" || kind === "save");
     this.#supervisor?.keepTransfers(transfers.map(({ to }) => to));

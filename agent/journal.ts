@@ -30,7 +30,8 @@ export class Journal {
   readonly #boot: string;
   readonly #dir: string;
   readonly #leaseFile: string;
-  readonly #saved = new Map<string, string>();
+  /** What the files of attempts say, and of which states that is. */
+  readonly #saved = new Map<string, { attempt: AttemptState; text: string }>();
   #lease: LeaseJournal | undefined;
   #failing = false;
 
@@ -73,13 +74,13 @@ export class Journal {
   }
 
   /**
-   * Writes what has changed between two states, before anything is done or told that follows from it. A
-   * disk that takes nothing must not end the tasks: what is on it stays true, and a lease is only shorter
-   * there.
+   * Writes what its files do not say yet, before anything is done or told that follows from it. A disk that
+   * takes nothing must not end the tasks: what is on it stays true, and a lease is only shorter there. What it
+   * did not take is written with the next event after which it does.
    */
-  keep(before: HostState, after: HostState): void {
+  keep(after: HostState): void {
     try {
-      if (after.attempts !== before.attempts) this.#keepAttempts(before.attempts, after.attempts);
+      this.#keepAttempts(after.attempts);
       this.#keepLease(leaseOf(after));
       this.#failing = false;
     } catch (error) {
@@ -88,22 +89,21 @@ export class Journal {
     }
   }
 
-  #keepAttempts(before: HostState["attempts"], after: HostState["attempts"]): void {
-    for (const [id, attempt] of Object.entries(after)) {
-      if (attempt !== before[id]) this.#keepAttempt(id, attempt);
+  #keepAttempts(attempts: HostState["attempts"]): void {
+    for (const [id, attempt] of Object.entries(attempts)) {
+      if (attempt !== this.#saved.get(id)?.attempt) this.#keepAttempt(id, attempt);
     }
-    for (const id of Object.keys(before)) {
-      if (after[id] !== undefined) continue;
-      this.#saved.delete(id);
+    for (const id of this.#saved.keys()) {
+      if (attempts[id] !== undefined) continue;
       rmSync(this.#fileOf(id), { force: true });
+      this.#saved.delete(id);
     }
   }
 
   #keepAttempt(id: string, attempt: AttemptState): void {
     const text = this.#stamped(journalOf(attempt));
-    if (this.#saved.get(id) === text) return;
-    replaceFile(this.#fileOf(id), text);
-    this.#saved.set(id, text);
+    if (this.#saved.get(id)?.text !== text) replaceFile(this.#fileOf(id), text);
+    this.#saved.set(id, { attempt, text });
   }
 
   #keepLease(lease: LeaseJournal | undefined): void {

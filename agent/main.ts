@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
-import type { Millis } from "../src/core/machine.ts";
+import type { Instant, Millis } from "../src/core/machine.ts";
 import { ACTS } from "../src/core/means.ts";
 import { makeClock } from "./clock.ts";
 import { initialHost } from "./core/host.ts";
@@ -16,6 +16,7 @@ import { Prestart } from "./exec/prestart.ts";
 import { shellTellsSignals } from "./exec/shim.ts";
 import { StickyData } from "./exec/sticky-data.ts";
 import { Supervisor } from "./exec/supervisor.ts";
+import { closedOnWay } from "./exec/way.ts";
 import { readBootId, readLocalBootId, readResources } from "./facts.ts";
 import { errorText, makePrivateDir } from "./files.ts";
 import { HostAgent } from "./host-agent.ts";
@@ -184,6 +185,7 @@ async function run(settings: Settings & { url: string }): Promise<void> {
     const why = `the agent with pid ${holder.pid} serves ${stateDir}.`;
     exit(LOCKED_EXIT_CODE, `${why} Stop it first, or name another --state.`);
   }
+  sayWhatIsClosed(stateDir);
   const watchdog = watchdogOf(settings);
   keepWatchdog(watchdog);
   const left = openLeft(stateDir);
@@ -191,10 +193,12 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   await left.allocs.prune();
   left.journal.prune(left.ids);
   left.groups.prune(left.ids);
-  const agent = await takeOn(left, settings, (before, after) => {
-    left.journal.keep(before, after);
+  let guardedUntil: Instant | undefined;
+  const agent = await takeOn(left, settings, (state) => {
+    left.journal.keep(state);
     // Whatever became of it: nothing may run under a lease that nobody guards.
-    if (after.leaseUntil !== before.leaseUntil) keepWatchdog(watchdog);
+    if (state.leaseUntil !== guardedUntil) keepWatchdog(watchdog);
+    guardedUntil = state.leaseUntil;
   });
   const joining = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
@@ -215,6 +219,16 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   }
 }
 
+/** Only root runs commands as other users, and what is above its state is not the agent's to open. */
+function sayWhatIsClosed(stateDir: string): void {
+  const closed = process.geteuid?.() === 0 ? closedOnWay(dirname(stateDir)) : undefined;
+  if (closed === undefined) return;
+  say(
+    `runs with \`user\` cannot start here: others may not pass through ${closed.dir} (mode ${closed.mode}) ` +
+      `to their files. Open it by \`chmod o+x ${closed.dir}\`, or name another --state.`,
+  );
+}
+
 function watchdogOf({ stateDir, powerOff }: Settings): WatchdogOptions {
   const { DROVER_INSTANCE, DROVER_BOOT_ID } = process.env;
   const endLease = [process.execPath, resolve(process.argv[1] ?? ""), "--state", stateDir, "--end-lease"];
@@ -232,8 +246,8 @@ async function endLease(settings: Settings): Promise<void> {
   if (!isLeaseEnding(left.journal.readLease(), makeClock()())) {
     exit(LEASED_EXIT_CODE, "the lease has been extended");
   }
-  const keep: Journal["keep"] = (...states) => {
-    if (holder === undefined) left.journal.keep(...states);
+  const keep: Journal["keep"] = (state) => {
+    if (holder === undefined) left.journal.keep(state);
   };
   const agent = await takeOn(left, { ...settings, powerOff: undefined }, keep);
   agent.tell({ type: "shutdown", by: "lease" });

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { baseEnvironment } from "./environment.ts";
 import { StartFault } from "./start-fault.ts";
+import { closedOnWay } from "./way.ts";
 
 const run = promisify(execFile);
 
@@ -59,6 +60,16 @@ export function asAccount({ uid, gid }: Account): string[] {
   return ["setpriv", "--reuid", String(uid), "--regid", String(gid), "--init-groups", "--"];
 }
 
+/** What keeps a user from a directory, and what to do. */
+function barOf(account: Account, dir: string): string {
+  const closed = closedOnWay(dir, account);
+  if (closed === undefined) return "it, or a directory above it, is closed to that user.";
+  return (
+    `${closed.dir} (mode ${closed.mode}) is closed to that user. Open it by \`chmod o+x ${closed.dir}\`, or ` +
+    "keep what the run needs elsewhere: its own directories lie below the `--state` of the agent."
+  );
+}
+
 /**
  * Looks as the user itself whether it can get at its directory and its command. Afterwards nobody could tell
  * a command that cannot be executed from one that exits with 126 or 127. Throws a `StartFault`.
@@ -73,11 +84,14 @@ export async function checkReach(account: Account, dir: string, file: string): P
   }
 }
 
-function faultOf(error: unknown, { name }: Account, dir: string, file: string): StartFault {
+function faultOf(error: unknown, account: Account, dir: string, file: string): StartFault {
+  const { name } = account;
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === NO_DIRECTORY) {
-    const text = `User "${name}" cannot enter ${dir}: it, or a directory above it, is closed to that user.`;
-    return new StartFault("directory_not_found", text);
+    return new StartFault(
+      "directory_not_found",
+      `User "${name}" cannot enter ${dir}: ${barOf(account, dir)}`,
+    );
   }
   if (code === NO_PROGRAM) {
     return new StartFault("not_executable", `User "${name}" may not execute ${file} on this machine.`);

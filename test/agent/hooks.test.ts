@@ -316,6 +316,21 @@ describe("user", () => {
     expect("exit" in attempt).toBe("exit" in expected);
   });
 
+  test.runIf(isRoot)(
+    "P43: a way to its directories that is closed is named, at the start of the agent and to the run",
+    async () => {
+      chmodSync(bench.dir, 0o700);
+      const agent = bench.start();
+      const { attempt } = await runToEnd(ID, "true", { user: "nobody" });
+      const closed = `${bench.dir} (mode 0700)`;
+      expect(attempt.startError?.code).toBe("directory_not_found");
+      expect(attempt.startError?.text).toContain(`${closed} is closed to that user. Open it by \`chmod o+x `);
+      expect(agent.stderr()).toContain(`others may not pass through ${closed} to their files. Open it by`);
+      chmodSync(bench.dir, 0o711);
+      expect((await runToEnd(SECOND, "true", { user: "nobody" })).attempt.exit?.code).toBe(0);
+    },
+  );
+
   test("an agent that is not root runs tasks as its own user only", async () => {
     await expect(accountOf("root", 1_000)).rejects.toThrow("The agent of this machine is not root");
     expect((await accountOf("root", 0)).uid).toBe(0);

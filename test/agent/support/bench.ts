@@ -13,6 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { removeGroup } from "../../../agent/exec/group.ts";
+import { closedOnWay } from "../../../agent/exec/way.ts";
 import { agentOptions } from "../../../scripts/bundles.mjs";
 import type { AttemptOrder } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run.ts";
@@ -43,10 +44,20 @@ export interface Bench {
   close(): Promise<void>;
 }
 
+/**
+ * Where benches lie: in the checkout. Below a directory that others may not enter, such as `/root`, the tests
+ * of root need another place, because they run commands as other users.
+ */
+function placeOfBenches(): string {
+  const cache = join(ROOT, ".cache");
+  mkdirSync(cache, { recursive: true });
+  const isClosed = process.geteuid?.() === 0 && closedOnWay(cache) !== undefined;
+  return isClosed ? "/tmp" : cache;
+}
+
 /** Builds the agent as `scripts/build.mjs` does and opens a control plane for it. */
 export async function openBench(): Promise<Bench> {
-  mkdirSync(join(ROOT, ".cache"), { recursive: true });
-  const dir = mkdtempSync(join(ROOT, ".cache", "agent-"));
+  const dir = mkdtempSync(join(placeOfBenches(), "agent-"));
   const file = join(dir, "drover-agent.mjs");
   await build(agentOptions("0.0.0-test", file));
   writeFileSync(join(dir, "code"), "the-code\n");

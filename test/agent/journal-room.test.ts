@@ -1,0 +1,33 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { newAttempt } from "../../agent/core/attempt.ts";
+import { initialHost } from "../../agent/core/host.ts";
+import { Journal } from "../../agent/journal.ts";
+import { mountDisk, NO_MOUNT } from "../local/support/small-disk.ts";
+
+test("P4: what a full disk did not take of the journal is written when there is room", (context) => {
+  const cache = join(import.meta.dirname, "../../.cache");
+  mkdirSync(cache, { recursive: true });
+  const dir = mkdtempSync(join(cache, "journal-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const disk = mountDisk(dir, "size=256k");
+  if (disk === undefined) return context.skip(NO_MOUNT);
+  onTestFinished(disk.unmount);
+  const [first, second] = ["a/main/1.1", "b/main/1.1"];
+  const journal = new Journal(dir, "boot");
+  const began = (id: string) => ({ ...newAttempt(id, "run"), startedAt: 5 });
+  const host = initialHost({ attempts: [] }, 0);
+  journal.keep({ ...host, attempts: { [first]: began(first) } });
+  disk.fill();
+  const exit = { code: 3, signal: null, oomKilled: false, message: "" };
+  const later = { ...host, attempts: { [first]: { ...began(first), exit }, [second]: began(second) } };
+  journal.keep(later);
+  expect(journal.read(second)).toBeUndefined();
+  disk.free();
+  journal.keep(later);
+  expect(journal.read(first)).toMatchObject({ startedAt: 5, exit });
+  expect(journal.begun().sort()).toEqual([first, second]);
+  journal.keep(host);
+  expect(journal.begun()).toEqual([]);
+});
