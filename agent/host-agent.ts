@@ -56,6 +56,8 @@ export class HostAgent {
   #line: ControlLine | undefined;
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
+  /** Whether the journal says all of the state. */
+  #journaled = true;
   #reachable = true;
 
   constructor(state: HostState, options: HostAgentOptions) {
@@ -91,7 +93,7 @@ export class HostAgent {
     const { now } = this.#options;
     const at = now();
     this.#state = hostMachine.apply(this.#state, event, at);
-    this.#options.journal.keep(this.#state);
+    this.#journaled = this.#options.journal.keep(this.#state);
     const due = hostMachine.due(this.#state, at);
     const transfers = due.filter(({ kind }) => kind === "collect" || kind === "begin" || kind === "save");
     this.#supervisor?.keepTransfers(transfers.map(({ to }) => to));
@@ -145,7 +147,8 @@ export class HostAgent {
       case "signal":
         return this.#supervisor?.signal(message.id, message.signal);
       case "pass_on":
-        return this.#supervisor?.passOn(message.id, message);
+        // Written down before it is sent, lest it is sent twice: where nothing can be written it is owed.
+        return this.#journaled ? this.#supervisor?.passOn(message.id, message) : undefined;
       case "kill_tree":
         return this.#supervisor?.killTree(message.id, message.waitMs);
       case "collect":

@@ -76,9 +76,9 @@ export class Journal {
   /**
    * Writes what its files do not say yet, before anything is done or told that follows from it. A disk that
    * takes nothing must not end the tasks: what is on it stays true, and a lease is only shorter there. What it
-   * did not take is written with the next event after which it does.
+   * did not take is written with the next event after which it does. Returns whether its files say all.
    */
-  keep(after: HostState): void {
+  keep(after: HostState): boolean {
     try {
       this.#keepAttempts(after.attempts);
       this.#keepLease(leaseOf(after));
@@ -87,6 +87,7 @@ export class Journal {
       if (!this.#failing) say(`cannot write its journal, and goes on: ${errorText(error)}`);
       this.#failing = true;
     }
+    return !this.#failing;
   }
 
   #keepAttempts(attempts: HostState["attempts"]): void {

@@ -195,10 +195,11 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   left.groups.prune(left.ids);
   let guardedUntil: Instant | undefined;
   const agent = await takeOn(left, settings, (state) => {
-    left.journal.keep(state);
+    const isKept = left.journal.keep(state);
     // Whatever became of it: nothing may run under a lease that nobody guards.
     if (state.leaseUntil !== guardedUntil) keepWatchdog(watchdog);
     guardedUntil = state.leaseUntil;
+    return isKept;
   });
   const joining = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
@@ -247,7 +248,7 @@ async function endLease(settings: Settings): Promise<void> {
     exit(LEASED_EXIT_CODE, "the lease has been extended");
   }
   const keep: Journal["keep"] = (state) => {
-    if (holder === undefined) left.journal.keep(state);
+    return holder !== undefined || left.journal.keep(state);
   };
   const agent = await takeOn(left, { ...settings, powerOff: undefined }, keep);
   agent.tell({ type: "shutdown", by: "lease" });

@@ -32,6 +32,8 @@ export interface World<State, Event, Message> {
   timer: Timer;
   /** Told of every message that failed, for the log. */
   failed(message: Message, error: unknown, tries: number): void;
+  /** Told of a listener that threw, for the log. It is called again. */
+  unheard?(error: unknown): void;
 }
 
 interface Retry {
@@ -56,6 +58,7 @@ export class Actor<State, Event, Message extends Envelope> {
   readonly #retries = new Map<string, Retry>();
   readonly #watchers = new Set<() => void>();
   #state: State | undefined;
+  #notifiesAgain = false;
 
   constructor(machine: Machine<State, Event, Message>, world: World<State, Event, Message>) {
     this.#machine = machine;
@@ -97,8 +100,28 @@ export class Actor<State, Event, Message extends Envelope> {
     return () => this.#watchers.delete(listener);
   }
 
+  /**
+   * Calls all listeners. One that cannot store what it wants, because the disk takes nothing now, is called
+   * again: the event that it was to hear of is stored, and must not fail for that.
+   */
   #notify(): void {
-    for (const listener of this.#watchers) listener();
+    for (const listener of [...this.#watchers]) {
+      try {
+        listener();
+      } catch (error) {
+        this.#world.unheard?.(error);
+        this.#notifyAgain();
+      }
+    }
+  }
+
+  #notifyAgain(): void {
+    if (this.#notifiesAgain) return;
+    this.#notifiesAgain = true;
+    this.#world.timer(RETRY_FIRST_MS, () => {
+      this.#notifiesAgain = false;
+      this.#notify();
+    });
   }
 
   /** Sends what is due and may be sent, and arms the alarm for the rest. */

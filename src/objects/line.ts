@@ -134,8 +134,16 @@ export class HostLine {
     const settled = isSettled(living, this.#now());
     if (sent !== note || settled !== note.settled) socket.keep({ ...sent, settled });
     if (frame?.kind !== "orders") return;
+    const side = this.#side;
     this.#side = sideNews(living);
-    this.#actor.apply({ type: "told" });
+    try {
+      this.#actor.apply({ type: "told" });
+    } catch (error) {
+      // Not stored, so not told (rule R1): the frame is due still.
+      this.#side = side;
+      socket.keep(note);
+      throw error;
+    }
     socket.send(JSON.stringify(frame.orders));
   }
 

@@ -46,6 +46,7 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
       send: wiring.send,
       timer: platformTimer,
       failed: (message, error, tries) => logFailure(ctx.id.name ?? "", message, error, tries),
+      unheard: (error) => console.warn({ event: "unheard", of: ctx.id.name, error: String(error) }),
     });
     void ctx.blockConcurrencyWhile(() => this.#alarm.load());
   }

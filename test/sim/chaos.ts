@@ -78,6 +78,8 @@ const RATES: Record<Fault, number> = {
   oldAgent: 0,
   slowSignal: 0.5,
   drift: 1,
+  fullDisk: 0,
+  fullHost: 0,
 };
 
 /** A story of chaos, by the knobs of Arvados' fake (`arvados.md` §7.2): its troubles last to the end. */

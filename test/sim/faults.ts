@@ -57,6 +57,10 @@ export const FAULTS = {
   slowSignal: 0.5,
   /** A host's agent is of the first version: it does not wait for restart delays by itself. */
   oldAgent: 0.3,
+  /** The disk below the objects takes no writes for some minutes. */
+  fullDisk: 0.03,
+  /** The disk of a machine is full for some minutes: no journal is written there, and nothing starts. */
+  fullHost: 0.06,
   /** A host's clock is off, by up to `MOST_DRIFT`. */
   drift: 1,
 } as const;

@@ -73,6 +73,8 @@ export class Host {
   /** What is said of the machine's near end. */
   #notice: string | null = null;
   cutOffUntil = 0;
+  /** Until then its disk takes nothing. */
+  fullUntil = 0;
   /** What is wrong with it from its birth on, or will be. */
   ill: Ill | null = null;
   /** What its host says of a machine that can run nothing any more. */
@@ -191,10 +193,25 @@ export class Host {
   #apply(event: HostEvent): void {
     if (this.dead || !this.#agentRuns) return;
     this.#state = hostMachine.apply(this.#state, this.#understood(event), this.#localNow);
-    for (const [id, attempt] of Object.entries(this.#state.attempts))
-      this.#journal.set(id, journalOf(attempt));
+    if (!this.#isFull()) this.#writeJournal();
+    // The file of the lease is written in its place, where the disk takes no other.
     this.#lease = leaseOf(this.#state) ?? this.#lease;
     this.#pump();
+  }
+
+  #writeJournal(): void {
+    for (const [id, attempt] of Object.entries(this.#state.attempts))
+      this.#journal.set(id, journalOf(attempt));
+  }
+
+  /** Its disk is full for a while. */
+  fillDisk(forMs: number): void {
+    this.#world.tell(this.worker, `its disk is full for ${Math.round(forMs / 1_000)} s`);
+    this.fullUntil = this.#world.now + forMs;
+  }
+
+  #isFull(): boolean {
+    return this.#world.now < this.fullUntil;
   }
 
   /** What its agent makes of orders: an old one passes over what it does not know. */
@@ -344,6 +361,11 @@ export class Host {
       });
     switch (message.kind) {
       case "start": {
+        if (this.#isFull()) {
+          const startError = { code: "start_failed" as const, text: "no space is left" };
+          answer(1, { type: "launch_failed", id: message.id, startError });
+          break;
+        }
         const { blockMs, start } = this.#player.start(message.id, message.task);
         const begin = () => {
           if (!isOver()) answer(this.#world.chance.between(1, 20), start());
@@ -357,6 +379,11 @@ export class Host {
         answer(1, { type: "signaled", id: message.id });
         break;
       case "pass_on":
+        // What cannot be written down first is not sent, but owed until there is room.
+        if (this.#isFull()) {
+          done();
+          break;
+        }
         later(1, () => {
           // Written down first: an agent that is killed in between has not sent it.
           this.#apply({ type: "passing_on", id: message.id, n: message.n });

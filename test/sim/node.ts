@@ -33,6 +33,7 @@ const EVICTED_AFTER_MS = 10_000;
 
 /** How often an alarm that fails is delivered again (`cloudflare.md` §1.5). */
 const ALARM_RETRY_MS = 2_000;
+const ALARM_TRIES = 6;
 
 /**
  * An object: the real shell around the real machine, over a fake disk and alarm, whose process can die at any
@@ -49,6 +50,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   #life = 0;
   #dying = false;
   #firing = false;
+  #alarmTries = 0;
   /**
    * Requests that are being served, and messages that are on their way: while there are any, it is not
    * evicted.
@@ -88,13 +90,18 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
       const reply = await handle(actor);
       if (life === this.#life && !this.#dying) return reply;
     } catch (error) {
-      if (!(error instanceof SimCrash || error instanceof NoReply))
-        this.#world.violated(`${this.name} threw: ${describe(error)}`, this.name);
+      this.#judge(error);
     } finally {
       if (life === this.#life) this.#leave();
     }
     this.bury();
     throw new NoReply(this.name);
+  }
+
+  /** Whatever is thrown, but for what a fault leads to, is a fault of ours. */
+  #judge(error: unknown): void {
+    if (error instanceof SimCrash || error instanceof NoReply) return;
+    this.#world.violated(`${this.name} threw: ${describe(error)}`, this.name);
   }
 
   #leave(): void {
@@ -180,6 +187,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
           if (alive()) happen();
         }),
       failed: () => undefined,
+      unheard: (error) => this.#judge(error),
     });
     this.#wiring.started?.(actor, alive);
     return actor;
@@ -222,6 +230,17 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
     this.#plan(at);
   }
 
+  /** An alarm that keeps failing is given up: after that only a call wakes the object. */
+  #retryAlarm(): void {
+    this.#alarmTries += 1;
+    if (this.#alarmTries <= ALARM_TRIES) {
+      this.#arm(this.#world.now + ALARM_RETRY_MS * 2 ** (this.#alarmTries - 1));
+      return;
+    }
+    this.#alarmTries = 0;
+    this.#world.tell(this.name, "its alarm is given up");
+  }
+
   #plan(at: number): void {
     this.#world.time.at(at, () => {
       if (this.disk.alarm !== at) return;
@@ -231,7 +250,12 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
         return;
       }
       this.#firing = true;
-      this.serve((actor) => actor.apply(this.#tick)).catch(() => this.#arm(this.#world.now + ALARM_RETRY_MS));
+      this.serve((actor) => actor.apply(this.#tick)).then(
+        () => {
+          this.#alarmTries = 0;
+        },
+        () => this.#retryAlarm(),
+      );
       this.#firing = false;
     });
   }

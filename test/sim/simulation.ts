@@ -66,6 +66,8 @@ const ASKED_EACH = 100;
 /** For how long a machine that falls ill is well, at most. */
 const HEALTHY_MS = 300_000;
 const UNREST_MS = 20_000;
+/** For how long a disk is full, at most: more than an alarm is tried again for. */
+const LONGEST_FULL_MS = 600_000;
 /** Until somebody acts on tasks that were started: by then it is known that they run. */
 const ACT_AFTER_MS = 5_000;
 /** The machine of one's own, of which there is one at most, and for how long its code can be used. */
@@ -117,7 +119,8 @@ class Simulation {
     let steps = 0;
     for (; steps < this.#options.steps && !this.#isDone(steps) && (await this.#step()); steps += 1);
     this.#world.quiet = true;
-    for (const host of this.#audit.hosts.values()) host.cutOffUntil = 0;
+    this.#world.readOnlyUntil = 0;
+    for (const host of this.#audit.hosts.values()) Object.assign(host, { cutOffUntil: 0, fullUntil: 0 });
     const last = steps + QUIET_STEPS;
     for (; steps < last && this.#audit.unfinished() !== undefined && (await this.#step()); steps += 1);
     const unfinished = this.#audit.unfinished();
@@ -186,7 +189,7 @@ class Simulation {
   #fail(fromMs: number, forMs: number): void {
     this.#world.time.after(fromMs, () => {
       this.#world.tell("storage", `it takes no writes for ${forMs / 1_000} s`);
-      this.#world.readOnlyUntil = this.#world.now + forMs;
+      this.#world.readOnlyUntil = Math.max(this.#world.readOnlyUntil, this.#world.now + forMs);
     });
   }
 
@@ -310,7 +313,10 @@ class Simulation {
     const node = world.chance.pick([...this.#objects.all()]);
     const host = world.chance.pick([...this.#audit.hosts.values()].filter((one) => !one.dead));
     if (world.strikes("crash")) node?.kill();
+    const fullMs = world.chance.between(1_000, LONGEST_FULL_MS);
+    if (world.strikes("fullDisk")) this.#fail(0, fullMs);
     if (host === undefined) return;
+    if (world.strikes("fullHost")) host.fillDisk(fullMs);
     if (world.strikes("drain")) this.#tend(host.worker);
     if (host.worker === OWN && world.strikes("machineDeath")) {
       this.#ownBoots += 1;
