@@ -25,7 +25,11 @@ export interface Drover {
 export async function startDrover(): Promise<Drover> {
   const dir = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), "drover-bench-"));
   const state = join(dir, "state");
-  const child = spawn(process.execPath, [COMMAND, "up", "--state", state], { stdio: "ignore" });
+  const child = spawn(
+    process.execPath,
+    [COMMAND, "up", "--vcpus", "4", "--machines", "2", "--state", state],
+    { stdio: "ignore" },
+  );
   const { url, token } = await contextOf(state, child);
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   return {

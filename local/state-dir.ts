@@ -19,6 +19,9 @@ import { UpError } from "./up-error.ts";
 /** Where commands look for a context, upwards from where they are started. */
 export const DEFAULT_STATE_DIR = ".drover";
 
+/** What the pool `default` was when `drover up` had put it last. */
+const POOL_NOTE = "pool.json";
+
 /** What is ours in a state directory besides the lock. `--fresh` removes these names and no others. */
 const OURS = [
   ".gitignore",
@@ -27,6 +30,7 @@ const OURS = [
   "instances",
   "instances.json",
   "objects",
+  POOL_NOTE,
   RESERVE,
   "tmp",
   "up.json",
@@ -157,6 +161,19 @@ function readIdentity(path: string): Identity {
 
 function secret(): string {
   return randomBytes(32).toString("base64url");
+}
+
+/** What the control plane showed of the pool `default` when it had been put last; undefined: nobody knows. */
+export function readPoolNote(dir: string): string | undefined {
+  try {
+    return readFileSync(join(dir, POOL_NOTE), "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+export function writePoolNote(dir: string, shown: string): void {
+  writeWhole(join(dir, POOL_NOTE), shown);
 }
 
 /** Tells commands in this directory tree where the control plane is, and how to speak to it. */

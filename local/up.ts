@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
-import { defaultPool, type PoolChoices, putDefaultPool } from "./default-pool.ts";
+import { defaultPool, type PoolChoices, settleDefaultPool } from "./default-pool.ts";
 import { takeLock } from "./lock.ts";
 import { LoopbackCloud } from "./loopback/cloud.ts";
 import { serveCloud } from "./loopback/server.ts";
@@ -17,9 +17,11 @@ import {
   lockPath,
   openStateDir,
   prepareFolders,
+  readPoolNote,
   removeContext,
   wipe,
   writeContext,
+  writePoolNote,
 } from "./state-dir.ts";
 import { makeUndo, type Undo } from "./undo.ts";
 import { UpError } from "./up-error.ts";
@@ -119,12 +121,24 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   });
   undo.add(() => runtime.dispose());
   const cloudUrl = `http://127.0.0.1:${cloudPort}`;
-  await putDefaultPool(url, token, defaultPool({ url: cloudUrl, secret: providerSecret }, options));
+  const config = defaultPool({ url: cloudUrl, secret: providerSecret }, options);
+  const shown = await settleDefaultPool({ url, token, config, last: readPoolNote(stateDir) });
+  if (shown !== undefined) writePoolNote(stateDir, shown);
+  else if (isSized(options)) onProblem(POOL_STAYS);
   writeContext(stateDir, { url, token });
   undo.add(() => removeContext(stateDir));
   endsMachines = true;
   const machines = () => cloud.alive();
   return { url, token, stateDir, cloudUrl, adopted, machines, stop: () => undo.run() };
+}
+
+const POOL_STAYS =
+  "The pool `default` has been changed by `drover apply`, and stays as it is: its size is not that of the " +
+  "flags. Change it by `drover apply`, or start with --fresh.";
+
+/** Whether a size is asked for. */
+function isSized({ machines, vcpus, memory }: PoolChoices): boolean {
+  return machines !== undefined || vcpus !== undefined || memory !== undefined;
 }
 
 /** Opens the cloud of the state directory, with the machines that a killed `drover up` left behind. */

@@ -1,11 +1,14 @@
 import type { Command } from "commander";
 import type { Io } from "../io.ts";
-import { path, wholeNumber } from "../options.ts";
+import { path, size, wholeNumber } from "../options.ts";
 
 interface UpFlags {
   port?: number;
   state?: string;
   fresh?: boolean;
+  machines?: number;
+  vcpus?: number;
+  memory?: string;
 }
 
 const HELP = `
@@ -13,9 +16,12 @@ Its state is in .drover of this directory, or in the directory that --state or D
 Commands find this Drover by themselves where the state is, and below. Elsewhere say which one
 is meant: DROVER_STATE=<directory>, or drover --state <directory> <verb>.
 
+Its pool is \`default\`. What \`drover apply\` makes of it stays; the flags for its size then change nothing.
+
 Examples:
   drover up
   drover up --fresh
+  drover up --machines 2 --vcpus 4 --memory 8GiB
   drover up --port 8787 --state /var/tmp/drover
   drover --state /var/tmp/drover run -- uname -a`;
 
@@ -34,11 +40,18 @@ export function addUp(program: Command, io: Io, exitWith: (code: number) => void
     )
     .option("--state <directory>", "where to keep everything (default: .drover in this directory)", path)
     .option("--fresh", "forget all runs, and everything else that is kept, first")
+    .option("--machines <number>", "how many machines there may be (default: 1)", wholeNumber(1, 64))
+    .option(
+      "--vcpus <number>",
+      "the vCPUs of each machine (default: an equal share of this machine's)",
+      wholeNumber(1, 1_024),
+    )
+    .option("--memory <size>", "the memory of each machine (default: an equal share of nine tenths)", size)
     .addHelpText("after", HELP)
-    .action(async ({ port, state, fresh }: UpFlags) => {
+    .action(async ({ port, state, fresh, machines, vcpus, memory }: UpFlags) => {
       // Loaded here alone: it brings a whole runtime along, for which no other verb shall wait.
       const { upCommand } = await import("../../local/up-command.ts");
       const stateDir = state ?? io.state ?? (io.env.DROVER_STATE || undefined);
-      exitWith(await upCommand({ port, stateDir, fresh }));
+      exitWith(await upCommand({ port, stateDir, fresh, machines, vcpus, memory }));
     });
 }

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -64,7 +65,7 @@ describe("drover up", () => {
     const pool = PoolConfig.parse(await ask(context, "GET", "/v1/pools/default"));
     expect(pool).toMatchObject({
       provider: { kind: "http", url: `http://127.0.0.1:${cloudPort}`, secret: providerSecret },
-      instanceTypes: { local: { vcpus: 4 } },
+      instanceTypes: { local: { vcpus: availableParallelism() } },
       allowHostPaths: true,
       probe: { interval: "1s", boot: "true" },
       timeouts: { idle: "1m" },

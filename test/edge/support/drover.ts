@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
 import { until } from "../../local/support/scratch.ts";
@@ -9,6 +10,9 @@ import type { Json } from "./edge.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const COMMAND = join(ROOT, "bin/drover.mjs");
+
+/** The same on every machine: tests fill machines, end them, and see others take their place. */
+const SIZE = ["--machines", String(Math.max(2, availableParallelism())), "--vcpus", "4"];
 
 /** A directory of its own inside the checkout. Its path has no links in it: processes are found by it. */
 export function makeHome(name: string): string {
@@ -66,7 +70,7 @@ export function launchDrover(
   env: Record<string, string> = {},
   below: string[] = [],
 ): Pick<RunningDrover, "pid" | "ended" | "said"> {
-  const [file = "", ...args] = [...below, process.execPath, COMMAND, "up"];
+  const [file = "", ...args] = [...below, process.execPath, COMMAND, "up", ...SIZE];
   const child = spawn(file, args, {
     cwd: home,
     env: { ...process.env, DROVER_STATE: undefined, ...env },
