@@ -75,8 +75,8 @@ export class Journal {
 
   /**
    * Writes what its files do not say yet, before anything is done or told that follows from it. A disk that
-   * takes nothing must not end the tasks: what is on it stays true, and a lease is only shorter there. What it
-   * did not take is written with the next event after which it does. Returns whether its files say all.
+   * takes nothing must not end the tasks: what is on it stays true, and a lease is only shorter there. What
+   * it did not take is written with the next event after which it does. Returns whether its files say all.
    */
   keep(after: HostState): boolean {
     try {

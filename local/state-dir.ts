@@ -172,6 +172,7 @@ export function readPoolNote(dir: string): string | undefined {
   }
 }
 
+/** Keeps that for the next start. */
 export function writePoolNote(dir: string, shown: string): void {
   writeWhole(join(dir, POOL_NOTE), shown);
 }

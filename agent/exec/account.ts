@@ -64,8 +64,9 @@ export function asAccount({ uid, gid }: Account): string[] {
 function barOf(account: Account, dir: string): string {
   const closed = closedOnWay(dir, account);
   if (closed === undefined) return "it, or a directory above it, is closed to that user.";
+  const { dir: bar, mode } = closed;
   return (
-    `${closed.dir} (mode ${closed.mode}) is closed to that user. Open it by \`chmod o+x ${closed.dir}\`, or ` +
+    `${bar} (mode ${mode}) is closed to that user. Open it by \`chmod o+x ${bar}\`, or ` +
     "keep what the run needs elsewhere: its own directories lie below the `--state` of the agent."
   );
 }
