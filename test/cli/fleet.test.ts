@@ -117,7 +117,7 @@ test("pools lists them, and shows one whole", async () => {
   expect(one).toMatch(
     /^Held off +no machine is asked for \(type:small\), until 2026-11-21T08:30:00.000Z: no capacity$/m,
   );
-  expect(one).toMatch(/^Configuration\n\{\n {2}"maxInstances": 8,$/m);
+  expect(one).toMatch(/^Configuration\n\{\n[\s\S]*^ {2}"maxInstances": 8,?$/m);
   expect(JSON.parse((await bench.run(["pools", "default", "--json"])).stdout.toString())).toEqual(pool);
 });
 
