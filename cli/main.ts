@@ -23,6 +23,7 @@ import { addStats } from "./verbs/stats.ts";
 import { addStatus } from "./verbs/status.ts";
 import { addTending } from "./verbs/tend.ts";
 import { addUp } from "./verbs/up.ts";
+import { addUpdate } from "./verbs/update.ts";
 import { addWhy } from "./verbs/why.ts";
 import { addWorkers } from "./verbs/workers.ts";
 
@@ -67,6 +68,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addAbort(program, io, exitWith);
   addRestart(program, io);
   addSignal(program, io);
+  addUpdate(program, io);
   addRm(program, io, exitWith);
   addWhy(program, io);
   addWorkers(program, io);

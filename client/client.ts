@@ -1,7 +1,8 @@
 import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
-import type { Target } from "./http.ts";
-import { DEFAULT_PATIENCE, type Patience } from "./retry.ts";
+import { type CallOptions, callStreamPatiently, type Target } from "./http.ts";
+import { callOf } from "./operations.ts";
+import { DEFAULT_PATIENCE, type Patience, patienceOf } from "./retry.ts";
 import { runListsOf } from "./run-lists.ts";
 import { singleRunsOf, submissionsOf } from "./runs.ts";
 import { snapshotsOf } from "./snapshots.ts";
@@ -27,7 +28,7 @@ export function createClient(options: ClientOptions) {
     url: options.url,
     token: options.token,
     userAgent: options.userAgent ?? "drover-client",
-    patience: { ...DEFAULT_PATIENCE, ...options.patience },
+    patience: patienceOf(DEFAULT_PATIENCE, options.patience),
   };
   return {
     ...easyCallsOf(target),
@@ -36,6 +37,13 @@ export function createClient(options: ClientOptions) {
     workers: workersOf(target),
     snapshots: snapshotsOf(target),
     enrollments: enrollmentsOf(target),
+
+    /** What Prometheus scrapes, as its text: of all pools, or of those that are named. */
+    async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {
+      const { pools, ...rest } = options;
+      const call = callOf("getMetrics", { query: { pool: pools } }, rest);
+      return await (await callStreamPatiently(target, call)).text();
+    },
   };
 }
 

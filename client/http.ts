@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorOf, notDrover, UnreachableError } from "./errors.ts";
-import { type Patience, retryDelayMs } from "./retry.ts";
+import { type Patience, patienceOf, retryDelayMs } from "./retry.ts";
 
 /** Where a Drover is, who asks, and how patiently. */
 export interface Target {
@@ -15,7 +15,7 @@ export interface CallOptions {
   /** Ends the call: it then rejects with the signal's reason. */
   signal?: AbortSignal;
   /** Differs from the client's own for this call. */
-  patience?: Patience;
+  patience?: Partial<Patience>;
   /** How long the server shall hold its answer while what was asked for does not hold yet. */
   waitMs?: number;
 }
@@ -136,7 +136,7 @@ async function persistently<T>(
       call.signal?.throwIfAborted();
       const now = performance.now();
       failedAt ??= now;
-      const patience = call.patience ?? target.patience;
+      const patience = patienceOf(target.patience, call.patience);
       const delayMs = call.repeatable ? retryDelayMs(error, tries, now - failedAt, patience) : undefined;
       if (error instanceof UnreachableError) {
         maybeDone ||= !error.neverSent;

@@ -11,6 +11,32 @@ export interface Patience {
 /** Enough for a restart of a local control plane, short enough for a person who mistyped the address. */
 export const DEFAULT_PATIENCE: Patience = { unreachableMs: 3_000, busyMs: 60_000 };
 
+/**
+ * The usual patience, with what is said of another one. Throws a `TypeError` for what is none: a comparison
+ * with that would be false, and the first lost connection would end a wait.
+ */
+export function patienceOf(usual: Patience, said: Partial<Patience> | undefined): Patience {
+  if (said === undefined) return usual;
+  const isObject = typeof said === "object" && said !== null;
+  const wrong = isObject ? Object.entries(said).filter(([name, ms]) => !isWait(name, ms)) : [["", said]];
+  const [first] = wrong;
+  if (first === undefined) return { ...usual, ...withoutUndefined(said) };
+  const [name, value] = first;
+  throw new TypeError(
+    `patience must be { unreachableMs, busyMs }, in milliseconds from 0 on, or one of them; ` +
+      `${name === "" ? "this one" : `\`${name}\``} is ${JSON.stringify(value)}`,
+  );
+}
+
+function isWait(name: string, ms: unknown): boolean {
+  if (name !== "unreachableMs" && name !== "busyMs") return false;
+  return ms === undefined || (typeof ms === "number" && ms >= 0);
+}
+
+function withoutUndefined(said: Partial<Patience>): Partial<Patience> {
+  return Object.fromEntries(Object.entries(said).filter(([, ms]) => ms !== undefined));
+}
+
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 5_000;
 

@@ -7,6 +7,7 @@ import type {
   EndedRun,
   EventList,
   RunBatch,
+  RunEvent,
   RunSpec,
   RunStats,
   RunStatus,
@@ -123,6 +124,38 @@ export function singleRunsOf(target: Target) {
     ): Promise<RunStatus> {
       const { task, ...rest } = options;
       return await ask(target, "signalRun", { path: { id: run }, body: { task, signal } }, rest);
+    },
+
+    /**
+     * Changes its spec in place: `spec` is the new one, whole, and `specIndex` that of the run when it was
+     * read. Rejects with `stale_index` if somebody else was faster.
+     */
+    async update(
+      run: string,
+      change: { specIndex: number; spec: RunSpec },
+      options: CallOptions = {},
+    ): Promise<RunStatus> {
+      return await ask(target, "updateRun", { path: { id: run }, body: change }, options);
+    },
+
+    /**
+     * Events as they happen, those above `after` first, until the run has ended and all are told. Each read
+     * is held by the server, and one that breaks is tried again: no event is missed, and none comes twice.
+     */
+    async *watch(
+      run: string,
+      { after = 0, ...options }: Omit<CallOptions, "waitMs"> & { after?: number } = {},
+    ): AsyncGenerator<RunEvent> {
+      for (let last = after, isOver = false; !isOver; ) {
+        const input = { path: { id: run }, query: { after: String(last) } };
+        const { items, ended } = await ask(target, "listRunEvents", input, {
+          ...options,
+          waitMs: WAIT_STEP_MS,
+        });
+        yield* items;
+        last = items.at(-1)?.seq ?? last;
+        isOver = ended;
+      }
     },
 
     /** Events with a number above `after`; with `waitMs` held until there is one. */

@@ -11,7 +11,7 @@ import {
 } from "./http.ts";
 import { callOf } from "./operations.ts";
 import { bytesFrom } from "./ranges.ts";
-import { retryDelayMs } from "./retry.ts";
+import { patienceOf, retryDelayMs } from "./retry.ts";
 
 /** An archive that is to be stored: a file by its path, or what gives its bytes, anew each time. */
 export type Archive = string | (() => AsyncIterable<Uint8Array>);
@@ -109,7 +109,7 @@ async function isStored(target: Target, id: string, options: CallOptions): Promi
  */
 async function* download(target: Target, id: string, options: CallOptions): AsyncGenerator<Uint8Array> {
   const hash = createHash("sha256");
-  const patience = options.patience ?? target.patience;
+  const patience = patienceOf(target.patience, options.patience);
   let next = 0;
   let failedAt: number | undefined;
   let tries = 0;

@@ -1,6 +1,6 @@
 import { AGENT } from "./generated/agent-bundle.ts";
 import { REFERENCE } from "./generated/reference-bundle.ts";
-import type { Env } from "./objects/env.ts";
+import { type Env, urlOf } from "./objects/env.ts";
 import { objectsOf } from "./objects/stubs.ts";
 import { createApp } from "./routes/app.ts";
 
@@ -13,7 +13,7 @@ const app = createApp(AGENT, REFERENCE);
 
 export default {
   fetch(request, env, ctx) {
-    const url = env.DROVER_URL.replace(/\/$/, "");
+    const url = urlOf(env);
     return app.fetch(request, { adminToken: env.DROVER_ADMIN_TOKEN, url, objects: objectsOf(env) }, ctx);
   },
   async scheduled(_controller, env) {

@@ -57,7 +57,7 @@ async function checkDirectory(root: string, directory: string): Promise<void> {
 }
 
 function nothingToSend(directory: string): CliError {
-  return new CliError(`There is nothing to upload in ${directory}.`, [
+  return new CliError(`There is nothing to upload in "${directory}".`, [
     "It is empty, or .gitignore and .droverignore leave out all that is in it.",
   ]);
 }

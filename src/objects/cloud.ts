@@ -5,7 +5,7 @@ import { AGENT } from "../generated/agent-bundle.ts";
 import { httpProvider } from "../providers/http.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
 
-import type { Env } from "./env.ts";
+import { type Env, urlOf } from "./env.ts";
 import { enrollmentCode } from "./signing.ts";
 import { userDataScript } from "./user-data.ts";
 
@@ -14,7 +14,7 @@ import { userDataScript } from "./user-data.ts";
  */
 export async function createInstance(env: Env, intent: CreateWorker): Promise<CreateAnswer> {
   const { worker, pool, type, settings } = intent;
-  if (env.DROVER_URL === "") {
+  if (urlOf(env) === "") {
     const text = "DROVER_URL is not set, so hosts would not know where to report; set it and deploy again";
     return { kind: "failed", failure: { class: "temporary", text } };
   }
@@ -25,7 +25,7 @@ export async function createInstance(env: Env, intent: CreateWorker): Promise<Cr
     instanceType: type.providerType ?? intent.instanceType,
     image: intent.image,
     userData: userDataScript({
-      url: env.DROVER_URL.replace(/\/$/, ""),
+      url: urlOf(env),
       code,
       agentSha256: AGENT.sha256,
       powerOff: intent.provider.powerOff,

@@ -19,5 +19,10 @@ export interface Env {
   /** What enrollment codes are signed with. */
   DROVER_SIGNING_KEY: string;
   /** Where hosts reach this Worker. */
-  DROVER_URL: string;
+  DROVER_URL?: string;
+}
+
+/** Where hosts reach this Worker, without a slash at the end; empty if nobody has said. */
+export function urlOf({ DROVER_URL = "" }: Pick<Env, "DROVER_URL">): string {
+  return DROVER_URL.replace(/\/$/, "");
 }

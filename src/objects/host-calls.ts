@@ -6,13 +6,13 @@ import { plainReport } from "../probes/plain-text.ts";
 import { fieldErrors } from "../schema/field-errors.ts";
 import { type HostSetup, JoinRequest, Report } from "../schema/host.ts";
 import { lostNames } from "../schema/lost-names.ts";
-import type { Env } from "./env.ts";
+import { type Env, urlOf } from "./env.ts";
 import type { SignedCall } from "./rpc.ts";
 
 /** What a host needs to know to begin (`host-protocol.md`, Joining). */
 export function hostSetup({ record }: Living, env: Env): HostSetup {
   const { worker, settings } = record.intent;
-  const base = `${env.DROVER_URL.replace(/\/$/, "")}/v1/hosts/${worker}`;
+  const base = `${urlOf(env)}/v1/hosts/${worker}`;
   return {
     worker,
     incarnation: record.incarnation,

@@ -1,11 +1,12 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createClient } from "../../client/client.ts";
 import { callOf } from "../../client/operations.ts";
+import { patienceOf } from "../../client/retry.ts";
 import { clientTypes } from "../../scripts/client-types.mjs";
 import { OPERATIONS } from "../../src/generated/api.ts";
 import { createEdge, type Json } from "../edge/support/edge.ts";
@@ -125,3 +126,30 @@ function documentWith(schema: object): Json {
   };
   return { paths: { "/s": { get } }, components: { schemas: { S: schema, T: { type: "string" } } } };
 }
+
+test("S6: every route that a token can call has a function of the client", () => {
+  const folder = join(ROOT, "client");
+  const sources = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
+  const missing = Object.keys(OPERATIONS).filter((id) => !sources.some((one) => one.includes(`"${id}"`)));
+  expect(missing).toEqual([]);
+});
+
+test.each<[patience: unknown, says: string]>([
+  [60_000, "this one is 60000"],
+  [{ unreachableMs: "60s" }, '`unreachableMs` is "60s"'],
+  [{ busyMs: -1 }, "`busyMs` is -1"],
+  [{ waitMs: 1 }, "`waitMs` is 1"],
+])("S7: a patience that is %j is refused with its form", async (patience, says) => {
+  const wrong = JSON.parse(JSON.stringify(patience));
+  const options = { url: "http://127.0.0.1:9", token: "t" };
+  expect(() => createClient({ ...options, patience: wrong })).toThrow(says);
+  const call = createClient(options).runs.get("r1", { patience: wrong });
+  await expect(call).rejects.toThrow("must be { unreachableMs, busyMs }");
+});
+
+test("S7: a part of a patience keeps the rest, for the client and for one call", () => {
+  const usual = { unreachableMs: 3_000, busyMs: 60_000 };
+  expect(patienceOf(usual, { busyMs: 0 })).toEqual({ unreachableMs: 3_000, busyMs: 0 });
+  expect(patienceOf(usual, { unreachableMs: undefined })).toEqual(usual);
+  expect(patienceOf(usual, undefined)).toEqual(usual);
+});

@@ -97,10 +97,18 @@ describe("drover run --upload", () => {
     expect(execFileSync("ls", ["-A", scratch]).toString()).toBe("");
   });
 
+  test("SN: the name of a directory with nothing in it does not run into the full stop", async () => {
+    mkdirSync(join(bench.dir, "bare"));
+    const { code, stderr } = await bench.run(["run", "--upload", ".", "--", "x"], {
+      cwd: join(bench.dir, "bare"),
+    });
+    expect([code, stderr]).toEqual([125, expect.stringContaining('There is nothing to upload in ".".')]);
+  });
+
   test.each([
     [["--upload", "nothing"], "nothing cannot be read: there is no such file or directory"],
     [["--upload", "tree/run.sh"], "tree/run.sh is not a directory"],
-    [["--upload", "tree/empty"], "There is nothing to upload in tree/empty"],
+    [["--upload", "tree/empty"], 'There is nothing to upload in "tree/empty".'],
     [["--upload", "out"], 'out cannot be uploaded: .*"away"'],
     [["--upload", "tree", "--snapshot", `sha256:${"0".repeat(64)}`], "Both --upload and --snapshot"],
     [["--snapshot", "sha256:0"], "64 lower-case hexadecimal digits"],

@@ -1,0 +1,35 @@
+import type { Command } from "commander";
+import type { RunSpec } from "../../client/types.ts";
+import { connect } from "../context.ts";
+import type { Io } from "../io.ts";
+import { readJsonObject } from "../json-file.ts";
+
+const HELP = `
+The file is the new spec, whole, in JSON: what it leaves out has its default.
+Time limits, policies, labels, priority, env and meta can change while a run
+exists; env and meta count for its later attempts. A task that is left out of a
+group is stopped. Everything else is refused, and the refusal names the field.
+
+Examples:
+  drover status web-3 --json | jq .spec > web.json
+  drover update web-3 -f web.json`;
+
+/** `drover update`: changes the spec of a run in place. */
+export function addUpdate(program: Command, io: Io): void {
+  program
+    .command("update")
+    .summary("change the spec of a run in place")
+    .description("Changes the spec of a run that has not ended.")
+    .argument("<run>", "the run's id")
+    .requiredOption("-f, --file <file>", "the new spec, or `-` for standard input")
+    .addHelpText("after", HELP)
+    .action(async (id: string, { file }: { file: string }) => {
+      // Whether it is a spec the server says, field by field.
+      const spec = (await readJsonObject(file, "the spec of a run")) as RunSpec;
+      const { runs } = connect(io).client;
+      const { specIndex } = await runs.get(id);
+      const changed = await runs.update(id, { specIndex, spec });
+      const word = changed.specIndex === specIndex ? "has this spec already" : "has its new spec";
+      await io.stdout.write(`${id} ${word}\n`);
+    });
+}
