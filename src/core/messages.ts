@@ -213,7 +213,12 @@ export interface WorkerUpsert {
   toldPrice?: ToldPrice;
   /** The worker is idle and proposes to stop: the answer says whether the pool consents. */
   wantsStop: boolean;
+  /** The call to the provider for which it waits for a turn. Absent: none, or it paces itself as before. */
+  waits?: CloudCall | undefined;
 }
+/** What a worker asks its provider for. */
+export type CloudCall = "create" | "destroy";
+
 /** A machine that could not be had: the provider did not make it, or it ended before it was ready. */
 export interface WorkerFailure extends Omit<ProviderFailure, "class"> {
   class: ProviderFailure["class"] | "boot";

@@ -102,6 +102,10 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return this.#answer(this.#enter({ type: "make_room" }));
   }
 
+  async turn(version: number): Promise<WorkerAnswer> {
+    return this.#answer(this.#enter({ type: "turn", version }));
+  }
+
   async poke(): Promise<WorkerAnswer> {
     return this.#answer(this.#enter({ type: "poke" }));
   }

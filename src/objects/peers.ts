@@ -37,7 +37,10 @@ export interface CloudWorkerPeer {
   order(order: Order): Promise<OrderAnswer>;
   /** It takes no more runs, and stops when it has none: its instance type is configured no more. */
   retire(): Promise<WorkerAnswer>;
+  /** It stands in the way of a run: it proposes to stop. */
   makeRoom(): Promise<WorkerAnswer>;
+  /** It is its turn to call the provider, as that version of it wanted to. */
+  turn(version: number): Promise<WorkerAnswer>;
   poke(): Promise<WorkerAnswer>;
   why(run?: string): Promise<Why>;
   /** What a run uses here; null if nothing is known. It waits for a moment if the host must be asked. */

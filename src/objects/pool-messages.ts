@@ -36,10 +36,7 @@ export async function sendOfPool(
   }
 }
 
-type ToWorker = Extract<
-  PoolMessage,
-  { kind: "create" | "sighting" | "drain_worker" | "make_room" | "poke_worker" }
->;
+type ToWorker = Exclude<PoolMessage, { kind: "list" | "place" | "poke_run" | "forget" }>;
 
 function askWorker(worker: CloudWorkerPeer, message: ToWorker): Promise<WorkerAnswer> {
   switch (message.kind) {
@@ -51,6 +48,8 @@ function askWorker(worker: CloudWorkerPeer, message: ToWorker): Promise<WorkerAn
       return worker.retire();
     case "make_room":
       return worker.makeRoom();
+    case "turn":
+      return worker.turn(message.version);
     case "poke_worker":
       return worker.poke();
   }

@@ -119,7 +119,7 @@ const Fields = z.strictObject({
     .min(1)
     .max(1_000)
     .default(10)
-    .meta({ description: "calls to the provider in any second: creates wait for it, destroys never" }),
+    .meta({ description: "calls to the provider in any second: listings, destroys and creates" }),
   tags: Tags.optional(),
   maxQueue: z.int().min(1).max(1_000_000).default(10_000),
   allowHostPaths: z.boolean().default(false),

@@ -67,6 +67,8 @@ const RATES: Record<Fault, number> = {
   omission: 0.1,
   idleDestroy: 0.05,
   destroyError: 0.1,
+  // What machines cost that nobody can destroy for an hour is not the fleet's fault.
+  refusesAll: 0,
   deadBoot: 1 / 7,
   deafMachine: 1 / 7,
   brokenMachine: 1 / 7,

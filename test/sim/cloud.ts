@@ -7,6 +7,7 @@ import type {
 } from "../../src/core/messages.ts";
 import { POOL_TAG, WORKER_TAG } from "../../src/core/pool/workers.ts";
 import type { Instance } from "../../src/schema/provider.ts";
+import type { Chance } from "./rng.ts";
 import type { World } from "./world.ts";
 
 /** How old a listing of this cloud may be, compared with its own acts. */
@@ -45,6 +46,26 @@ export interface Account {
   deadOnArrival?: { type: string; forMs: number };
 }
 
+/** A time in which every call is refused, counted from the beginning. */
+export interface Refusal {
+  fromMs: number;
+  forMs: number;
+  failure: ProviderFailure;
+}
+
+/** When the provider begins to refuse everything, at the latest, and for how long it does. */
+const REFUSED_WITHIN_MS = 300_000;
+const REFUSED_FOR_MS = 3_600_000;
+
+/** How and when a provider refuses everything. */
+export function refusal(chance: Chance): Refusal {
+  const causes = ["temporary", "rate_limit", "quota"] as const;
+  const retryAfterMs = chance.chance(0.3) ? chance.between(1_000, 600_000) : undefined;
+  const said = { class: chance.pick(causes) ?? "temporary", text: "not now" };
+  const failure = retryAfterMs === undefined ? said : { ...said, retryAfterMs };
+  return { fromMs: chance.between(0, REFUSED_WITHIN_MS), forMs: REFUSED_FOR_MS, failure };
+}
+
 /**
  * A cloud that lies as clouds do: it loses answers, refuses, lists late, misses what exists, and destroys
  * with delay or not at all. What it keeps is its word on consistency: nothing is missing for longer than the
@@ -56,6 +77,9 @@ export class Cloud {
   readonly #account: Account;
   readonly #beganAt: number;
   readonly #machines = new Map<string, Machine>();
+  #refusal: { until: number; failure: ProviderFailure } | undefined;
+  /** When it was called, and for what. */
+  readonly calls: { what: "create" | "destroy" | "list"; at: number }[] = [];
 
   constructor(world: World, boot: Boot, account: Account = {}) {
     this.#world = world;
@@ -78,9 +102,25 @@ export class Cloud {
     }
   }
 
+  /** From now on it refuses every call, for so long or until nothing fails any more. */
+  refuseAll({ forMs, failure }: Refusal): void {
+    this.#world.tell("cloud", `it refuses every call for ${forMs / 1_000} s (${failure.class})`);
+    this.#refusal = { until: this.#world.now + forMs, failure };
+  }
+
+  /** What it answers to any call while it refuses all. */
+  #called(what: "create" | "destroy" | "list"): { kind: "failed"; failure: ProviderFailure } | undefined {
+    const { now, quiet } = this.#world;
+    this.calls.push({ what, at: now });
+    const refuses = this.#refusal !== undefined && now < this.#refusal.until && !quiet;
+    return refuses && this.#refusal ? { kind: "failed", failure: this.#refusal.failure } : undefined;
+  }
+
   async create(intent: CreateWorker): Promise<CreateAnswer> {
     const world = this.#world;
     const { worker } = intent;
+    const refused = this.#called("create");
+    if (refused !== undefined) return refused;
     const known = this.#machines.get(worker);
     if (known !== undefined) return { kind: "created", instance: known.instance };
     const refusal = this.#refuses(intent);
@@ -139,6 +179,8 @@ export class Cloud {
   }
 
   async list(): Promise<ListAnswer> {
+    const refused = this.#called("list");
+    if (refused !== undefined) return refused;
     const { now: beganAt } = this.#world;
     const items: Instance[] = [];
     for (const [worker, machine] of this.#machines) {
@@ -166,6 +208,8 @@ export class Cloud {
   }
 
   async destroy(worker: string): Promise<DestroyAnswer> {
+    const refused = this.#called("destroy");
+    if (refused !== undefined) return refused;
     const machine = this.#machines.get(worker);
     if (machine === undefined || machine.endedAt !== undefined) return { kind: "asked" };
     if (this.#world.strikes("destroyError")) {

@@ -33,6 +33,8 @@ export const FAULTS = {
   /** A create call fails, and so does a destroy call, for no reason that anybody would know. */
   createError: 0.05,
   destroyError: 0.1,
+  /** For an hour the provider refuses every call: creates, destroys and listings. */
+  refusesAll: 0.15,
   /** A machine never reports: it comes without an agent. */
   deadBoot: 0.1,
   /** A machine stops answering, for good. */

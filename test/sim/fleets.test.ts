@@ -50,6 +50,31 @@ describe("a storage that takes no writes for an hour (peers.md §8 case 14)", ()
   });
 });
 
+describe("A4, P18: a provider that refuses everything for an hour", () => {
+  const jobs = Array.from({ length: 12 }, (_, n) =>
+    job(`run-${n}`, n * SECOND, "1m", { resources: { vcpus: 2 } }),
+  );
+  const [fromMs, forMs] = [0, 60 * MINUTE];
+  /** The pause doubles from 5 s to 60 s. */
+  const MOST_CREATES = 8 + 60;
+
+  test.each(["temporary", "rate_limit", "quota"] as const)(
+    "%s: one is tried after each pause",
+    async (cause) => {
+      const failure = { class: cause, text: "no" };
+      const { calls, ...result } = await tell(jobs, { refusesAll: { fromMs, forMs, failure } });
+      expect(endsOf({ calls, ...result })).toEqual(new Set(["complete 0"]));
+      const creates = calls.filter(({ what, at }) => what === "create" && at < BEGAN_AT + forMs);
+      // Those that were under way when the first was refused are no trials.
+      expect(creates.length).toBeLessThanOrEqual(POOL.maxInstances + MOST_CREATES);
+      for (const { at } of calls) {
+        const second = calls.filter((one) => one.at >= at && one.at < at + SECOND);
+        expect(second.length).toBeLessThanOrEqual(POOL.maxCloudOpsPerSecond);
+      }
+    },
+  );
+});
+
 describe("1,000 hosts that connect again at once (peers.md §8 case 15)", () => {
   const HOSTS = 1_000;
   /**

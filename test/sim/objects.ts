@@ -300,10 +300,7 @@ export class Objects {
 }
 
 function workerEventOf(
-  message: Extract<
-    PoolMessage,
-    { kind: "create" | "sighting" | "drain_worker" | "make_room" | "poke_worker" }
-  >,
+  message: Exclude<PoolMessage, { kind: "list" | "place" | "poke_run" | "forget" }>,
 ): WorkerEventIn {
   switch (message.kind) {
     case "create":
@@ -314,6 +311,8 @@ function workerEventOf(
       return RETIREMENT;
     case "make_room":
       return { type: "make_room" };
+    case "turn":
+      return { type: "turn", version: message.version };
     case "poke_worker":
       return { type: "poke" };
   }

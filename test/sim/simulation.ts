@@ -8,7 +8,7 @@ import { type Timer, until } from "../../src/objects/waiting.ts";
 import type { PoolConfig } from "../../src/schema/pool.ts";
 import { Audit } from "./audit.ts";
 import { billOf, type MachineBill } from "./bill.ts";
-import { type Account, Cloud } from "./cloud.ts";
+import { type Account, Cloud, type Refusal, refusal } from "./cloud.ts";
 import { ALL_FAULTS, type Fault } from "./faults.ts";
 import { type ControlPlane, Host } from "./host.ts";
 import { type Machines, Objects, REAL_MACHINES } from "./objects.ts";
@@ -40,6 +40,8 @@ export interface Setting {
   outage?: { fromMs: number; forMs: number };
   /** When all objects are started anew, as by a deployment: all sockets break at once. */
   deployedAtMs?: number;
+  /** The provider refuses every call in this time, counted from the beginning. */
+  refusesAll?: Refusal;
   /** Faults go on until everything has come to its end. */
   relentless?: boolean;
 }
@@ -54,6 +56,8 @@ export interface Result {
   ended: Map<string, AllocationRecord>;
   /** Each machine that was paid for, and what it was used for. */
   bill: MachineBill[];
+  /** The calls to the provider. */
+  calls: Cloud["calls"];
 }
 
 export const DEFAULTS = { runs: 8, faults: ALL_FAULTS, machines: REAL_MACHINES };
@@ -143,7 +147,16 @@ class Simulation {
     }
     const { violation, story } = this.#world;
     const bill = billOf(this.#cloud, this.#audit.hosts);
-    return { violation, story, steps, virtualMs: this.#world.now, ends, ended: this.#audit.ended, bill };
+    return {
+      violation,
+      story,
+      steps,
+      virtualMs: this.#world.now,
+      ends,
+      ended: this.#audit.ended,
+      bill,
+      calls: this.#cloud.calls,
+    };
   }
 
   /**
@@ -182,6 +195,8 @@ class Simulation {
     const { outage, deployedAtMs } = this.#setting;
     if (outage !== undefined) this.#fail(outage.fromMs, outage.forMs);
     if (deployedAtMs !== undefined) time.after(deployedAtMs, () => this.#deploy());
+    const refusals = this.#world.strikes("refusesAll") ? refusal(chance) : this.#setting.refusesAll;
+    if (refusals !== undefined) time.after(refusals.fromMs, () => this.#cloud.refuseAll(refusals));
     this.#cron();
     this.#unrest();
   }

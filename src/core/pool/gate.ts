@@ -1,6 +1,6 @@
 import type { Instant } from "../machine.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
-import { type Configured, type Hold, providedWorkers, type WorkerRow } from "./state.ts";
+import { type Configured, type Hold, isWaiting, providedWorkers, type WorkerRow } from "./state.ts";
 
 /** Why no machine may be asked for now. Of a hold-off: what it is about, until when, and why. */
 export interface Blocked {
@@ -20,6 +20,8 @@ export interface Gate {
    * be, by our own limit or by a quota of the provider; null: that is not what stands in the way.
    */
   filledBy(type: string): ((row: WorkerRow) => boolean) | null;
+  /** What keeps a machine that was asked for from being made, while it waits for its turn; null: nothing. */
+  holdsBack(row: WorkerRow): Blocked | null;
   /** Counts a machine of this type that is asked for. */
   take(type: string): void;
   /** How many machines there are or may be, with those that were asked for by this plan. */
@@ -40,7 +42,7 @@ export function openGate(state: Configured, now: Instant): Gate {
     instances += 1;
     if (isBeingMade(row)) underWay += 1;
   }
-  const tried = new Set(holds.filter((hold) => isTried(state, hold)));
+  const tried = new Set(holds.filter((hold) => isTried(state, hold) || isNext(state, hold, now)));
   const on = (name: string) => {
     const type = config.instanceTypes[name];
     return type === undefined ? [] : holdsOn(holds, { instanceType: name, type });
@@ -52,6 +54,10 @@ export function openGate(state: Configured, now: Instant): Gate {
       if (held.some(({ cause }) => cause !== "quota") || config.maxInstances === 0) return null;
       if (held.length === 0 && instances < config.maxInstances) return null;
       return (row) => row.own === undefined && holdsOn(held, row).length === held.length;
+    },
+    holdsBack(row) {
+      const held = isWaiting(row) ? holdsOn(holds, row).filter((hold) => isClosed(hold, now)) : [];
+      return held.length === 0 ? null : blockedBy(held, now);
     },
     why(type) {
       const held = heldOf(type);
@@ -85,14 +91,24 @@ function isBeingMade({ instance, phase }: WorkerRow): boolean {
   return instance === null && (phase === "asked" || phase === "booting");
 }
 
-/** Whether a machine has been asked for since its time was over, of which nobody knows yet what it proves. */
-function isTried(state: Configured, hold: Hold): boolean {
+/** Whether a machine has been tried since its time was over, of which nobody knows yet what it proves. */
+export function isTried(state: Configured, hold: Hold): boolean {
   for (const row of providedWorkers(state)) {
-    if (hold.until === null || row.askedAt < hold.until || !holdsOn([hold], row).length) continue;
+    const at = row.turn?.at ?? row.askedAt;
+    if (hold.until === null || at < hold.until || !holdsOn([hold], row).length) continue;
     // Of one that is held there comes no outcome, until somebody lets it go on.
     const boots =
       hold.cause === "boot" && row.phase === "booting" && !row.booted && row.idleBehavior === "run";
-    if (boots || isBeingMade(row)) return true;
+    if (boots || (isBeingMade(row) && !isWaiting(row))) return true;
+  }
+  return false;
+}
+
+/** Whether a machine that was asked for before, and waits for its turn, is the one that will be tried. */
+function isNext(state: Configured, hold: Hold, now: Instant): boolean {
+  for (const row of providedWorkers(state)) {
+    if (!isBeingMade(row) || !isWaiting(row) || holdsOn([hold], row).length === 0) continue;
+    if (!holdsOn(state.record.holds, row).some((one) => isClosed(one, now))) return true;
   }
   return false;
 }

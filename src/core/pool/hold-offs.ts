@@ -96,7 +96,7 @@ function withFailure(record: PoolRecord, scope: string, failure: WorkerFailure, 
   const tries = (before?.tries ?? 0) + (lasts ? 0 : 1);
   const until = untilOf(failure, tries, `${record.name}-${record.seed} ${scope} ${tries}`, now);
   if (lasts) {
-    const lengthens = cause === "capacity" || cause === "rate_limit";
+    const lengthens = cause === "capacity" || cause === "rate_limit" || failure.retryAfterMs !== undefined;
     if (!lengthens || (until ?? 0) <= (before.until ?? 0)) return record;
   }
   const hold: Hold = { cause, scope, tries, until, reason };

@@ -38,7 +38,7 @@ export function loadedPool(
     refusedRevision: 0,
     decidedAt: 0,
     decidedFrom: "",
-    latest: { pass: null },
+    latest: { pass: null, turnsAt: 0 },
   };
   return { record: record === null ? null : withHolds(record), runs, workers, memo };
 }

@@ -17,21 +17,21 @@ import type {
 import { OWN_MACHINE } from "../worker/status.ts";
 import { foldConfigure } from "./configure.ts";
 import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./forget.ts";
-import { listHeldUntil } from "./hold-offs.ts";
 import { foldInvite } from "./invite.ts";
+import { isSweepDue, sweepAt } from "./listings.ts";
 import { changesAt, keptInstances, type Plan, plan, planOneMore } from "./plan.ts";
 import { foldPlaceAnswer, foldRun, openEpoch, tell, termsOn } from "./runs.ts";
 import {
   type Configured,
   hasLiveRuns,
-  isRemoved,
+  hasTurn,
   isUnheard,
   type PoolState,
   runKey,
   type WorkerRow,
 } from "./state.ts";
 import { foldListing } from "./sweep.ts";
-import { tellAtOf } from "./throttle.ts";
+import { freeAt, giveTurns, turnsAt } from "./turns.ts";
 import { askForWorker, foldWorker, foldWorkerAnswer, intentOf, POOL_TAG } from "./workers.ts";
 
 export type PoolEvent =
@@ -62,6 +62,8 @@ export type PoolMessage = Envelope &
     | { kind: "drain_worker" }
     /** It stands in the way of the first run in the queue: it shall propose to stop, idle or booting. */
     | { kind: "make_room" }
+    /** It is its turn to call the provider, as it wanted to by this version of it. */
+    | { kind: "turn"; version: number }
     | { kind: "list"; tag: string }
   );
 
@@ -71,6 +73,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
     const state = fold(before, event, now);
     if (state.record === null) return state;
     const decided = decide(lookForExpired({ ...state, record: state.record }, now), now);
+    giveTurns(decided, now);
     tellAsker(decided, event);
     const tally = decided.memo.counting.owed(now);
     return tally === undefined ? decided : { ...decided, record: { ...decided.record, tally } };
@@ -92,10 +95,10 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
     const configured: Configured = { ...state, record: state.record };
     return earliest(
       state.memo.lookAt,
-      sweepAt(configured),
+      latest(sweepAt(configured), freeAt(configured)),
       holdEndsAt(configured),
       pauseEndsAt(configured),
-      tellsAt(configured),
+      turnsAt(configured),
     );
   },
 };
@@ -110,10 +113,8 @@ function holdEndsAt(state: Configured): Instant | undefined {
   return missing || index.queue.length > 0 ? ends : undefined;
 }
 
-/** When the next worker is told what it is to become, if that is still to come. */
-function tellsAt(state: Configured): Instant | undefined {
-  const asked = state.workers.derive(askedOf);
-  return earliest(...asked.map((row) => stillToCome(state, tellAtOf(state, row))));
+function latest(at: Instant | undefined, other: Instant): Instant | undefined {
+  return at === undefined ? undefined : Math.max(at, other);
 }
 
 /** A moment that the latest decision has not seen pass. */
@@ -235,12 +236,11 @@ function workerMessages(state: Configured, now: Instant): PoolMessage[] {
   for (const body of Object.values(state.memo.sightings)) {
     owed.push({ to: body.worker, kind: "sighting", repeatedBy: "peer", body });
   }
-  for (const row of state.workers.derive(askedOf)) {
-    if (now < tellAtOf(state, row)) continue;
+  for (const row of state.workers.derive(toldToBe)) {
     owed.push({ to: row.worker, kind: "create", repeatedBy: "self", body: intentOf(state, row) });
   }
-  for (const row of state.workers.derive(unheardOf)) {
-    owed.push({ to: row.worker, kind: "create", repeatedBy: "self", body: intentOf(state, row) });
+  for (const { worker: to, version } of state.workers.derive(toldToCall)) {
+    owed.push({ to, kind: "turn", repeatedBy: "self", version });
   }
   const leaver = leaverOf(state, now);
   if (leaver !== undefined) owed.push({ to: leaver, kind: "make_room", repeatedBy: "self" });
@@ -266,12 +266,16 @@ function leaverOf({ memo, workers }: Configured, now: Instant): string | undefin
   return stays ? undefined : row.worker;
 }
 
-function askedOf(workers: readonly WorkerRow[]): WorkerRow[] {
-  return workers.filter((row) => row.phase === "asked");
+/** Those that do not know of themselves yet. No provider is asked for a machine of one's own. */
+function toldToBe(workers: readonly WorkerRow[]): WorkerRow[] {
+  return workers.filter((row) => {
+    return row.phase === "asked" ? row.own !== undefined || row.turn !== undefined : isUnheard(row);
+  });
 }
 
-function unheardOf(workers: readonly WorkerRow[]): WorkerRow[] {
-  return workers.filter((row) => row.phase !== "asked" && isUnheard(row));
+/** Those whose turn it is to call the provider, and that have not taken it. */
+function toldToCall(workers: readonly WorkerRow[]): WorkerRow[] {
+  return workers.filter((row) => row.waits !== undefined && hasTurn(row));
 }
 
 /** By instance type, which may be configured no more: the workers that go on as if it were. */
@@ -288,33 +292,7 @@ function goingOnByType(workers: readonly WorkerRow[]): Map<string, string[]> {
   return byType;
 }
 
-/** How often the provider is asked what exists while nothing should (`architecture.md` §3). */
-const SWEEP_EMPTY_MS = 3_600_000;
-
-/** When the provider is to be asked next what exists. Sooner while a machine is to disappear. */
-function sweepAt({ memo, record, workers }: Configured): Instant | undefined {
-  const { sync, timeouts } = record.config;
-  const { some, ending } = workers.derive(toBeListed);
-  if (!some) return undefined;
-  const often = durationMs(sync.interval);
-  const interval = ending === "no" ? often : durationMs(timeouts.shutdown);
-  const next = (memo.sweptAt ?? 0) + (ending === "some" ? Math.min(interval, often) : interval);
-  return Math.max(next, listHeldUntil(record));
-}
-
-/** Whether a provider may have any of these machines, and whether some or all of those are ending. */
-function toBeListed(workers: readonly WorkerRow[]): { some: boolean; ending: "no" | "some" | "all" } {
-  const listed = workers.filter((row) => row.own === undefined && row.phase !== "asked");
-  const count = listed.filter((row) => row.phase === "shutdown").length;
-  return { some: listed.length > 0, ending: count === 0 ? "no" : count < listed.length ? "some" : "all" };
-}
-
 function sweepDue(state: Configured, now: Instant): PoolMessage[] {
-  if (isRemoved(state)) return [];
-  // While nothing lives no alarm is armed for it: the cron trigger's poke, or whoever else comes, brings it
-  // about.
-  const sweptAt = Math.max(state.memo.sweptAt ?? 0, state.record.emptySweptAt ?? 0);
-  const nothing = Math.max(sweptAt + SWEEP_EMPTY_MS, listHeldUntil(state.record));
-  if (now < (sweepAt(state) ?? nothing)) return [];
+  if (!isSweepDue(state, now) || now < freeAt(state)) return [];
   return [{ to: "provider", kind: "list", repeatedBy: "peer", tag: `${POOL_TAG}:${state.record.name}` }];
 }

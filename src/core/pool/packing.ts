@@ -22,6 +22,16 @@ export interface Machine {
   runs: number;
 }
 
+/**
+ * The same view gives the same plan, whichever of its workers was seen first. Those that were asked for
+ * together have numbers at the end of their names.
+ */
+export function byAge(workers: readonly WorkerRow[]): WorkerRow[] {
+  return workers.toSorted(
+    (a, b) => a.askedAt - b.askedAt || a.worker.length - b.worker.length || (a.worker < b.worker ? -1 : 1),
+  );
+}
+
 /** No run asks for more vCPUs: machines that have more left than this need not be told apart. */
 const HIGHEST_SHELF = 1_024;
 

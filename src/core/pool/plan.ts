@@ -5,7 +5,7 @@ import { accommodates, remaining } from "../resources.ts";
 import { disappointing, eligibleTypes, mayUseGpus, type Offer, offersOf } from "./eligible.ts";
 import { type Blocked, type Gate, openGate, triedDespiteQuota } from "./gate.ts";
 import { knownMemory } from "./learned.ts";
-import { type Machine, Packing } from "./packing.ts";
+import { byAge, type Machine, Packing } from "./packing.ts";
 import { inOrder } from "./run-index.ts";
 import { type Configured, capacityOfRow, providedWorkers, type RunRow, type WorkerRow } from "./state.ts";
 
@@ -165,16 +165,6 @@ export function haveGpus(workers: readonly WorkerRow[]): boolean {
   return workers.some(({ resources, type }) => (resources ?? type).gpus > 0);
 }
 
-/**
- * The same view gives the same plan, whichever of its workers was seen first. Those that were asked for
- * together have numbers at the end of their names.
- */
-function byAge(workers: readonly WorkerRow[]): WorkerRow[] {
-  return workers.toSorted(
-    (a, b) => a.askedAt - b.askedAt || a.worker.length - b.worker.length || (a.worker < b.worker ? -1 : 1),
-  );
-}
-
 function walk(pass: Pass, queue: RunRow[]): Plan {
   const result: Plan = { places: [], creates: [], waits: new Map(), reserved: null, pass };
   for (const run of queue) {
@@ -198,7 +188,8 @@ function consider(pass: Pass, run: RunRow): Verdict {
   if (found.worker === null) return { wait: { code: "machine_asked" } };
   const mayLeave = pass.tried.get(found.worker);
   if (mayLeave !== undefined) keepLeaver(pass, run, mayLeave);
-  return { wait: { code: "machine_booting", worker: found.worker } };
+  const held = found.row === null ? null : pass.gate.holdsBack(found.row);
+  return { wait: { ...(held ?? { code: "machine_booting" }), worker: found.worker } };
 }
 
 function promise(pass: Pass, run: RunRow, { worker }: Machine): void {
@@ -334,8 +325,7 @@ export function changesAt({ record, workers }: Configured, now: Instant): Instan
 function timesOf(workers: readonly WorkerRow[]): Instant[] {
   const times: Instant[] = [];
   for (const row of workers) {
-    const { stopUntil, pausedUntil, tellAt = 0 } = row;
-    for (const at of [stopUntil, pausedUntil, tellAt]) if (at > 0) times.push(at);
+    for (const at of [row.stopUntil, row.pausedUntil]) if (at > 0) times.push(at);
     if (row.phase === "shutdown") times.push(leavesBy(row));
   }
   return times;

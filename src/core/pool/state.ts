@@ -40,8 +40,8 @@ export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   /** It is a machine of one's own: it has joined by a code, and no provider knows it. Absent: it is not. */
   own?: true;
   askedAt: Instant;
-  /** Not before this is it told to call the provider (`maxCloudOpsPerSecond`). Absent: at once. */
-  tellAt?: Instant;
+  /** When it was last its turn to call the provider (`turns.ts`), and as which version. Absent: never. */
+  turn?: { version: number; at: Instant };
   /** A listing has shown its machine, and nobody knew of it. Absent: it was asked for. */
   adopt?: { id: string; address: string | null };
   notAfter: Instant;
@@ -125,8 +125,8 @@ export interface PoolMemo {
   decidedAt: Instant;
   /** From what besides runs that was (`basisOf`). */
   decidedFrom: string;
-  /** Its pass along the queue. Kept in place, so that no pass holds on to the one before it. */
-  latest: { pass: Plan["pass"] | null };
+  /** Its pass along the queue, and when turns were last given. Kept in place: no pass holds on to another. */
+  latest: { pass: Plan["pass"] | null; turnsAt: Instant };
 }
 
 export interface PoolState {
@@ -162,6 +162,18 @@ export function isLiveWorker(row: WorkerRow): boolean {
 /** Whether it was adopted, and its worker has not said yet that it knows. */
 export function isUnheard({ adopt, version }: WorkerRow): boolean {
   return adopt !== undefined && version === 0;
+}
+
+/** Whether it is its turn, and it has not changed since it waited for that. */
+export function hasTurn({ turn, version }: WorkerRow): boolean {
+  return turn?.version === version;
+}
+
+/** Whether it waits for its turn to call the provider: it was never told of itself, or says so. */
+export function isWaiting(row: WorkerRow): boolean {
+  if (row.own !== undefined) return false;
+  if (row.phase === "asked") return row.turn === undefined;
+  return row.waits !== undefined && !hasTurn(row);
 }
 
 /** Whether a run has not ended, or still uses capacity. */

@@ -14,7 +14,6 @@ import {
   settingsOf,
   type WorkerRow,
 } from "./state.ts";
-import { nextCreateAt } from "./throttle.ts";
 
 /** The tag by which an instance names its worker. */
 export const WORKER_TAG = "drover-worker";
@@ -30,10 +29,8 @@ export function askForWorker(state: Configured, instanceType: string, now: Insta
   const type = record.config.instanceTypes[instanceType];
   if (type === undefined) return state;
   const worker = nextWorkerName(record);
-  const tellAt = nextCreateAt(state, now);
-  const notAfter = tellAt + CREATE_NOT_AFTER_MS;
-  const row = newWorkerRow(record, { worker, instanceType, type, notAfter }, now);
-  state.workers.set(worker, tellAt > now ? { ...row, tellAt } : row, now);
+  const notAfter = now + CREATE_NOT_AFTER_MS;
+  state.workers.set(worker, newWorkerRow(record, { worker, instanceType, type, notAfter }, now), now);
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
 
@@ -95,7 +92,7 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   const { wantsStop, ...view } = upsert;
   const stopUntil = wantsStop && mayStop(state, row, now) ? now + CONSENT_MS : 0;
   // Whatever it says, it has been heard: it is trusted with runs again.
-  const heard = { ...row, ...view, stopUntil, refusals: 0, pausedUntil: 0 };
+  const heard = { ...row, ...view, waits: upsert.waits, stopUntil, refusals: 0, pausedUntil: 0 };
   const isKnown = upsert.failure === undefined || upsert.failure.at === row.failure?.at;
   const next: WorkerRow = isKnown ? { ...heard, failure: row.failure } : heard;
   const keys = Object.keys(next) as (keyof WorkerRow)[]; // all of them are: it has just been made

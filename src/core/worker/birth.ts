@@ -1,6 +1,7 @@
 import { CREATE_STRAGGLER_MS, MAX_TEXT_CHARS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { CreateAnswer, DestroyAnswer, Intent } from "../messages.ts";
+import { callWanted } from "./calls.ts";
 import { shutDown } from "./ending.ts";
 import { type Living, note, type WorkerRecord, type WorkerState } from "./state.ts";
 
@@ -92,7 +93,8 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
     const { failure: _over, createTries: _tries, ...asked } = record;
     const made = { ...asked, instance: { id, address }, createdAt: now, calledAt: now };
     // It may come when everything was over already: then what came to be is to be destroyed.
-    const late = record.phase === "gone" ? { phase: "shutdown" as const, goneAt: null } : {};
+    const ends = { phase: "shutdown" as const, goneAt: null, waits: true as const };
+    const late = record.phase === "gone" ? ends : {};
     const created = { ...made, ...late };
     const reason = record.phase === "booting" ? "booting" : record.reason;
     return {
@@ -105,11 +107,12 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   const isThere = record.instance !== null || record.secret !== null;
   if (isThere || failure.class === "temporary" || failure.class === "rate_limit") {
     // It may have been made all the same, or be made yet. The same token is tried again, until `notAfter`,
-    // and not before the provider wants to be asked. Of a machine that an earlier call has made, and that may
+    // when the pool says that it is this worker's turn. Of a machine that an earlier call has made, and that may
     // have runs by now, the answer to a later one says nothing (invariant 4).
     const calledAt = failure.class === "temporary" ? now + CREATE_STRAGGLER_MS : now;
     const createNotBefore = failure.retryAfterMs === undefined ? null : now + failure.retryAfterMs;
     const tried = { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), createNotBefore };
+    if (callWanted(tried) === "create") tried.waits = true;
     if (isThere) return { ...state, record: tried };
     const failed = { ...tried, failure, createTries: (record.createTries ?? 0) + 1, reason: text };
     // One that fails again and again for the same reason is one event: there is room for few.

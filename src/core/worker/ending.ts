@@ -24,7 +24,7 @@ export function shutDown(
   const { calledAt: called, instance } = state.record;
   const calledAt = instance === null ? Math.max(called ?? 0, now + CREATE_STRAGGLER_MS) : (called ?? now);
   const ending = { ...state.record, phase: "shutdown" as const, reason, calledAt, destroyAskedAt: null };
-  return { ...state, record: note(ending, "Shutdown", reason, now) };
+  return { ...state, record: note({ ...ending, waits: true }, "Shutdown", reason, now) };
 }
 
 /**

@@ -202,7 +202,7 @@ function seeOverdue(state: Living, now: Instant): Living {
   return { ...state, record: { ...record, overdueSince: now } };
 }
 
-/** The pause that the provider asked for is over: the create is due again. */
+/** The pause that the provider asked for is over. */
 function mayCreate(state: Living, now: Instant): Living {
   const { record } = state;
   if (record.createNotBefore === null || now < record.createNotBefore) return state;
@@ -278,7 +278,8 @@ function foldListed(state: Living, instance: Instance, beganAt: Instant, now: In
   // Its create had no answer, and has made it.
   const reason = tried !== undefined && record.phase === "booting" ? "booting" : record.reason;
   const createdAt = record.createdAt ?? now;
-  const next = { ...known, reason, instance: { id, address }, destroyAskedAt, createdAt };
+  const again = ignored || record.phase === "gone" ? { waits: true as const } : {};
+  const next = { ...known, reason, instance: { id, address }, destroyAskedAt, createdAt, ...again };
   const found = { ...state, record: next };
   if (record.phase !== "gone") return isAnother(record, id) ? found : foldLifecycle(found, instance, now);
   const back = { ...next, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null };

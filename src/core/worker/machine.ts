@@ -18,6 +18,7 @@ import type {
 } from "../messages.ts";
 import { foldBehavior } from "./behavior.ts";
 import { foldBirth, foldCreateAnswer, foldDestroyAnswer } from "./birth.ts";
+import { callWaiting, callWanted, foldTurn, withTurn } from "./calls.ts";
 import { shutDown } from "./ending.ts";
 import { type Enrollment, foldEnroll, foldJoin } from "./joining.ts";
 import { foldSighting, foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life.ts";
@@ -55,6 +56,8 @@ export type WorkerEventIn =
   | { type: "kill"; reason: string; by: string }
   /** It stands in the way of a run that needs another machine: it proposes to stop as soon as it is free. */
   | { type: "make_room" }
+  /** It may make the call to its provider that it wanted to make by this version of it. */
+  | { type: "turn"; version: number }
   | { type: "refused_host"; kind: RefusalKind; reason: string }
   | { type: "create_answered"; answer: CreateAnswer }
   | { type: "destroy_answered"; answer: DestroyAnswer }
@@ -100,13 +103,14 @@ function cloudCallsDue(state: Living, now: Instant): WorkerMessage[] {
   const { record } = state;
   const { provider, worker } = record.intent;
   if (provider === null) return [];
-  if (record.phase === "booting" && record.instance === null && now < record.intent.notAfter) {
-    if (record.createNotBefore !== null) return [];
-    return [{ to: "provider", kind: "create", repeatedBy: "self", body: record.intent }];
+  const call = record.waits === true ? undefined : callWanted(record);
+  if (call === "create") {
+    if (record.createNotBefore !== null || now >= record.intent.notAfter) return [];
+    return [{ to: "provider", kind: call, repeatedBy: "self", body: record.intent }];
   }
-  if (record.phase !== "shutdown" || record.instance === null || record.destroyAskedAt !== null) return [];
+  if (call === undefined || record.instance === null) return [];
   const body = { worker, instance: record.instance.id, provider };
-  return [{ to: "provider", kind: "destroy", repeatedBy: "self", body }];
+  return [{ to: "provider", kind: call, repeatedBy: "self", body }];
 }
 
 function talkDue(state: Living, now: Instant): WorkerMessage[] {
@@ -114,8 +118,11 @@ function talkDue(state: Living, now: Instant): WorkerMessage[] {
   const { worker, pool } = record.intent;
   const owed: WorkerMessage[] = [];
   const upsert = upsertOf(state, now);
-  if (poolKnows(upsert) !== state.memo.poolHas)
-    owed.push({ to: pool, kind: "upsert", repeatedBy: "peer", body: upsert });
+  if (poolKnows(upsert) !== state.memo.poolHas) {
+    // Nobody but its pool ends its wait for a turn.
+    const repeatedBy = upsert.waits === undefined ? "peer" : "self";
+    owed.push({ to: pool, kind: "upsert", repeatedBy, body: upsert });
+  }
   for (const body of observationsDue(state, now)) {
     owed.push({ to: placementKey(body.run, body.epoch), kind: "observed", repeatedBy: "peer", body });
   }
@@ -153,6 +160,8 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
       return foldSighting(living, event.sighting, event.consistencyMs, now);
     case "behavior":
       return foldBehavior(living, event.behavior, event.by, now);
+    case "turn":
+      return foldTurn(living, event.version);
     case "make_room":
       return { ...state, memo: { ...state.memo, makeRoomAt: now } };
     case "kill":
@@ -172,11 +181,13 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
   }
 }
 
-/** Destroys the machine now, runs or not: its owner asked by name (invariant 4, T18). */
+/** Destroys the machine now, runs or not, in turn or not: its owner asked by name (invariant 4, T18). */
 function foldKill(state: Living, reason: string, by: string, now: Instant): WorkerState {
   const { record } = state;
   if (record.phase === "gone" || record.killedBy !== null) return state;
-  return shutDown({ ...state, record: { ...record, killedBy: by } }, `killed by ${by}: ${reason}`, now);
+  const killed = { ...state, record: { ...record, killedBy: by } };
+  const ended = shutDown(killed, `killed by ${by}: ${reason}`, now);
+  return ended.record === null ? ended : { ...ended, record: withTurn(ended.record) };
 }
 
 function foldEndedAnswer(state: Living, sent: Ended, now: Instant): WorkerState {
@@ -194,7 +205,8 @@ function foldPoolAnswer(
   now: Instant,
 ): WorkerState {
   const memo = { ...state.memo, poolHas: poolKnows(sent) };
-  if (answer.kind === "no_such") return state;
+  // A pool that does not know it gives it no turn.
+  if (answer.kind === "no_such") return { ...state, record: withTurn(state.record) };
   const told: Living = { ...state, memo };
   if (!sent.wantsStop) return told;
   const { idleMs } = state.record.intent.settings;
@@ -223,7 +235,8 @@ function numbered(before: WorkerState, after: WorkerState): WorkerState {
     const machine = [instance?.id, instance?.address];
     // What a provider's machine has is told when it is ready, not when its host enrolls.
     const measured = isOwnMachine(one) ? one.measured : undefined;
-    return [phase, behaviorOf(one), reason, readyAt, measured, acts, failure, prices, ...machine];
+    const told = [phase, behaviorOf(one), reason, readyAt, measured, acts, failure, prices];
+    return [...told, ...machine, callWaiting(one)];
   };
   const old = visible(before.record);
   if (visible(record).every((value, i) => value === old[i])) return after;

@@ -105,6 +105,8 @@ export interface WorkerRecord {
   destroys?: { tries: number; since: Instant };
   /** Until then the provider does not want to be asked again to make the machine; null: it may be asked. */
   createNotBefore: Instant | null;
+  /** Its next call to the provider waits for its pool's turn (`calls.ts`). Absent: it may call. */
+  waits?: true;
   /** How the latest create call failed, while there is no machine. Absent: it did not. */
   failure?: WorkerFailure;
   /** How often a create call has failed, while there is no machine. Absent: never. */

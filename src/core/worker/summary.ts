@@ -1,6 +1,7 @@
 import type { Instant } from "../machine.ts";
 import type { WorkerUpsert } from "../messages.ts";
 import { bootOutcomeOf } from "./boot-outcome.ts";
+import { callWaiting } from "./calls.ts";
 import { proposalAt } from "./life.ts";
 import { behaviorOf } from "./notice.ts";
 import { isSilent } from "./placements.ts";
@@ -33,6 +34,7 @@ export function upsertOf(state: Living, now: Instant): WorkerUpsert {
     ...failureOf(state),
     ...measuredOf(record),
     wantsStop: proposal !== undefined && now >= proposal,
+    waits: callWaiting(record),
   };
 }
 

@@ -54,12 +54,21 @@ const worker: fc.Arbitrary<WorkerRow> = fc
     pausedUntil: fc.constantFrom(0, 0, 0, T0 + 1),
     refusals: fc.constantFrom(1, 3),
     askedAt: fc.constantFrom(T0 - 10, T0),
+    waits: fc.constantFrom<("create" | undefined)[]>(undefined, undefined, "create"),
+    turn: fc.constantFrom(undefined, { version: 1, at: T0 - 3 }, { version: 0, at: T0 - 3 }),
     heardAt: fc.constantFrom(T0, T0 - 300_000),
   })
-  .map(({ id, phase, own, made, ...more }) => {
+  .map(({ id, phase, own, made, turn, waits, ...more }) => {
+    const calls = { ...(turn ? { turn } : {}), ...(waits && phase === "booting" ? { waits } : {}) };
     const instance = made && phase === "booting" ? { instance: `i-${id}` } : {};
     const type = instanceTypes[more.instanceType];
-    return workerRow(id, phase, { type, ...(own ? { own: true as const } : {}), ...instance, ...more });
+    return workerRow(id, phase, {
+      type,
+      ...(own ? { own: true as const } : {}),
+      ...instance,
+      ...calls,
+      ...more,
+    });
   });
 
 const holdOff: fc.Arbitrary<Hold> = fc
@@ -97,7 +106,7 @@ const view: fc.Arbitrary<Configured> = fc
     return { ...state, record: { ...state.record, holds } };
   });
 
-test("A1, A2, A5: the plan is what a slow and obvious one says, whatever the queue and the machines", () => {
+test("A1, A2, A4, A5: the plan is what a slow and obvious one says, whatever the queue and the machines", () => {
   fc.assert(
     fc.property(view, (state) => {
       const made = plan(state, T0);

@@ -95,7 +95,7 @@ class ObviousPlan {
       machine.on.push(run.resources);
       const { row } = machine;
       if (row !== null && machine.ready) this.#said.places.push(`${run.run}@${row.worker}`);
-      else this.#said.waits[run.run] = row === null ? "machine_asked" : `machine_booting ${row.worker}`;
+      else this.#said.waits[run.run] = row === null ? "machine_asked" : this.#comes(row);
       if (row !== null && !machine.ready) this.#keepForTrial(run, row);
       return;
     }
@@ -112,6 +112,15 @@ class ObviousPlan {
     const kept = code === "machine_asked" ? undefined : this.#reserve(run);
     for (const [name] of types) this.#makeRoom(run, name);
     this.#said.waits[run.run] = kept ? `${code} ${kept}` : code;
+  }
+
+  #comes(row: WorkerRow): string {
+    return `${isWaiting(row) && this.#isHeld(row) ? "hold_off" : "machine_booting"} ${row.worker}`;
+  }
+
+  #isHeld({ instanceType }: WorkerRow): boolean {
+    const { holds } = this.#state.record;
+    return holds.some((hold) => this.#isIn(hold, instanceType) && this.#now < (hold.until ?? Infinity));
   }
 
   /** Ready ones first, then by the rule of each kind. */
@@ -180,7 +189,11 @@ class ObviousPlan {
     return scoped.filter((hold) => {
       if (hold.until === null || this.#now < hold.until) return true;
       const { until } = hold;
-      const trials = this.#provided().filter((row) => isBeingMade(row) && row.askedAt >= until);
+      // One that was called for since; or one that waits for its turn, and will get it before any other.
+      const trials = this.#provided().filter((row) => {
+        if (!isBeingMade(row)) return false;
+        return isWaiting(row) ? !this.#isHeld(row) : (row.turn?.at ?? row.askedAt) >= until;
+      });
       const tried = trials.some((row) => this.#isIn(hold, row.instanceType));
       return tried || this.#said.creates.some((name) => this.#isIn(hold, name));
     });
@@ -264,6 +277,10 @@ class ObviousPlan {
 
 function isBeingMade({ instance, phase }: WorkerRow): boolean {
   return instance === null && (phase === "asked" || phase === "booting");
+}
+
+function isWaiting({ phase, turn, waits, version }: WorkerRow): boolean {
+  return phase === "asked" ? turn === undefined : waits !== undefined && turn?.version !== version;
 }
 
 function sum(needs: Resources[], what: keyof Resources): number {

@@ -205,6 +205,9 @@ export function owed<Kind extends WorkerMessage["kind"]>(
   now: number,
   kind: Kind,
 ): Body<Kind>[] {
-  const found = workerMachine.due(state, now).filter((message) => message.kind === kind);
+  const calls = kind === "create" || kind === "destroy";
+  const { record } = state;
+  const then = calls && record !== null ? at(state, now, { type: "turn", version: record.version }) : state;
+  const found = workerMachine.due(then, now).filter((message) => message.kind === kind);
   return found.map((message) => message.body as Body<Kind>); // the filter says which kind it is
 }

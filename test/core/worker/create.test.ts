@@ -84,29 +84,69 @@ function missingTwice(state: WorkerState, from: Instant): WorkerState {
 const calls = (state: WorkerState, now: Instant) =>
   workerMachine.due(state, now).flatMap(({ kind, to }) => (to === "provider" ? [kind] : []));
 
-describe("a create that the provider puts off is not repeated before its time", () => {
+const told = (state: WorkerState, now: Instant) =>
+  workerMachine.due(state, now).flatMap((message) => (message.kind === "upsert" ? [message.body] : []));
+const turnOf = (state: WorkerState): WorkerEventIn => ({ type: "turn", version: state.record?.version ?? 0 });
+
+describe("A4, P18: a create that failed is repeated when its pool says that it is this worker's turn", () => {
   const classes: ProviderFailure["class"][] = ["rate_limit", "temporary"];
-  it.each(classes)("%s with a time: asked again at that time, and not before", (cls) => {
-    const retryAfterMs = 40 * SECOND;
-    const state = at(asked(), T0, failed({ class: cls, text: "slow down", retryAfterMs }));
+  const pauses = classes.flatMap((cls) => [undefined, 40 * SECOND].map((ms) => [cls, ms] as const));
+
+  it.each(pauses)("%s, with a pause of %s ms: not before, whatever time it is", (cls, retryAfterMs) => {
+    const pause = retryAfterMs === undefined ? {} : { retryAfterMs };
+    const state = at(asked(), T0, failed({ class: cls, text: "slow down", ...pause }));
     expect(calls(state, T0)).toEqual([]);
-    expect(workerMachine.wakeAt(state)).toBe(T0 + retryAfterMs);
-    const early = at(state, T0 + retryAfterMs - 1, { type: "tick" });
-    expect(calls(early, T0 + retryAfterMs - 1)).toEqual([]);
-    const then = at(early, T0 + retryAfterMs, { type: "tick" });
-    expect(calls(then, T0 + retryAfterMs)).toEqual(["create"]);
-    expect(workerMachine.wakeAt(then)).toBe(INTENT.notAfter);
+    const later = at(state, T0 + 5 * MINUTE, { type: "tick" });
+    expect(calls(later, T0 + 5 * MINUTE)).toEqual([]);
+    expect(calls(at(later, T0 + 5 * MINUTE, turnOf(later)), T0 + 5 * MINUTE)).toEqual(["create"]);
   });
 
-  it("survives a restart: the pause is stored", () => {
+  it("its pool is told that it waits, and of each call anew", () => {
+    const first = at(asked(), T0, failed({ class: "temporary", text: "" }));
+    expect(told(first, T0)).toMatchObject([{ waits: "create" }]);
+    const called = at(first, T0 + SECOND, turnOf(first));
+    expect(told(called, T0 + SECOND)).toMatchObject([{ waits: undefined }]);
+    const again = at(called, T0 + 2 * SECOND, failed({ class: "temporary", text: "" }));
+    expect(told(again, T0 + 2 * SECOND)).toMatchObject([{ waits: "create" }]);
+    expect(told(again, T0)[0]?.version).toBeGreaterThan(told(first, T0)[0]?.version ?? 0);
+  });
+
+  it("a turn that comes late or twice lets nobody call again", () => {
+    const first = at(asked(), T0, failed({ class: "temporary", text: "" }));
+    const again = at(first, T0, turnOf(first), failed({ class: "temporary", text: "" }), turnOf(first));
+    expect(calls(again, T0)).toEqual([]);
+  });
+
+  it("survives a restart: that it waits is stored, and said again", () => {
     const { record } = at(asked(), T0, failed({ class: "rate_limit", text: "", retryAfterMs: MINUTE }));
     const state = loadedWorker(record, rows());
     expect(calls(state, T0 + SECOND)).toEqual([]);
     expect(workerMachine.wakeAt(state)).toBe(T0 + MINUTE);
+    expect(told(state, T0)).toMatchObject([{ waits: "create" }]);
   });
 
-  it.each(classes)("%s without a time is left to the back-off of messages (rule R7)", (cls) => {
-    expect(calls(at(asked(), T0, failed({ class: cls, text: "" })), T0)).toEqual(["create"]);
+  it("a pool that does not know it gives it no turn: it calls", () => {
+    const state = at(asked(), T0, failed({ class: "temporary", text: "" }));
+    const [sent] = told(state, T0);
+    if (sent === undefined) throw new Error("nothing is told to the pool");
+    const alone = at(state, T0, { type: "pool_answered", sent, answer: { kind: "no_such" } });
+    expect(calls(alone, T0)).toEqual(["create"]);
+  });
+
+  it("one that an earlier version has stored calls without a turn", () => {
+    const ended = at(asked(), T0, created, { type: "behavior", behavior: "drain", by: "ann" });
+    if (ended.record === null) throw new Error("there is no worker");
+    const { waits: _waits, ...earlier } = ended.record;
+    expect(calls({ ...ended, record: earlier }, T0)).toEqual(["destroy"]);
+  });
+
+  it("a destroy waits for its turn as well; one that its owner asked for by name does not", () => {
+    const kill: WorkerEventIn = { type: "kill", reason: "enough", by: "ann" };
+    const ended = at(asked(), T0, created, { type: "behavior", behavior: "drain", by: "ann" });
+    expect([calls(ended, T0), told(ended, T0)[0]?.waits]).toEqual([[], "destroy"]);
+    expect(calls(at(ended, T0, turnOf(ended)), T0)).toEqual(["destroy"]);
+    expect(calls(at(ended, T0, kill), T0)).toEqual(["destroy"]);
+    expect(calls(at(asked(), T0, created, kill), T0)).toEqual(["destroy"]);
   });
 
   it("a pause beyond the time for which the order holds ends the worker in time", () => {

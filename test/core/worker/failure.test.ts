@@ -83,7 +83,9 @@ describe("a create that is made again, and refused when its machine is there alr
     const there = at(asked(), T0, ...events);
     for (const cause of ["quota", "temporary"] as const) {
       const after = at(there, T0 + 5, refused({ class: cause }));
-      expect(after.record).toEqual({ ...there.record, calledAt: expect.any(Number) });
+      // Of one that no listing has shown yet the provider is asked again, in its turn.
+      const { waits: _waits, version, ...record } = after.record;
+      expect({ ...record, version }).toEqual({ ...there.record, version, calledAt: expect.any(Number) });
       expect(upsertOf(after, T0 + 5).failure).toBeUndefined();
     }
   });

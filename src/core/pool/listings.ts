@@ -1,0 +1,35 @@
+import { durationMs } from "../duration.ts";
+import type { Instant } from "../machine.ts";
+import { listHeldUntil } from "./hold-offs.ts";
+import { type Configured, isRemoved, type WorkerRow } from "./state.ts";
+
+/** How often the provider is asked what exists while nothing should (`architecture.md` §3). */
+const SWEEP_EMPTY_MS = 3_600_000;
+
+/** When the provider is to be asked next what exists. Sooner while a machine is to disappear. */
+export function sweepAt({ memo, record, workers }: Configured): Instant | undefined {
+  const { sync, timeouts } = record.config;
+  const { some, ending } = workers.derive(toBeListed);
+  if (!some) return undefined;
+  const often = durationMs(sync.interval);
+  const interval = ending === "no" ? often : durationMs(timeouts.shutdown);
+  const next = (memo.sweptAt ?? 0) + (ending === "some" ? Math.min(interval, often) : interval);
+  return Math.max(next, listHeldUntil(record));
+}
+
+/** Whether a provider may have any of these machines, and whether some or all of those are ending. */
+function toBeListed(workers: readonly WorkerRow[]): { some: boolean; ending: "no" | "some" | "all" } {
+  const listed = workers.filter((row) => row.own === undefined && row.phase !== "asked");
+  const count = listed.filter((row) => row.phase === "shutdown").length;
+  return { some: listed.length > 0, ending: count === 0 ? "no" : count < listed.length ? "some" : "all" };
+}
+
+/** Whether the provider is to be asked now what exists. */
+export function isSweepDue(state: Configured, now: Instant): boolean {
+  if (isRemoved(state)) return false;
+  // While nothing lives no alarm is armed for it: the cron trigger's poke, or whoever else comes, brings it
+  // about.
+  const sweptAt = Math.max(state.memo.sweptAt ?? 0, state.record.emptySweptAt ?? 0);
+  const nothing = Math.max(sweptAt + SWEEP_EMPTY_MS, listHeldUntil(state.record));
+  return now >= (sweepAt(state) ?? nothing);
+}
