@@ -72,6 +72,7 @@ describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (D8, arvad
     expect(counted(state, [0, 500, 1_000, 2_000], turns)).toEqual([2, 2, 4, 5]);
   });
 
+  // arvados.md §2.6 point 4
   test("destroys count as well, and go first", () => {
     const ending = ["d1", "d2"].map((id) => workerRow(id, "shutdown", { waits: "destroy" }));
     const now = T0 + 5_000;
