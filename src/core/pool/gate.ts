@@ -20,8 +20,6 @@ export interface Gate {
    * be, by our own limit or by a quota of the provider; null: that is not what stands in the way.
    */
   filledBy(type: string): ((row: WorkerRow) => boolean) | null;
-  /** What keeps a machine that was asked for from being made, while it waits for its turn; null: nothing. */
-  holdsBack(row: WorkerRow): Blocked | null;
   /** Counts a machine of this type that is asked for. */
   take(type: string): void;
   /** How many machines there are or may be, with those that were asked for by this plan. */
@@ -54,10 +52,6 @@ export function openGate(state: Configured, now: Instant): Gate {
       if (held.some(({ cause }) => cause !== "quota") || config.maxInstances === 0) return null;
       if (held.length === 0 && instances < config.maxInstances) return null;
       return (row) => row.own === undefined && holdsOn(held, row).length === held.length;
-    },
-    holdsBack(row) {
-      const held = isWaiting(row) ? holdsOn(holds, row).filter((hold) => isClosed(hold, now)) : [];
-      return held.length === 0 ? null : blockedBy(held, now);
     },
     why(type) {
       const held = heldOf(type);

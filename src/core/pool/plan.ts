@@ -188,8 +188,7 @@ function consider(pass: Pass, run: RunRow): Verdict {
   if (found.worker === null) return { wait: { code: "machine_asked" } };
   const mayLeave = pass.tried.get(found.worker);
   if (mayLeave !== undefined) keepLeaver(pass, run, mayLeave);
-  const held = found.row === null ? null : pass.gate.holdsBack(found.row);
-  return { wait: { ...(held ?? { code: "machine_booting" }), worker: found.worker } };
+  return { wait: { code: "machine_booting", worker: found.worker } };
 }
 
 function promise(pass: Pass, run: RunRow, { worker }: Machine): void {

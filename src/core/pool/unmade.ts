@@ -2,7 +2,7 @@ import type { WorkerSummary } from "../../schema/pool.ts";
 import type { Instant } from "../machine.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 import type { Wait } from "./plan.ts";
-import type { Configured, WorkerRow } from "./state.ts";
+import { type Configured, isWaiting, type WorkerRow } from "./state.ts";
 
 /** What came of asking the provider for a worker's machine; null: it is one's own. */
 export function machineOf({
@@ -32,17 +32,10 @@ export type MachineWait = Omit<Wait, "code"> & { code: Wait["code"] | "create_de
 export function waitForMachine(state: Configured, wait: Wait, now: Instant): MachineWait {
   const row = wait.worker === undefined ? undefined : state.workers.get(wait.worker);
   if (wait.code !== "machine_booting" || row === undefined || !isUnmade(row)) return wait;
-  if (row.failure === undefined) {
-    const { tellAt = 0 } = row;
-    return {
-      ...wait,
-      code: "machine_asked",
-      ...(row.phase === "asked" && tellAt > now ? { until: tellAt } : {}),
-    };
-  }
   const ends = holdsOn(state.record.holds, row).flatMap((hold) =>
     hold.until !== null && isClosed(hold, now) ? [hold.until] : [],
   );
-  const until = ends.length === 0 ? {} : { until: Math.max(...ends) };
+  const until = ends.length === 0 || !isWaiting(row) ? {} : { until: Math.max(...ends) };
+  if (row.failure === undefined) return { ...wait, code: "machine_asked", ...until };
   return { ...wait, code: "create_deferred", reason: row.reason, ...until };
 }

@@ -181,9 +181,10 @@ describe("A4, P18: while a hold-off lasts nobody is told to call, and then one i
   });
 
   test("a run that counts on a machine that is held off says so, and until when", () => {
-    const one = hold(T0 + 9_000, { cause: "temporary", scope: "all", reason: "403" });
-    const why = explainRun(held(configured({}, [waiting("a")], refused("w1")), one), "a", T0);
-    expect(why?.reason).toMatchObject({ code: "hold_off", text: expect.stringContaining("403") });
+    const failure = { class: "temporary" as const, text: "403", at: T0 };
+    const row = workerRow("w1", "booting", { waits: "create", failure, reason: "403" });
+    const why = explainRun(held(configured({}, [waiting("a")], [row]), pause("temporary", "all")), "a", T0);
+    expect(why?.reason).toMatchObject({ code: "create_deferred", text: expect.stringContaining("403") });
     expect(why?.next.at).toBe(new Date(T0 + 9_000).toISOString());
     expect(why?.chain).toMatchObject([{ what: "worker w1" }]);
   });

@@ -29,8 +29,8 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
       ["machine_asked", /being asked for/, "place", null, "provider"],
     ],
     [
-      "the provider is asked later, for want of calls",
-      pool(row({ phase: "asked", tellAt: T0 + 9_000 })),
+      "the provider is asked later, after a pause for all calls",
+      held(pool(row({ phase: "asked" })), hold(T0 + 9_000)),
       ["machine_asked", /being asked for/, "ask", 9_000, null],
     ],
     [
@@ -40,7 +40,7 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
     ],
     [
       "… and a pause lasts",
-      held(pool(row({ failure, reason })), hold(T0 + MINUTE)),
+      held(pool(row({ failure, reason, waits: "create" })), hold(T0 + MINUTE)),
       ["create_deferred", /403: no/, "create", MINUTE, null],
     ],
     [

@@ -95,7 +95,7 @@ class ObviousPlan {
       machine.on.push(run.resources);
       const { row } = machine;
       if (row !== null && machine.ready) this.#said.places.push(`${run.run}@${row.worker}`);
-      else this.#said.waits[run.run] = row === null ? "machine_asked" : this.#comes(row);
+      else this.#said.waits[run.run] = row === null ? "machine_asked" : `machine_booting ${row.worker}`;
       if (row !== null && !machine.ready) this.#keepForTrial(run, row);
       return;
     }
@@ -112,10 +112,6 @@ class ObviousPlan {
     const kept = code === "machine_asked" ? undefined : this.#reserve(run);
     for (const [name] of types) this.#makeRoom(run, name);
     this.#said.waits[run.run] = kept ? `${code} ${kept}` : code;
-  }
-
-  #comes(row: WorkerRow): string {
-    return `${isWaiting(row) && this.#isHeld(row) ? "hold_off" : "machine_booting"} ${row.worker}`;
   }
 
   #isHeld({ instanceType }: WorkerRow): boolean {
