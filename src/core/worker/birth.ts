@@ -107,8 +107,8 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   const isThere = record.instance !== null || record.secret !== null;
   if (isThere || failure.class === "temporary" || failure.class === "rate_limit") {
     // It may have been made all the same, or be made yet. The same token is tried again, until `notAfter`,
-    // when the pool says that it is this worker's turn. Of a machine that an earlier call has made, and that may
-    // have runs by now, the answer to a later one says nothing (invariant 4).
+    // when the pool says that it is this worker's turn. Of a machine that an earlier call has made, and
+    // that may have runs by now, the answer to a later one says nothing (invariant 4).
     const calledAt = failure.class === "temporary" ? now + CREATE_STRAGGLER_MS : now;
     const createNotBefore = failure.retryAfterMs === undefined ? null : now + failure.retryAfterMs;
     const tried = { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), createNotBefore };

@@ -106,7 +106,7 @@ const view: fc.Arbitrary<Configured> = fc
     return { ...state, record: { ...state.record, holds } };
   });
 
-test("A1, A2, A4, A5: the plan is what a slow and obvious one says, whatever the queue and the machines", () => {
+test("A1, A2, A4, A5: the plan is what a slow and obvious one says, whatever waits and is there", () => {
   fc.assert(
     fc.property(view, (state) => {
       const made = plan(state, T0);

@@ -131,7 +131,7 @@ describe("A4, P18: while a hold-off lasts nobody is told to call, and then one i
     expect(turns(made, T0 + 6_000)).toEqual(["w2", "w3", "w4", "w5", "w6"]);
   });
 
-  test("refused again and again, one create is made after 5, 10, 20, 40 and 60 s, up to a quarter more", () => {
+  test("refused again and again: one create after 5, 10, 20, 40 and 60 s, up to a quarter more", () => {
     let now = T0;
     let state = at(configured({}, [], refused("w1", "w2")), now, tick);
     const gaps: number[] = [];
