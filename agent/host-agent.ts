@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Instant, Millis } from "../src/core/machine.ts";
+import { type Awake, watchSleep } from "./awake.ts";
 import { OUTPUT_REPORT_DELAY_MS } from "./core/bounds.ts";
 import type { HostEvent } from "./core/events.ts";
 import { hostMachine } from "./core/host.ts";
@@ -38,6 +39,10 @@ export interface HostAgentOptions {
   instance: string | undefined;
   /** What asks the provider whether it takes the machine back. */
   noticeCommand: string | undefined;
+  /**
+   * Where `drover up` on this same machine notes that it is awake; undefined: the control plane is elsewhere.
+   */
+  awakeFile: string | undefined;
   /** Ends this process, and the machine with it where that is said and can be. */
   exit: (code: number, reason: string, powerOff: boolean) => void;
 }
@@ -59,10 +64,12 @@ export class HostAgent {
   /** Whether the journal says all of the state. */
   #journaled = true;
   #reachable = true;
+  readonly #awake: Awake;
 
   constructor(state: HostState, options: HostAgentOptions) {
     this.#state = state;
     this.#options = options;
+    this.#awake = watchSleep(options.awakeFile, options.now, () => this.tell({ type: "tick" }));
   }
 
   /** Begins to carry out what is due to attempts. */
@@ -92,7 +99,11 @@ export class HostAgent {
   tell(event: HostEvent): void {
     const { now } = this.#options;
     const at = now();
-    this.#state = hostMachine.apply(this.#state, event, at);
+    const before = this.#state;
+    const since = this.#awake(at);
+    // Before anything is judged by a clock that has gone on without us.
+    const woken = since === undefined ? before : hostMachine.apply(before, { type: "slept", since }, at);
+    this.#state = hostMachine.apply(woken, event, at);
     this.#journaled = this.#options.journal.keep(this.#state);
     const due = hostMachine.due(this.#state, at);
     const transfers = due.filter(({ kind }) => kind === "collect" || kind === "begin" || kind === "save");

@@ -172,7 +172,8 @@ async function takeOn(
   const state = initialHost({ ...had, means, powersOff }, now());
   const exits = exitOrPowerOff(powerOff);
   const ways = { journal: { keep }, noticeCommand: notice, exit: exits };
-  const agent = new HostAgent(state, { now, stateDir, instance, ...ways });
+  const awakeFile = process.env.DROVER_AWAKE_FILE;
+  const agent = new HostAgent(state, { now, stateDir, instance, awakeFile, ...ways });
   agent.supervise(supervisor);
   return agent;
 }

@@ -13,6 +13,12 @@ import { lives, parseStat } from "./exec/processes.ts";
 import { errorText, readIfThere, replaceFile } from "./files.ts";
 import { say } from "./say.ts";
 
+/**
+ * Seconds that are a sleep if nothing was looked at for longer, and for which the agent has the first word
+ * then.
+ */
+const WATCHDOG_ASLEEP_S = 8;
+
 /** Names the watchdog of a state directory by pid and start time, as `agent.lock` names the agent. */
 const NAME = "watchdog.lock";
 
@@ -73,6 +79,11 @@ while sleep "$pause"; do
     [ "$agent" != dead ] || exit
     continue
   fi
+  # After a sleep of the machine an agent that lives comes first: it may renew the lease.
+  now=\${now%.*}
+  [ "$((now - \${seen:-$now}))" -le ${WATCHDOG_ASLEEP_S} ] || patience=$((now + ${WATCHDOG_ASLEEP_S}))
+  seen=$now
+  [ "$agent" != runs ] || [ "$seen" -ge "\${patience:-0}" ] || continue
   lead=$dead
   [ "$agent" != runs ] || lead=$last
   [ "$left" -le "$lead" ] || continue

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
+import { beat } from "./beat.ts";
 import { defaultPool, type PoolChoices, settleDefaultPool } from "./default-pool.ts";
 import { takeLock } from "./lock.ts";
 import { LoopbackCloud } from "./loopback/cloud.ts";
@@ -107,6 +108,7 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   });
   const log = openWorkerLog(join(stateDir, "worker.log"));
   undo.add(() => log.close());
+  undo.add(beat(stateDir, (ms) => log.write("info", `Nothing ran here for ${Math.round(ms / 1_000)} s.`)));
   const url = `http://127.0.0.1:${port}`;
   const runtime = await startRuntime({
     ...worker,

@@ -104,3 +104,13 @@ export const REPEAT_LONGEST_MS: Millis = 30_000;
 export const WEBHOOK_PATIENCE_MS: Millis = 1_000;
 /** On a socket an acknowledgment of log bytes comes after the answer; before that they are not sent again. */
 export const LINE_LOG_RETRY_FIRST_MS: Millis = 1_000;
+/** An agent whose clock has gone on for longer than this since it last looked has stood still meanwhile. */
+export const STOOD_STILL_MS: Millis = 5_000;
+/** How often it looks, where that matters. */
+export const LOOK_AWAKE_MS: Millis = 1_000;
+/**
+ * How long a lease lasts that ended while the machine and its control plane slept, and for how much of that
+ * only a renewal is waited for. It is over before the control plane says `lost` (`LEASE_MARGIN_MS`).
+ */
+export const LEASE_AFTER_SLEEP_MS: Millis = 55_000;
+export const RENEW_AFTER_SLEEP_MS: Millis = 20_000;

@@ -1,4 +1,4 @@
-import type { Millis } from "../../src/core/machine.ts";
+import type { Instant, Millis } from "../../src/core/machine.ts";
 import type {
   HostSetup,
   HostStop,
@@ -25,6 +25,10 @@ export type HostEvent =
   | { type: "line_opening" }
   | { type: "line_opened" }
   | { type: "line_closed"; random: number }
+  /**
+   * This agent and its control plane have stood still together since then, as in a sleep of their machine.
+   */
+  | { type: "slept"; since: Instant }
   /** The control plane asks for a full report. */
   | { type: "full_wanted" }
   /** The control plane will never again listen to this start of the agent. */

@@ -9,7 +9,7 @@ import { dueExit, endHost } from "./ending.ts";
 import type { HostEvent } from "./events.ts";
 import { newExchange, reportDueAt, reportFailed, reportSent } from "./exchange.ts";
 import { adopt, adoptLease, type FoundHost, stickyFound } from "./journal.ts";
-import { mayStart } from "./lease.ts";
+import { mayStart, slept } from "./lease.ts";
 import { dueLine, fullWanted, lineClosed, lineOpened, lineOpening, lineWakesAt, newLine } from "./line.ts";
 import type { HostMessage } from "./messages.ts";
 import { withNewsOf } from "./news.ts";
@@ -123,6 +123,8 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
       return lineClosed(state, event.random, now);
     case "full_wanted":
       return fullWanted(state, now);
+    case "slept":
+      return slept(state, event.since, now);
     case "stale":
       return endHost(state, { ...event, graceMs: SHORT_STOP_MS, silent: true }, now);
     case "shutdown": {

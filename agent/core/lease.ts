@@ -1,7 +1,8 @@
 import type { Instant } from "../../src/core/machine.ts";
-import { LEASE_KILL_MS, WATCHDOG_LEAD_MS } from "./bounds.ts";
+import { LEASE_AFTER_SLEEP_MS, LEASE_KILL_MS, RENEW_AFTER_SLEEP_MS, WATCHDOG_LEAD_MS } from "./bounds.ts";
 import type { LeaseJournal } from "./journal.ts";
 import { noticeStopAt } from "./notice.ts";
+import { withNews } from "./pace.ts";
 import type { AttemptState, HostState } from "./types.ts";
 
 /**
@@ -12,7 +13,21 @@ import type { AttemptState, HostState } from "./types.ts";
  */
 export function leaseStopAt(state: HostState, attempt: AttemptState): Instant | undefined {
   if (state.leaseUntil === undefined) return undefined;
-  return state.leaseUntil - LEASE_KILL_MS - Math.min(attempt.plan?.timeoutMs ?? 0, state.leaseMs / 3);
+  const stopAt = state.leaseUntil - LEASE_KILL_MS - Math.min(attempt.plan?.timeoutMs ?? 0, state.leaseMs / 3);
+  return Math.max(stopAt, state.wokeUntil ?? stopAt);
+}
+
+/**
+ * After a sleep of the machine in which its control plane has slept, too: nobody can have judged in that
+ * time, and the control plane waits for the margin of a lease after it has woken. So a lease that ended in
+ * the sleep lasts for a little less than that from now, to be renewed. One that was over before the sleep
+ * stays so.
+ */
+export function slept(state: HostState, since: Instant, now: Instant): HostState {
+  if (state.leaseUntil === undefined || state.leaseUntil <= since) return state;
+  const leaseUntil = Math.max(state.leaseUntil, now + LEASE_AFTER_SLEEP_MS);
+  if (leaseUntil === state.leaseUntil) return state;
+  return withNews({ ...state, leaseUntil, wokeUntil: now + RENEW_AFTER_SLEEP_MS }, now);
 }
 
 /**

@@ -87,7 +87,13 @@ function taken(known: AttemptState | undefined, order: AttemptOrder, now: Instan
  */
 function ordered(attempt: AttemptState, order: AttemptOrder, now: Instant): AttemptState {
   const wanted = { ...attempt, wanted: order.want };
-  if (order.want === "stop") return stopAttempt(wanted, order, now);
+  if (order.want === "stop") {
+    const stopped = stopAttempt(wanted, order, now);
+    const begins = wanted.stop === undefined && stopped.stop !== undefined;
+    // What had ended by itself was not ended by the limit, however little was to be done yet.
+    const ended = wanted.exit !== undefined || wanted.startError !== undefined;
+    return begins && !ended && order.timedOut === true ? { ...stopped, timedOut: true } : stopped;
+  }
   if (order.save !== wanted.save) wanted.save = order.save;
   const { timeoutMs, task } = order;
   const told = task === undefined ? wanted : { ...wanted, plan: planOf(task), outputs: task.outputs };

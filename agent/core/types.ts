@@ -226,6 +226,10 @@ export interface HostState {
   ordersSeen: number;
   reportWithinMs: Millis;
   leaseUntil?: Instant;
+  /**
+   * Nothing is stopped for the end of the lease before this: the machine and its control plane have slept.
+   */
+  wokeUntil?: Instant;
   /** The longest lease that is ever granted; zero before the first join. */
   leaseMs: Millis;
   /** The machine can end itself, and shall at the end of its lease (invariant 8). */

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
+import { awakeFileIn } from "../beat.ts";
 import { endTree } from "../end-processes.ts";
 import { environmentOf, isAlive, readProcess } from "../processes.ts";
 import { endCgroup, makeCgroup } from "./cgroup.ts";
@@ -162,7 +163,7 @@ export class LoopbackCloud {
   }
 
   #boot(entry: Entry, request: CreateInstance): void {
-    const child = launch(this.#dirOf(entry.id), request, entry.cgroup);
+    const child = launch(this.#dirOf(entry.id), request, entry.cgroup, awakeFileIn(this.#options.dir));
     child.once("error", () => void this.#end(entry));
     child.once("exit", () => void this.#end(entry));
     child.unref();

@@ -14,10 +14,16 @@ const ENTER_AND_RUN = '{ echo $$ >"$1"; } 2>/dev/null; ulimit -S -n "$3" 2>/dev/
 
 /**
  * Boots an instance: the user data, run by `sh` as the leader of a new session in a directory of its own,
- * with nothing of our environment but the PATH, and with as many open files as `drover up` was given. What it
- * prints is the console of the machine, `console.log`.
+ * with nothing of our environment but the PATH, and with as many open files as `drover up` was given.
+ * `awakeFile`: by it the agent knows when it has slept with us. What it prints is the console of the
+ * machine, `console.log`.
  */
-export function launch(dir: string, request: CreateInstance, cgroup: string | undefined): ChildProcess {
+export function launch(
+  dir: string,
+  request: CreateInstance,
+  cgroup: string | undefined,
+  awakeFile: string,
+): ChildProcess {
   const temporary = join(dir, "tmp");
   mkdirSync(temporary, { recursive: true, mode: 0o700 });
   const userData = join(dir, "user-data");
@@ -39,6 +45,7 @@ export function launch(dir: string, request: CreateInstance, cgroup: string | un
         DROVER_STATE_DIR: join(dir, "agent"),
         DROVER_RESOURCES: JSON.stringify(request.resources),
         DROVER_BOOT_ID: randomUUID(),
+        DROVER_AWAKE_FILE: awakeFile,
       },
     });
   } finally {

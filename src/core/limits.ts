@@ -78,6 +78,11 @@ export const MAX_PRICES = 50;
 export const MAX_WORKER_EVENTS = 100;
 /** Characters of any text that comes from outside and is kept: an error, a reason, the output of a probe. */
 export const MAX_TEXT_CHARS = 4_096;
+/**
+ * What is heard so soon after it has happened needs no note of when that was: all waits that count from the
+ * hearing are much longer.
+ */
+export const HEARD_AT_ONCE_MS = 1_000;
 /** A message that nobody else would repeat is tried again this long after a crash at the latest. */
 export const REPEAT_AFTER_CRASH_MS = 1_000;
 /** Back-off of a message that failed: first, and longest (rule R7). */

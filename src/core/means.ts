@@ -10,13 +10,15 @@ const TASK_ACTS = ["artifacts", "compat", "fake", "outputs", "snapshot", "stdin"
 type Act = (typeof TASK_ACTS)[number];
 /** The same of the order for an attempt. */
 const START_DELAY = "startInMs";
+/** It says `timedOut` of each attempt that ended because its time was over, and of no other. */
+const TIME_LIMIT = "timedOut";
 
 /**
  * The fields of an order and its task that an agent of this version acts on, and the first version did not
  * know. One that does not know a field would start the task as if it were not there, so agents say what they
  * act on (`Means`). Whoever adds a field that must not be ignored adds it here.
  */
-export const ACTS = [...TASK_ACTS, START_DELAY] as const;
+export const ACTS = [...TASK_ACTS, START_DELAY, TIME_LIMIT] as const;
 
 /** What an agent must act on to run these tasks as they are meant. */
 export function needsOf(tasks: Pick<TaskSpec, Act>[]): Act[] {
@@ -31,4 +33,9 @@ export function lackedOf(needs: readonly string[] = [], acts: readonly string[] 
 /** Whether an agent that acts on these starts an attempt no sooner than its order says. */
 export function waitsToStart(acts: readonly string[] = []): boolean {
   return acts.includes(START_DELAY);
+}
+
+/** Whether an agent that acts on these ends attempts at their time limits, and says which ended by that. */
+export function keepsTimeLimits(acts: readonly string[] = []): boolean {
+  return acts.includes(TIME_LIMIT);
 }

@@ -135,6 +135,8 @@ export interface Observed {
   attempts: AttemptReport[];
   /** Its agent waits for the delays of starts by itself (`core/means.ts`). Absent: the allocation does. */
   waits?: true;
+  /** Its agent sees to time limits, and says what they have ended (`core/means.ts`). Absent: it may not. */
+  keepsTime?: true;
   /** The placement is over, and its host keeps the data of it: nothing else is said or asked. */
   kept?: true;
 }
@@ -164,6 +166,8 @@ export interface Ended {
   held: boolean;
   /** Why the machine was lost. Absent: nobody had said that it would be. */
   cause?: LossCause;
+  /** When it ended, as its worker has stored it. Absent: an earlier version does not say. */
+  at?: Instant;
 }
 /** `interruption`: its host had said that the machine would be taken away. */
 export type LossCause = "interruption";

@@ -265,6 +265,8 @@ interface StopOrder {
   signal: SignalName;
   timeoutMs: number;
   reason: string;
+  /** The time limit is the reason. */
+  timedOut?: true;
 }
 
 /** A signal for the main process of an attempt, once: `n` tells it from others like it. */

@@ -4,7 +4,7 @@ import { remaining } from "../../src/core/resources.ts";
 import type { Group } from "../../src/core/spec.ts";
 import type { Resources } from "../../src/schema/common.ts";
 import type { Cloud } from "./cloud.ts";
-import { MOST_DRIFT } from "./faults.ts";
+import { MOST_DRIFT, MOST_OFF_MS } from "./faults.ts";
 import type { Host } from "./host.ts";
 import type { Objects, Audit as ObjectsAudit } from "./objects.ts";
 import type { Process } from "./player.ts";
@@ -79,7 +79,7 @@ export class Audit implements ObjectsAudit {
   #staysEnded(name: string, before: AllocationRecord, after: AllocationRecord): void {
     if (after.forgotten !== undefined) {
       const until = (before.outcome?.at ?? 0) + this.retentionMs;
-      const early = before.forgotten === undefined && after.forgotten < until;
+      const early = before.forgotten === undefined && after.forgotten < until - 2 * MOST_OFF_MS;
       if (early) this.#world.violated(`1: ${name} is forgotten before its retention is over`, name);
       return;
     }
@@ -97,6 +97,8 @@ export class Audit implements ObjectsAudit {
     if (row !== undefined && row.opened > record.endedEpoch) {
       world.violated(`R3: ${name} ends while epoch ${row.opened} is open in the pool`, name);
     }
+    this.#endsInTime(name, record);
+    this.#liesInOrder(name, record);
     const alive = this.#of(name).find((process) => process.alive);
     if (alive !== undefined)
       world.violated(`2: ${name} ends while ${alive.id} lives on ${alive.worker}`, name, alive.worker);
@@ -110,6 +112,33 @@ export class Audit implements ObjectsAudit {
         `2: ${name} ends with ${outcome.exitCode}, which no process of its last epoch did`,
         name,
       );
+  }
+
+  /** A command of which it is known that it ended well in time, as its host saw it, is not `timedout`. */
+  #endsInTime(name: string, { outcome, tasks, endedEpoch }: AllocationRecord): void {
+    if (outcome?.state !== "timedout" || this.groups.get(name)?.tasks.length !== 1) return;
+    const last = tasks[0]?.attempts.at(-1);
+    if (last?.epoch !== endedEpoch || last.state !== "exited" || last.exit?.code !== 0) return;
+    const inTime = [...this.hosts.values()].some((host) => host.endedByItself(last.id));
+    if (inTime) this.#world.violated(`P1: ${name} ends timedout, and its command had ended in time`, name);
+  }
+
+  /** What is recorded of a run lies in the order in which it must have happened. */
+  #liesInOrder(name: string, { submittedAt, outcome, tasks, placements }: AllocationRecord): void {
+    const end = outcome?.at ?? 0;
+    for (const { attempts } of tasks) {
+      for (const { id, startedAt, finishedAt } of attempts) {
+        const from = startedAt ?? submittedAt;
+        if (from < submittedAt || (finishedAt !== null && (finishedAt < from || finishedAt > end)))
+          this.#world.violated(
+            `P14: ${id} of ${submittedAt}: ${startedAt} to ${finishedAt}, of ${end}`,
+            name,
+          );
+      }
+    }
+    const odd = placements.find(({ from, to }) => to !== null && to < from);
+    if (odd !== undefined)
+      this.#world.violated(`P14: epoch ${odd.epoch} of ${name} ends before it begins`, name);
   }
 
   /** A process has been started: no other of its task, or of another placement, may live (invariant 2). */
@@ -137,8 +166,11 @@ export class Audit implements ObjectsAudit {
     const record = this.#stored.get(run);
     const known = record?.tasks.find(({ name }) => name === task);
     if (known?.startAt === undefined || known.n !== n || epoch !== (record?.endedEpoch ?? 0) + 1) return;
-    const earlyMs = known.startAt - this.#world.now;
-    if (earlyMs > EARLY_MS) this.#world.violated(`3.3: ${id} starts ${earlyMs} ms early`, run, worker);
+    const earlyMs = known.startAt - this.#world.planeNow;
+    // Where a clock has jumped the one that waits counts otherwise than the one that looks.
+    const jumped = this.#world.now - this.#world.jumpedAt < 2 * LONGEST_DELAY_MS;
+    if (earlyMs > EARLY_MS && !jumped)
+      this.#world.violated(`3.3: ${id} starts ${earlyMs} ms early`, run, worker);
   }
 
   /** What is on a broken machine may go on, and begin anew there; but nothing else comes onto it. */

@@ -1,5 +1,10 @@
 /** By what share of the time a host's clock is fast or slow, at most. */
 export const MOST_DRIFT = 0.01;
+/**
+ * By how much the control plane's clock is wrong at most, in either direction. A jump by more than the margin
+ * of a lease could break what leases promise: `drover up` keeps those away (`local/clock.ts`).
+ */
+export const MOST_OFF_MS = 25_000;
 
 /**
  * What can go wrong, each with how often. A fault that is left out of `on` never happens: so a story is
@@ -65,6 +70,12 @@ export const FAULTS = {
   fullHost: 0.06,
   /** A host's clock is off, by up to `MOST_DRIFT`. */
   drift: 1,
+  /** Nothing of the control plane runs for some minutes, as when its machine sleeps or is off. */
+  planeAway: 0.12,
+  /** The control plane's clock jumps, either way, by up to twice `MOST_OFF_MS`. */
+  planeClock: 0.15,
+  /** A host's clock, which counts from its boot, jumps ahead: it has slept. */
+  hostClock: 0.1,
 } as const;
 
 export type Fault = keyof typeof FAULTS;

@@ -16,7 +16,7 @@ import { ACTS } from "../../src/core/means.ts";
 import type { HostSetup, Means, Orders, Report } from "../../src/schema/host.ts";
 import { SimDisk } from "./disk.ts";
 import { MOST_DRIFT } from "./faults.ts";
-import { type LocalClock, localClock, Player, type Process, type Watch } from "./player.ts";
+import { localClock, Player, type Process, sleepyClock, type Watch } from "./player.ts";
 import type { HostEnd, SimSocket } from "./socket.ts";
 import type { World } from "./world.ts";
 
@@ -48,7 +48,7 @@ export class Host {
   readonly worker: string;
   readonly #world: World;
   readonly #plane: ControlPlane;
-  readonly #clock: LocalClock;
+  readonly #clock: ReturnType<typeof sleepyClock>;
   readonly #player: Player;
   /**
    * What lies on the machine's disk beside what the player keeps there: whether it has enrolled, the journal
@@ -91,8 +91,9 @@ export class Host {
     const drift = (MOST_DRIFT * world.chance.between(-100, 100)) / 100;
     this.#means = world.strikes("oldAgent") ? OLD_MEANS : MEANS;
     this.#state = initialHost({ attempts: [], means: this.#means });
-    this.#clock = localClock(world, world.strikes("drift") ? 1 + drift : 1);
-    this.#player = new Player(world, worker, this.#clock, this.#disk, {
+    const awake = localClock(world, world.strikes("drift") ? 1 + drift : 1);
+    this.#clock = sleepyClock(awake);
+    this.#player = new Player(world, worker, awake, this.#disk, {
       ...watch,
       ended: (event) => this.#apply(event),
     });
@@ -162,6 +163,22 @@ export class Host {
     this.#world.tell(this.worker, `its host falls silent for ${Math.round(ms / 1_000)} s before an order`);
     this.cutOffUntil = Math.max(this.cutOffUntil, now + ms);
     if (known) for (const socket of sockets) socket.cut();
+  }
+
+  /** What this machine's agent counts by is so much later than what ran here has noticed. */
+  sleep(ms: number): void {
+    if (this.dead) return;
+    this.#world.tell(this.worker, `its clock jumps ahead by ${Math.round(ms / 1_000)} s`);
+    this.#clock.sleep(ms);
+    this.#world.jumpedAt = this.#world.now;
+    this.#wakeAt = Number.POSITIVE_INFINITY;
+    if (this.#booted) this.#apply({ type: "tick" });
+  }
+
+  /** Whether an attempt has ended by itself, as this host saw it. */
+  endedByItself(id: string): boolean {
+    const known = this.#journal.get(id);
+    return known?.exit !== undefined && known.stop === undefined && !known.timedOut;
   }
 
   /** The machine boots anew: nothing that ran there lives, and its agent comes up again. */

@@ -83,6 +83,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   async serve<Reply>(
     handle: (actor: Actor<State, Event, Message>) => Reply | Promise<Reply>,
   ): Promise<Reply> {
+    if (this.#world.now < this.#world.awayUntil) throw new NoReply(`${this.name} is away`);
     const life = this.#life;
     const { actor } = this;
     this.#busy += 1;
@@ -170,8 +171,9 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
     const life = this.#life;
     const alive = () => life === this.#life && !this.#dying;
     const actor = new Actor(this.#wiring.machine, {
-      now: () => this.#world.now,
-      load: () => this.#wiring.load(this.disk, this.#firing ? this.#world.now : (this.disk.alarm ?? null)),
+      now: () => this.#world.planeNow,
+      load: () =>
+        this.#wiring.load(this.disk, this.#firing ? this.#world.planeNow : (this.disk.alarm ?? null)),
       commit: (write) => this.#commit(alive, write),
       save: (state: State) => {
         const before = this.disk.value;
@@ -234,16 +236,27 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   #retryAlarm(): void {
     this.#alarmTries += 1;
     if (this.#alarmTries <= ALARM_TRIES) {
-      this.#arm(this.#world.now + ALARM_RETRY_MS * 2 ** (this.#alarmTries - 1));
+      this.#arm(this.#world.planeNow + ALARM_RETRY_MS * 2 ** (this.#alarmTries - 1));
       return;
     }
     this.#alarmTries = 0;
     this.#world.tell(this.name, "its alarm is given up");
   }
 
+  /** Whoever changes the clock plans the alarms anew: they are instants of that clock. */
+  clockJumped(): void {
+    if (this.disk.alarm !== undefined) this.#plan(this.disk.alarm);
+  }
+
   #plan(at: number): void {
-    this.#world.time.at(at, () => {
+    const { awayUntil, planeAheadMs } = this.#world;
+    // A moment later: what is added and taken away again may be less by a rounding.
+    this.#world.time.at(Math.max(at - planeAheadMs + 0.01, awayUntil), () => {
       if (this.disk.alarm !== at) return;
+      if (this.#world.planeNow < at || this.#world.now < this.#world.awayUntil) {
+        this.#plan(at);
+        return;
+      }
       this.disk.alarm = undefined;
       if (this.#world.strikes("lostAlarm")) {
         this.#world.tell(this.name, "its alarm is lost");

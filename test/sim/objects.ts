@@ -84,7 +84,7 @@ export class Objects {
     this.pool = this.#newPool();
   }
 
-  *all(): Generator<{ name: string; kill(): void; bury(): void }> {
+  *all(): Generator<{ name: string; kill(): void; bury(): void; clockJumped(): void }> {
     yield this.pool;
     yield* this.allocations.values();
     yield* this.workers.values();
@@ -122,7 +122,7 @@ export class Objects {
       { type: "tick" },
       {
         machine: this.#machines.allocation,
-        load: (disk, alarmAt) => allocationFrom(disk.value, alarmAt, world.now),
+        load: (disk, alarmAt) => allocationFrom(disk.value, alarmAt, world.planeNow),
         save: (disk, { record, tombstone }) => {
           disk.value = record ?? tombstone ?? null;
         },
@@ -133,7 +133,7 @@ export class Objects {
             const version = body.version;
             const answer = await world.call(name, "pool", `upsert v${version}`, () =>
               this.pool.serve((actor) =>
-                answerRun(actor.apply({ type: "run", upsert: body }), body, world.now),
+                answerRun(actor.apply({ type: "run", upsert: body }), body, world.planeNow),
               ),
             );
             return { type: "pool_answered", version, answer };
@@ -172,7 +172,7 @@ export class Objects {
         },
         started: (actor, alive) => {
           const sockets = () => (alive() ? this.socketsOf(name) : []);
-          this.lines.set(actor, new HostLine(actor, sockets, () => world.now));
+          this.lines.set(actor, new HostLine(actor, sockets, () => world.planeNow));
         },
         died: () => {
           for (const socket of this.socketsOf(name)) socket.cut();
@@ -205,7 +205,7 @@ export class Objects {
         const { body: sent } = message;
         const answer = await call("pool", `upsert ${sent.phase}`, () =>
           this.pool.serve((actor) =>
-            answerWorker(actor.apply({ type: "worker", upsert: sent }), sent, world.now),
+            answerWorker(actor.apply({ type: "worker", upsert: sent }), sent, world.planeNow),
           ),
         );
         return { type: "pool_answered", sent, answer };
@@ -215,7 +215,7 @@ export class Objects {
         const said = sent.attempts.map(({ id, state }) => `${id} ${state}`).join(", ");
         const answer = await call(sent.run, `observed ${said}`, () =>
           this.allocation(sent.run).serve((actor) =>
-            answerObserved(actor.apply({ type: "observed", observed: sent }), sent, world.now),
+            answerObserved(actor.apply({ type: "observed", observed: sent }), sent, world.planeNow),
           ),
         );
         return { type: "observed_answered", sent, answer };
@@ -291,7 +291,7 @@ export class Objects {
       default: {
         const event = workerEventOf(message);
         const answer = await world.call("pool", to, message.kind, () =>
-          this.worker(to).serve((actor) => workerViewOf(actor.apply(event), world.now)),
+          this.worker(to).serve((actor) => workerViewOf(actor.apply(event), world.planeNow)),
         );
         return { type: "worker_answered", worker: to, poked: message.kind === "poke_worker", answer };
       }

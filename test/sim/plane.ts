@@ -101,7 +101,7 @@ export class Plane implements ControlPlane {
   #serveReport(report: Report, waitMs: number): Promise<Orders | "stale"> {
     return this.#node.serve(async (actor) => {
       try {
-        return await exchange(actor, report, waitMs, () => this.#world.now, this.#timer);
+        return await exchange(actor, report, waitMs, () => this.#world.planeNow, this.#timer);
       } catch (error) {
         if (error instanceof DroverError && error.code === "stale_incarnation") return "stale";
         if (error instanceof DroverError) throw new NoReply(error.code);

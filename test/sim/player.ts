@@ -45,6 +45,18 @@ export interface LocalClock {
   worldTime(localAt: number): number;
 }
 
+/** The same clock after sleeps that another does not count. */
+export function sleepyClock(clock: LocalClock): LocalClock & { sleep(ms: number): void } {
+  let sleptMs = 0;
+  return {
+    now: () => clock.now() + sleptMs,
+    worldTime: (localAt) => clock.worldTime(localAt - sleptMs),
+    sleep: (ms) => {
+      sleptMs += ms;
+    },
+  };
+}
+
 /** A clock that begins now, and of which one second takes `1 / rate` of the world's. */
 export function localClock(world: World, rate: number): LocalClock {
   const bornAt = world.now;

@@ -111,6 +111,9 @@ describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", ()
       "drains it",
       "are lost",
       "falls silent",
+      "the control plane is away",
+      "the control plane's clock jumps",
+      "its clock jumps ahead",
     ];
     const told = new Set<string>();
     for (let seed = 1; seed <= 60 && told.size < marks.length; seed += 1) {

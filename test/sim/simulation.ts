@@ -9,7 +9,7 @@ import type { PoolConfig } from "../../src/schema/pool.ts";
 import { Audit } from "./audit.ts";
 import { billOf, type MachineBill } from "./bill.ts";
 import { type Account, Cloud, type Refusal, refusal } from "./cloud.ts";
-import { ALL_FAULTS, type Fault } from "./faults.ts";
+import { ALL_FAULTS, type Fault, MOST_OFF_MS } from "./faults.ts";
 import { type ControlPlane, Host } from "./host.ts";
 import { type Machines, Objects, REAL_MACHINES } from "./objects.ts";
 import { Plane } from "./plane.ts";
@@ -72,6 +72,7 @@ const HEALTHY_MS = 300_000;
 const UNREST_MS = 20_000;
 /** For how long a disk is full, at most: more than an alarm is tried again for. */
 const LONGEST_FULL_MS = 600_000;
+const LONGEST_AWAY_MS = 400_000;
 /** Until somebody acts on tasks that were started: by then it is known that they run. */
 const ACT_AFTER_MS = 5_000;
 /** The machine of one's own, of which there is one at most, and for how long its code can be used. */
@@ -125,6 +126,7 @@ class Simulation {
     this.#world.quiet = true;
     this.#world.readOnlyUntil = 0;
     for (const host of this.#audit.hosts.values()) Object.assign(host, { cutOffUntil: 0, fullUntil: 0 });
+    this.#world.awayUntil = 0;
     const last = steps + QUIET_STEPS;
     for (; steps < last && this.#audit.unfinished() !== undefined && (await this.#step()); steps += 1);
     const unfinished = this.#audit.unfinished();
@@ -330,8 +332,11 @@ class Simulation {
     if (world.strikes("crash")) node?.kill();
     const fullMs = world.chance.between(1_000, LONGEST_FULL_MS);
     if (world.strikes("fullDisk")) this.#fail(0, fullMs);
+    if (world.strikes("planeAway")) this.#leave();
+    if (world.strikes("planeClock")) this.#setClock(world.chance.between(-MOST_OFF_MS, MOST_OFF_MS));
     if (host === undefined) return;
     if (world.strikes("fullHost")) host.fillDisk(fullMs);
+    if (world.strikes("hostClock")) host.sleep(world.chance.between(1_000, 60_000));
     if (world.strikes("drain")) this.#tend(host.worker);
     if (host.worker === OWN && world.strikes("machineDeath")) {
       this.#ownBoots += 1;
@@ -343,6 +348,24 @@ class Simulation {
       world.tell(host.worker, `its host is cut off for ${Math.round(ms / 1_000)} s`);
       host.cutOffUntil = world.now + ms;
     }
+  }
+
+  /**
+   * The control plane is gone for a while: deadlines pass, hosts are alone, and nothing of it is remembered.
+   */
+  #leave(): void {
+    const ms = this.#world.chance.between(1_000, LONGEST_AWAY_MS);
+    this.#world.tell("platform", `the control plane is away for ${Math.round(ms / 1_000)} s`);
+    this.#world.awayUntil = this.#world.now + ms;
+    for (const node of this.#objects.all()) node.kill();
+  }
+
+  #setClock(aheadMs: number): void {
+    const byMs = aheadMs - this.#world.planeAheadMs;
+    this.#world.tell("platform", `the control plane's clock jumps by ${Math.round(byMs / 1_000)} s`);
+    this.#world.planeAheadMs = aheadMs;
+    this.#world.jumpedAt = this.#world.now;
+    for (const node of this.#objects.all()) node.clockJumped();
   }
 
   /** Of a machine of one's own a kill takes its runs: there the agent's word decides when they are lost. */

@@ -34,6 +34,12 @@ export class World {
   readonly #rates: Record<Fault, number>;
   /** No fault happens any more: what is owed must now come about. */
   quiet = false;
+  /** Until then nothing of the control plane runs, and nobody is answered. */
+  awayUntil = 0;
+  /** By how much the control plane's clock is ahead. */
+  planeAheadMs = 0;
+  /** When any clock last jumped. */
+  jumpedAt = Number.NEGATIVE_INFINITY;
   /** Until then no storage takes a write. */
   readOnlyUntil = 0;
   violation: Violation | undefined;
@@ -51,6 +57,11 @@ export class World {
 
   get now(): number {
     return this.time.now;
+  }
+
+  /** The control plane's clock. */
+  get planeNow(): number {
+    return this.now + this.planeAheadMs;
   }
 
   /** Whether a fault happens here. Chance is asked even where it cannot, so that stories stay comparable. */

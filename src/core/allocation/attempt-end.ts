@@ -13,6 +13,12 @@ import { whyStopped } from "./why-stopped.ts";
 /** The wait before a task is started again that was lost more than once in a row, at least. */
 const LOSS_DELAY_MS: Millis = 1_000;
 
+/** When an attempt ended, and when that is heard: delays count from the end, and none ends in the past. */
+interface Heard {
+  at: Instant;
+  now: Instant;
+}
+
 /** Decides what becomes of a task whose present attempt has ended (`nomad.md` §3.3, §3.4). */
 export function endTask(
   record: AllocationRecord,
@@ -25,11 +31,12 @@ export function endTask(
   const known = recordOf(record, task);
   const cause = causeOf(record, task, known, attempt);
   const at = attempt.finishedAt ?? now;
-  if (cause.kind === "lost" && task.restart.attempts > 0) return afterLoss(record, task, known, attempt, now);
+  if (cause.kind === "lost" && task.restart.attempts > 0)
+    return afterLoss(record, task, known, attempt, { at, now });
   const window = known.window ?? { start: placement.from, count: 0 };
   const onSuccess = restartsOnSuccess(task, record.spec.type ?? "batch");
   const input = { policy: task.restart, onSuccess, window, cause, attempt: attempt.id };
-  const made = decideRestart(input, now);
+  const made = decideRestart(input, at);
   switch (made.decision) {
     case "killed":
       return killed(withTask(record, task, { dead: { at, how: "killed" } }), group, task, attempt, at);
@@ -38,7 +45,7 @@ export function endTask(
     case "not_restarting":
       return notRestarting(record, group, task, attempt, made, at);
     case "restarting":
-      return restarting(record, task, { ...kept(known, made), losses: undefined }, made, now);
+      return restarting(record, task, { ...kept(known, made), losses: undefined }, made, { at, now });
   }
 }
 
@@ -112,22 +119,22 @@ function restarting(
   task: GroupTask,
   change: Partial<TaskRecord>,
   { delayMs, reason }: Pick<RestartDecision, "delayMs" | "reason">,
-  now: Instant,
+  { at, now }: Heard,
 ): AllocationRecord {
   const known = recordOf(record, task);
   const next = withTask(record, task, {
     ...change,
     n: (known.n ?? 1) + 1,
-    startAt: delayMs > 0 ? now + delayMs : undefined,
+    startAt: at + delayMs > now ? at + delayMs : undefined,
     restarts: (known.restarts ?? 0) + 1,
-    lastRestart: now,
+    lastRestart: at,
     restartOf: undefined,
     restartAt: undefined,
   });
   const why = reason === null || reason === "within_policy" ? "" : `${reasonText(reason, task.restart)}; `;
   const details = { start_delay: String(delayMs * 1_000_000), restart_reason: reason ?? "asked_for" };
   const text = `${why}it is started again in ${formatDuration(delayMs)}`;
-  return addEvent(next, "Restarting", now, text, { task: task.name, details });
+  return addEvent(next, "Restarting", at, text, { task: task.name, details });
 }
 
 /**
@@ -139,18 +146,18 @@ function afterLoss(
   task: GroupTask,
   known: TaskRecord,
   attempt: AttemptRecord,
-  now: Instant,
+  { at, now }: Heard,
 ): AllocationRecord {
   const losses = (known.losses ?? 0) + 1;
   const { name } = task;
   if (losses > MAX_LOSSES_IN_A_ROW) {
-    const ended = withTask(record, task, { dead: { at: attempt.finishedAt ?? now, how: "lost" } });
+    const ended = withTask(record, task, { dead: { at, how: "lost" } });
     const text = `it is not started again: ${losses} times in a row nobody saw how it ended`;
     const details = { restart_reason: "exceeded", fails_task: "true" };
-    return addEvent(ended, "Not Restarting", now, text, { task: name, details });
+    return addEvent(ended, "Not Restarting", at, text, { task: name, details });
   }
   const delayMs = losses === 1 ? 0 : jittered(Math.max(LOSS_DELAY_MS, task.restart.delayMs), attempt.id);
-  const change = { losses, n: (known.n ?? 1) + 1, startAt: delayMs > 0 ? now + delayMs : undefined };
+  const change = { losses, n: (known.n ?? 1) + 1, startAt: at + delayMs > now ? at + delayMs : undefined };
   const text = `its host did not find it again; it is started anew in ${formatDuration(delayMs)}`;
-  return addEvent(withTask(record, task, change), "Failed Restoring Task", now, text, { task: name });
+  return addEvent(withTask(record, task, change), "Failed Restoring Task", at, text, { task: name });
 }

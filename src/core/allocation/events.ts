@@ -1,7 +1,7 @@
 import type { RunEvent } from "../../schema/run.ts";
 import { MAX_RUN_EVENTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
-import type { AllocationRecord } from "./state.ts";
+import type { AllocationRecord, AllocationState } from "./state.ts";
 
 /**
  * The types of events that have a cause here; names and meanings of `nomad.md` §1.4, `Placed`,
@@ -62,4 +62,20 @@ export function addEvent(
   const events = [...record.events, event];
   const excess = Math.max(0, events.length - MAX_RUN_EVENTS);
   return { ...record, events: events.slice(excess), eventsDropped: record.eventsDropped + excess };
+}
+
+/**
+ * Brings what one event has added to the history of a run into the order in which it happened: a host reports
+ * later than things are. What was told before keeps its number.
+ */
+export function inOrder(before: AllocationState, after: AllocationState): AllocationState {
+  const { record } = after;
+  const last = before.record?.events.at(-1)?.seq ?? 0;
+  if (record === null) return after;
+  const fresh = record.events.filter(({ seq }) => seq > last);
+  const sorted = [...fresh].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.seq - b.seq));
+  if (sorted.every((event, i) => event === fresh[i])) return after;
+  const numbered = sorted.map((event, i) => ({ ...event, seq: fresh[i]?.seq ?? event.seq }));
+  const kept = record.events.slice(0, record.events.length - fresh.length);
+  return { ...after, record: { ...record, events: [...kept, ...numbered] } };
 }

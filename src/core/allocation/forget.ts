@@ -52,14 +52,15 @@ function tombstoneOf(record: AllocationRecord, now: Instant): AllocationRecord {
 }
 
 /**
- * When the logs of an ended run go before the run itself: `keepLogsMs` after its end, which its pool says
- * with each answer. It is not stored. Who has forgotten it is woken by the alarm that was armed for it, tells
- * the pool again how it is (`withQuestion`), and so hears of it again.
+ * When the logs of an ended run go before the run itself: `keepLogsMs` after its end was heard, which its
+ * pool says with each answer. It is not stored. Who has forgotten it is woken by the alarm that was armed for
+ * it, tells the pool again how it is (`withQuestion`), and so hears of it again.
  */
 export function logsUntil({ record, memo }: AllocationState): Instant | undefined {
   if (record === null || !record.ended || record.outcome === null) return undefined;
   if (memo.keepLogsMs === undefined || Object.keys(record.logs).length === 0) return undefined;
-  return record.outcome.at + memo.keepLogsMs;
+  const { at, heardAt = at } = record.outcome;
+  return heardAt + memo.keepLogsMs;
 }
 
 /** The run as it tells its pool again how it is: an alarm has fired of which only that knows the use. */

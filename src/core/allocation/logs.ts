@@ -4,7 +4,7 @@ import { LAST_BYTE_MS, MAX_INLINE_LOG_BYTES, MAX_LOG_BYTES } from "../limits.ts"
 import type { Instant } from "../machine.ts";
 import { formatSize } from "../size.ts";
 import { addEvent } from "./events.ts";
-import type { AllocationRecord, LogSegment, StreamRecord } from "./state.ts";
+import type { AllocationRecord, LogSegment, Outcome, StreamRecord } from "./state.ts";
 
 const NOTHING: StreamRecord = { size: 0, stored: 0, tail: new Uint8Array() };
 
@@ -92,12 +92,13 @@ export function logsComplete(record: AllocationRecord, attempt: string): boolean
 }
 
 /**
- * Until when a run that has come out waits for the rest of its logs: a minute after the latest of its bytes,
+ * Until when a run that has come out waits for the rest of its logs: a minute after that was heard, and after
+ * the latest of its bytes,
  * so that what is slow is waited for, and what does not come is not.
  */
-export function lastByteBy(record: AllocationRecord, outcomeAt: Instant): Instant {
+export function lastByteBy(record: AllocationRecord, { at, heardAt = at }: Outcome): Instant {
   const streams = Object.values(record.logs).flatMap(({ stdout, stderr }) => [stdout, stderr]);
-  return Math.max(outcomeAt, ...streams.map(({ at = 0 }) => at)) + LAST_BYTE_MS;
+  return Math.max(heardAt, ...streams.map((stream) => stream.at ?? 0)) + LAST_BYTE_MS;
 }
 
 /**

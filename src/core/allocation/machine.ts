@@ -14,7 +14,9 @@ import type {
 import { tasksOf } from "../spec.ts";
 import { type Ask, isRepeated, withAsk } from "./asks.ts";
 import { foldChunk, type StoredChunk } from "./chunks.ts";
-import { addEvent } from "./events.ts";
+import { deadlineOf } from "./deadline.ts";
+import { endOfTasks, failTime } from "./ends.ts";
+import { addEvent, inOrder } from "./events.ts";
 import {
   areLogsOver,
   foldForget,
@@ -28,14 +30,23 @@ import { forced, poststopBy } from "./hurry.ts";
 import { lastByteBy } from "./logs.ts";
 import { groupWakesAt, orderMarks } from "./marks.ts";
 import { foldObserved } from "./observe.ts";
-import { deadlineOf, isRestart, orderOf, revisionAt, withRevision } from "./orders.ts";
+import { isRestart, orderOf, revisionAt, withRevision } from "./orders.ts";
 import { givenUpKills, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfWish } from "./outcome.ts";
+import { uploadingAttempt } from "./outputs.ts";
 import { closePlacement, freshEpoch, newPlacement, storePlacement } from "./placement.ts";
 import { rescheduled } from "./reschedule.ts";
-import { failTime, finish, queueDeadline, settle, wish } from "./settle.ts";
-import { type AllocationRecord, type AllocationState, EMPTY_MEMO, openPlacement } from "./state.ts";
+import { finish, heard, settle, wish } from "./settle.ts";
+import {
+  type AllocationRecord,
+  type AllocationState,
+  EMPTY_MEMO,
+  type Outcome,
+  openPlacement,
+  type PlacementRecord,
+} from "./state.ts";
 import { savedBy } from "./sticky.ts";
 import { upsertOf } from "./summary.ts";
+import { queueDeadline, timeIsOver } from "./time-limits.ts";
 import { foldUpdate } from "./update.ts";
 import { foldRestart, foldSignal, type RestartWish, refusalOfWish, type SignalWish } from "./user.ts";
 
@@ -67,7 +78,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
   apply(stored, event, now) {
     const before = withQuestion(withoutOld(stored, now), now);
     const settled = settle(fold({ ...before, spill: [] }, event, now), now);
-    return remembered(numbered(before, withRevision(before, settled, now)), event, now);
+    return remembered(numbered(before, withRevision(before, inOrder(before, settled), now)), event, now);
   },
 
   due(state, now) {
@@ -97,14 +108,15 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
     if (record === null) return tombstoneUntil(state);
     if (record.ended) return earliest(logsUntil(state), state.memo.askAt);
     if (record.outcome !== null) {
-      const over = Math.max(lastByteBy(record, record.outcome.at), savedBy(record) ?? 0);
+      const over = Math.max(lastByteBy(record, record.outcome), savedBy(record) ?? 0);
       // Its time may be over before it is placed again.
       return record.outcome.again === true ? earliest(over, deadlineOf(record, null)) : over;
     }
     const placement = openPlacement(state);
     const tasks = placement === null ? undefined : groupWakesAt(record, placement.epoch, state.memo.woken);
     if (record.wish !== null) return earliest(tasks, poststopBy(record));
-    return earliest(tasks, record.placeAt, queueDeadline(state), deadlineOf(record, placement?.from ?? null));
+    const waits = placement === null ? [queueDeadline(state), deadlineOf(record, null)] : [];
+    return earliest(tasks, record.placeAt, ...waits);
   },
 };
 
@@ -232,14 +244,16 @@ function foldPoolAnswer(
     if (state.memo.accepted || record.ended || record.placements.length > 0) return state;
     return { record: null, memo: { ...EMPTY_MEMO, refusal: answer }, spill: [] };
   }
-  const heard = confirmed(state, version);
+  const told = confirmed(state, version);
   const keepLogsMs = answer.kind === "none" ? answer.keepLogsMs : undefined;
-  const known = { ...heard, memo: { ...heard.memo, keepLogsMs, askAt: undefined } };
+  const known = { ...told, memo: { ...told.memo, keepLogsMs, askAt: undefined } };
   if (answer.kind === "placed") return placed(known, answer, now);
   const noPlace =
     answer.kind === "none" && answer.version >= poolVersion(record) && openPlacement(state) === null;
   if (!noPlace || record.wish === null || record.ended) return known;
-  return { ...known, record: finish(record, outcomeOfWish(record.wish, now), now) };
+  const at = Math.max(endOfTasks(record, record.endedEpoch) ?? 0, record.wish.at);
+  const outcome = heard(outcomeOfWish(record.wish, at), now);
+  return { ...known, record: finish(record, outcome, now) };
 }
 
 /** The pool has the run as it was at `version`. */
@@ -278,17 +292,42 @@ function foldEnded(state: AllocationState, ended: Ended, now: Instant): Allocati
   if (record === null || record.ended || ended.epoch !== record.endedEpoch + 1) return state;
   const placement = openPlacement(state) ?? newPlacement(ended.worker, ended.epoch, now);
   if (placement.worker !== ended.worker) return state;
-  const closed = closePlacement(record, placement, ended.how, now, ended.cause);
+  const at = Math.max(placement.from, Math.min(now, ended.at ?? now));
+  const closed = closePlacement(record, placement, ended.how, { at, now }, ended.cause);
   const next = { ...state, memo: { ...memo, placement: null } };
-  const failedAt = failTime(record, now);
+  const failedAt = failTime(record, at);
   const again = () => rescheduled(closed, ended.worker, failedAt, now);
   if (record.outcome !== null)
     return { ...next, record: (record.outcome.again && again()) || finish(closed, record.outcome, now) };
   const [stuck] = givenUpKills(record, ended.epoch);
-  if (stuck !== undefined) return { ...next, record: finish(closed, outcomeOfGivenUpKill(stuck, now), now) };
-  if (record.wish !== null) return { ...next, record: finish(closed, outcomeOfWish(record.wish, now), now) };
+  if (stuck !== undefined) return { ...next, record: finish(closed, outcomeOfGivenUpKill(stuck, at), now) };
+  if (record.wish !== null) {
+    const end = Math.max(failedAt, record.wish.at);
+    return { ...next, record: finish(closed, heard(outcomeOfWish(record.wish, end), now), now) };
+  }
   if (!ended.held || ended.how === "refused") return { ...next, record: freshEpoch(closed) };
-  return { ...next, record: again() ?? finish(closed, outcomeOfLoss(record, ended, now), now) };
+  return {
+    ...next,
+    record: again() ?? finish(...lost(record, closed, placement, { ...ended, at }, now), now),
+  };
+}
+
+/**
+ * The end of a run whose machine was lost, and that is not placed anew. If that happened after its time
+ * limit, then that has ended it, on whatever side of it the command did: nobody is left who could say.
+ */
+function lost(
+  record: AllocationRecord,
+  closed: AllocationRecord,
+  placement: PlacementRecord,
+  ended: Ended & { at: Instant },
+  now: Instant,
+): [AllocationRecord, Outcome] {
+  const deadline = deadlineOf(record, placement.from);
+  const timedOut = deadline !== undefined && ended.at >= deadline && uploadingAttempt(record) === undefined;
+  if (!timedOut) return [closed, heard(outcomeOfLoss(record, ended, ended.at), now)];
+  const over = timeIsOver(record, deadline);
+  return [wish(closed, over, placement), heard(outcomeOfWish(over, ended.at), now)];
 }
 
 /**

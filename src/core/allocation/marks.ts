@@ -1,6 +1,7 @@
 import { parseAttemptId } from "../attempt-id.ts";
 import { LAST_BYTE_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
+import { deadlineOf, isTimedByHost } from "./deadline.ts";
 import { turnsFrom } from "./group.ts";
 import { logsComplete } from "./logs.ts";
 import type { AllocationRecord, AttemptRecord } from "./state.ts";
@@ -8,14 +9,18 @@ import { attemptOf, groupOfRun, isOver, isWithHost, recordOf } from "./tasks.ts"
 
 /**
  * The instants at which the order of an epoch changes by time alone: a shutdown delay is over, or a restart
- * delay that the host does not wait for by itself, or the last bytes of an earlier attempt are given up.
+ * delay that the host does not wait for by itself, the last bytes of an earlier attempt are given up, or the
+ * time limit is reached of what no host is known to time.
  */
 export function orderMarks(record: AllocationRecord, epoch: number): Instant[] {
+  const placedAt = record.placements.find((one) => one.epoch === epoch)?.from ?? null;
+  const deadline = record.wish === null ? deadlineOf(record, placedAt) : undefined;
   return groupOfRun(record).tasks.flatMap((task) => {
     const known = recordOf(record, task);
     const before = attemptOf(record, known, epoch, (known.n ?? 1) - 1);
     const present = attemptOf(record, known, epoch);
     const marks: Instant[] = [];
+    if (deadline !== undefined && known.dead === undefined && !isTimedByHost(present)) marks.push(deadline);
     const waits = known.dead === undefined && !isWithHost(known) && present === undefined;
     if (waits && known.startAt !== undefined) marks.push(known.startAt);
     if (known.stopFrom !== undefined && task.shutdownDelayMs > 0)
@@ -26,8 +31,8 @@ export function orderMarks(record: AllocationRecord, epoch: number): Instant[] {
   });
 }
 
-function bytesBy({ finishedAt }: AttemptRecord): Instant {
-  return (finishedAt ?? 0) + LAST_BYTE_MS;
+function bytesBy({ finishedAt, heardAt }: AttemptRecord): Instant {
+  return (heardAt ?? finishedAt ?? 0) + LAST_BYTE_MS;
 }
 
 /** Whether an ended attempt is still waited for, because bytes of its logs are missing. */

@@ -1,7 +1,7 @@
 import type { AttemptReport, HostStop } from "../../schema/host.ts";
 import type { Exit } from "../../schema/run.ts";
 import { type AttemptParts, parseAttemptId } from "../attempt-id.ts";
-import { MAX_TASK_ATTEMPTS } from "../limits.ts";
+import { HEARD_AT_ONCE_MS, MAX_TASK_ATTEMPTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed } from "../messages.ts";
 import { isUnkillable } from "../worker/placements.ts";
@@ -10,10 +10,17 @@ import { noteContradiction, noteLate } from "./late.ts";
 import { takeLogs } from "./logs.ts";
 import { outputEvents, withOwedOutputs } from "./outputs.ts";
 import { newPlacement, storePlacement } from "./placement.ts";
-import { type AllocationRecord, type AllocationState, type AttemptRecord, openPlacement } from "./state.ts";
+import {
+  type AllocationRecord,
+  type AllocationState,
+  type AttemptRecord,
+  openPlacement,
+  type PlacementRecord,
+} from "./state.ts";
 import { withDataEvent, withSaved } from "./sticky.ts";
 import { spillTails } from "./tails.ts";
 import { groupOfRun, isOver, isStopping, recordOf, withTask } from "./tasks.ts";
+import { hasTimedOut } from "./time-limits.ts";
 
 /** How far an attempt is. It never goes back: a late report of an earlier state changes nothing. */
 const PROGRESS: Record<AttemptReport["state"], number> = {
@@ -34,14 +41,15 @@ export function foldObserved(state: AllocationState, message: Observed, now: Ins
   if (record === null || message.kept) return state;
   if (record.ended || message.epoch <= record.endedEpoch)
     return { ...state, record: noteLate(record, message, now) };
-  const placement = openPlacement(state) ?? newPlacement(message.worker, message.epoch, now);
+  const placement =
+    openPlacement(state) ?? newPlacement(message.worker, message.epoch, since(record, message, now));
   if (message.epoch !== record.endedEpoch + 1 || placement.worker !== message.worker) return state;
   let next = storePlacement(record, placement);
   const spill = [...state.spill];
   for (const report of message.attempts) {
     const parts = parseAttemptId(report.id);
     if (parts === undefined || parts.epoch !== placement.epoch || !wasOrdered(next, parts)) continue;
-    const folded = foldAttempt(next, parts.task, report, message.waits, now);
+    const folded = foldAttempt(next, parts.task, report, { ...message, placement }, now);
     const taken = takeLogs(folded, report, now);
     next = taken.record;
     spill.push(...taken.segments);
@@ -61,7 +69,7 @@ function foldAttempt(
   record: AllocationRecord,
   name: string,
   report: AttemptReport,
-  hostWaits: true | undefined,
+  from: Pick<Observed, "waits" | "keepsTime"> & { placement: PlacementRecord },
   now: Instant,
 ): AllocationRecord {
   const task = record.tasks.find((one) => one.name === name);
@@ -74,16 +82,22 @@ function foldAttempt(
     const known = withSaved(record, report, now);
     return before !== undefined && isOver(before) ? noteContradiction(known, before, report, now) : known;
   }
-  const said = advance(before, further ? report : { ...report, state: before.state }, now);
-  const attempt = withFetching(record, name, withOwedOutputs(record, name, said), before, report);
+  const times = timesOf(record, before, report, now);
+  const said = advance(before, further ? report : { ...report, state: before.state }, times, now);
+  const keepsTime: Pick<AttemptRecord, "keepsTime"> = from.keepsTime ? { keepsTime: true } : {};
+  const timed = withTimeOut(record, from.placement, name, { ...said, ...keepsTime }, report);
+  const attempt = withFetching(record, name, withOwedOutputs(record, name, timed), before, report);
   const others = task.attempts.filter((one) => one.id !== report.id);
   const all = [...others, attempt];
   const attempts = all.slice(-MAX_TASK_ATTEMPTS);
   const dropped = all.slice(0, -MAX_TASK_ATTEMPTS);
-  const changed = withTask(record, task, { attempts, ...(isOver(attempt) ? { hostWaits } : {}) });
+  const changed = withTask(record, task, { attempts, ...(isOver(attempt) ? { hostWaits: from.waits } : {}) });
   const startedAt = record.startedAt ?? attempt.startedAt ?? undefined;
   const started = startedAt === undefined ? changed : { ...changed, startedAt };
-  const told = attemptEvents(withoutLogsOf(started, dropped), name, before, attempt, report, now);
+  const told = attemptEvents(withoutLogsOf(started, dropped), name, before, attempt, report, {
+    ended: times.ended,
+    now,
+  });
   return withDataEvent(told, attempt.epoch, report.data, now);
 }
 
@@ -96,18 +110,59 @@ function withoutLogsOf(record: AllocationRecord, dropped: AttemptRecord[]): Allo
 }
 
 /**
- * Times are durations on the host's own clock: a host's idea of the date is never trusted
- * (`host-protocol.md`), and an absurd age must not become an instant that no date can say.
+ * When an attempt started and ended. Hosts say how long ago that was, since their idea of the date is never
+ * trusted (`host-protocol.md`), and that is believed only within what is possible: an attempt starts after
+ * its run began to wait for this place and after the attempt before it had ended, it ends after its start,
+ * and nothing is heard before it happens; unless the clock here has gone back: then times still lie in order.
  */
-function advance(before: AttemptRecord | undefined, report: AttemptReport, now: Instant): AttemptRecord {
+function timesOf(
+  record: AllocationRecord,
+  before: AttemptRecord | undefined,
+  report: AttemptReport,
+  now: Instant,
+) {
+  const { task: name, epoch, n = 1 } = parseAttemptId(report.id) ?? {};
+  const attempts = record.tasks.find((task) => task.name === name)?.attempts ?? [];
+  const last = attempts.findLast((one) => one.epoch === epoch && (parseAttemptId(one.id)?.n ?? n) < n);
+  const first = Math.max(record.waitingSince, last?.finishedAt ?? 0);
+  const started = before?.startedAt ?? ago(report.startedAgoMs, first, now);
+  return { started, ended: ago(report.endedAgoMs, started ?? first, now) };
+}
+
+/** Since when a placement has been open of which its worker reports, and which was forgotten here. */
+function since(record: AllocationRecord, { attempts }: Observed, now: Instant): Instant {
+  const ages = attempts.map(({ startedAgoMs = 0 }) => startedAgoMs);
+  return ago(Math.max(0, ...ages), record.waitingSince, now) ?? now;
+}
+
+/** The attempt, marked if the time limit has ended it. */
+function withTimeOut(
+  record: AllocationRecord,
+  placement: PlacementRecord,
+  name: string,
+  attempt: AttemptRecord,
+  report: AttemptReport,
+): AttemptRecord {
+  const task = groupOfRun(record).tasks.find((one) => one.name === name);
+  const over = task !== undefined && hasTimedOut(record, placement, task, attempt, report);
+  return over === attempt.timedOut ? attempt : { ...attempt, timedOut: over };
+}
+
+function advance(
+  before: AttemptRecord | undefined,
+  report: AttemptReport,
+  { started, ended }: { started: Instant | null; ended: Instant | null },
+  now: Instant,
+): AttemptRecord {
   const over = report.state === "exited" || report.state === "gone";
   const stopped = report.stopped ?? before?.stopped;
   return {
     id: report.id,
     epoch: parseAttemptId(report.id)?.epoch ?? 0,
     state: report.state,
-    startedAt: before?.startedAt ?? ago(report.startedAgoMs, now),
-    finishedAt: over ? (ago(report.endedAgoMs, now) ?? now) : null,
+    startedAt: started,
+    finishedAt: over ? (ended ?? Math.max(started ?? now, now)) : null,
+    ...(over && ended !== null && now - ended > HEARD_AT_ONCE_MS ? { heardAt: now } : {}),
     exit: report.exit ?? before?.exit ?? null,
     startError: report.startError ?? null,
     timedOut: report.timedOut ?? false,
@@ -138,8 +193,8 @@ function hasPrepared({ state, waits, startedAgoMs, startError }: AttemptReport):
   return startedAgoMs !== undefined || (state === "preparing" && waits !== true);
 }
 
-function ago(ms: number | undefined, now: Instant): Instant | null {
-  return ms === undefined ? null : Math.max(0, Math.round(now - ms));
+function ago(ms: number | undefined, earliest: Instant, now: Instant): Instant | null {
+  return ms === undefined ? null : Math.max(earliest, Math.min(now, Math.round(now - ms)));
 }
 
 const HOST_STOPS: Record<HostStop, string> = {
@@ -154,7 +209,7 @@ function attemptEvents(
   before: AttemptRecord | undefined,
   after: AttemptRecord,
   report: AttemptReport,
-  now: Instant,
+  { ended, now }: { ended: Instant | null; now: Instant },
 ): AllocationRecord {
   let next = record;
   if (after.fetching && !before?.fetching) {
@@ -181,11 +236,11 @@ function attemptEvents(
   }
   if (after.state === "gone" && after.exit === null) {
     // What was stopped before it had started is not missed.
-    if (after.startedAt === null && isToStop(next, after)) return next;
+    if (after.startedAt === null && (after.timedOut || isToStop(next, after))) return next;
     return addEvent(next, "Lost", now, "nothing of it is left, and how it ended is not known", { task });
   }
   if (after.exit !== null && (before?.exit ?? null) === null)
-    next = terminated(next, task, after.exit, report, now);
+    next = terminated(next, task, after.exit, report, ended ?? now);
   return isOver(after) ? outputEvents(next, task, after, now) : next;
 }
 
@@ -193,8 +248,8 @@ function terminated(
   record: AllocationRecord,
   task: string,
   { code, signal, oomKilled, message }: Exit,
-  { id, endedAgoMs, kill }: AttemptReport,
-  now: Instant,
+  { id, kill }: AttemptReport,
+  at: Instant,
 ): AllocationRecord {
   const said = [code === null ? "" : `exit code ${code}`, signal === null ? "" : `signal ${signal}`, message];
   const details = {
@@ -208,7 +263,7 @@ function terminated(
   const proof: Record<string, string> =
     kill === undefined ? {} : { killed_by: kill.by, tree_gone: String(kill.treeGone) };
   const text = said.filter((part) => part !== "").join(", ");
-  return addEvent(record, "Terminated", ago(endedAgoMs, now) ?? now, text, {
+  return addEvent(record, "Terminated", at, text, {
     task,
     details: { ...details, ...proof },
   });

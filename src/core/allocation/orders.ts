@@ -1,9 +1,9 @@
 import type { SignalOrder, StickySource } from "../../schema/host.ts";
-import { durationMs } from "../duration.ts";
 import type { Instant } from "../machine.ts";
 import { needsOf } from "../means.ts";
 import type { Observed, ObservedAnswer, Order, WantedAttempt } from "../messages.ts";
 import { type GroupTask, resourcesOf, tasksOf } from "../spec.ts";
+import { deadlineOf, isTimedByHost } from "./deadline.ts";
 import type { TaskView } from "./lifecycle.ts";
 import { storedOffsets } from "./logs.ts";
 import { isMissingBytes, orderMarks } from "./marks.ts";
@@ -21,15 +21,9 @@ import {
   recordOf,
   viewsOf,
 } from "./tasks.ts";
+import { timeIsOver } from "./time-limits.ts";
 import { signalsDue } from "./user.ts";
 import { whyStopped } from "./why-stopped.ts";
-
-/** When the run's time is over: counted from its first placement, preparation and restarts included. */
-export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
-  const from = record.firstPlacedAt ?? placedAt;
-  if (from === null || record.spec.timeout === undefined) return undefined;
-  return from + durationMs(record.spec.timeout);
-}
 
 /** What an agent must act on to run it as it is meant; nothing is said of commands alone. */
 export function needsOfRun({ spec }: AllocationRecord): { needs?: string[] } {
@@ -96,7 +90,14 @@ function orderOfAttempt(
   if (known.restartOf === n && now >= (known.restartAt ?? 0))
     return { id, want: "stop", signal, timeoutMs, reason: "it is to be started again" };
   // What is about to be stopped and was not seen to start is not started any more.
-  const startable = !isStopping(record, task) || attemptOf(record, known, epoch, n) !== undefined;
+  const attempt = attemptOf(record, known, epoch, n);
+  const isTimeOver =
+    limit.timeoutMs === 0 && record.wish === null && (attempt === undefined || !isOver(attempt));
+  // What its host has timed goes on until that ends it: a clock that has jumped here changes nothing there.
+  if (isTimeOver && isTimedByHost(attempt)) return { id, want: "run", ...save };
+  if (isTimeOver)
+    return { id, want: "stop", signal, timeoutMs, reason: timeIsOver(record, now).reason, timedOut: true };
+  const startable = !isStopping(record, task) || attempt !== undefined;
   if (!startable) return { id, want: "run", ...limit, ...save };
   const later = isWithHost(known) && known.startAt !== undefined ? { startAt: known.startAt } : {};
   return { id, want: "run", task: task.spec, ...sticky, ...save, ...later, ...limit };

@@ -46,19 +46,19 @@ const CAUSE_TEXT: Record<LossCause, string> = {
 
 /**
  * Closes an epoch (rule R2). Only now may another be asked for. An epoch that ended without trouble, after
- * the tasks themselves had, is no event.
+ * the tasks themselves had, is no event. `at`: when it ended.
  */
 export function closePlacement(
   record: AllocationRecord,
   placement: PlacementRecord,
   how: EndedHow,
-  now: Instant,
+  { at, now }: { at: Instant; now: Instant },
   cause?: LossCause,
 ): AllocationRecord {
   const stored = storePlacement(record, placement);
   const caused: { cause?: LossCause } = cause === undefined ? {} : { cause };
   const placements = stored.placements.map((one) =>
-    one.epoch === placement.epoch ? { ...one, to: now, outcome: how, ...caused } : one,
+    one.epoch === placement.epoch ? { ...one, to: Math.max(one.from, at), outcome: how, ...caused } : one,
   );
   const closed = { ...stored, placements, endedEpoch: placement.epoch, revision: 1, waitingSince: now };
   if (how === "gone" && stored.outcome !== null && cause === undefined) return closed;
@@ -69,7 +69,7 @@ export function closePlacement(
     ...(cause === undefined ? {} : { cause }),
   };
   const text = cause === undefined ? ENDED_TEXT[how] : `${ENDED_TEXT[how]}: ${CAUSE_TEXT[cause]}`;
-  return addEvent(closed, "Placement Ended", now, text, { details });
+  return addEvent(closed, "Placement Ended", at, text, { details });
 }
 
 /** Forgets how the tasks fared in an epoch that has ended: in the next one they begin again. */

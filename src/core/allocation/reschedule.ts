@@ -8,7 +8,7 @@ import type { AllocationRecord } from "./state.ts";
 import { preferredWorker } from "./sticky.ts";
 import { groupOfRun } from "./tasks.ts";
 
-/** One time that a run was placed anew: when that was decided, how long it waited, and what it left. */
+/** One time that a run was placed anew: when it had failed, how long it waited, and what it left. */
 export interface RescheduleEvent {
   at: Instant;
   delayMs: Millis;
@@ -53,8 +53,8 @@ export function mayReschedule(
 }
 
 /** Which events are remembered: all that the policy looks at, and no more than a bound. */
-function remembered(policy: ReschedulePolicy, events: RescheduleEvent[], now: Instant): RescheduleEvent[] {
-  const recent = policy.unlimited ? events : events.filter((event) => now - event.at < policy.intervalMs);
+function remembered(policy: ReschedulePolicy, events: RescheduleEvent[], at: Instant): RescheduleEvent[] {
+  const recent = policy.unlimited ? events : events.filter((event) => at - event.at < policy.intervalMs);
   return recent.slice(policy.unlimited ? -UNLIMITED_KEPT : -MAX_RESCHEDULES_KEPT);
 }
 
@@ -78,8 +78,9 @@ export function rescheduled(
   const next: AllocationRecord = {
     ...freshEpoch(closed),
     outcome: null,
-    reschedules: remembered(policy, [...events, { at: now, delayMs, worker }], now),
-    placeAt: now + delayMs,
+    reschedules: remembered(policy, [...events, { at: failedAt, delayMs, worker }], failedAt),
+    // The delay counts from the failure: what was heard late has waited by then.
+    ...(failedAt + delayMs > now ? { placeAt: failedAt + delayMs } : { waitingSince: now }),
   };
   const delay = formatDuration(delayMs);
   const where =
@@ -87,7 +88,7 @@ export function rescheduled(
       ? `on worker ${worker}, which keeps its data, if that can take it`
       : `on another worker than ${worker} if there is one`;
   const text = `it is placed anew in ${delay}, ${where}`;
-  return addEvent(next, "Rescheduling", now, text, { details: { worker, delay } });
+  return addEvent(next, "Rescheduling", failedAt, text, { details: { worker, delay } });
 }
 
 /** The workers that a run is not to be placed on if there is any other: those it failed on. */

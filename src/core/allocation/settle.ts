@@ -1,16 +1,19 @@
-import { durationMs, formatDuration } from "../duration.ts";
+import { formatDuration } from "../duration.ts";
+import { HEARD_AT_ONCE_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
+import type { GroupTask } from "../spec.ts";
+import { failTime } from "./ends.ts";
 import { addEvent } from "./events.ts";
 import { settleGroup } from "./group.ts";
 import { withPoststopOver } from "./hurry.ts";
 import { lastByteBy, logsComplete } from "./logs.ts";
-import { deadlineOf } from "./orders.ts";
 import { interruption, outcomeOf, outcomeOfWish } from "./outcome.ts";
 import { closePlacement, killTimeoutOf } from "./placement.ts";
 import { mayReschedule, rescheduled } from "./reschedule.ts";
 import {
   type AllocationRecord,
   type AllocationState,
+  type AttemptRecord,
   type Outcome,
   openPlacement,
   type PlacementRecord,
@@ -18,16 +21,20 @@ import {
 } from "./state.ts";
 import { isSavingData } from "./sticky.ts";
 import { attemptOf, groupOfRun, hostStopOf, isOver, recordOf, viewsOf } from "./tasks.ts";
+import { timedOutAttempts, timeIsOver, timeOverAt, wishBetweenTasks, wishOfWait } from "./time-limits.ts";
 
 /** What time and the state of the tasks bring about, whatever the event was. */
 export function settle(state: AllocationState, now: Instant): AllocationState {
   const { record } = state;
   if (record === null || record.ended) return state;
   const placement = openPlacement(state);
-  const late = wishOfTime(state, now);
-  let next = late === null ? record : wish(record, late, placement);
-  if (placement === null) return { ...state, record: asksForPlace(next, now) };
-  next = settleGroup(withPoststopOver(withTimeOver(next, placement, now), now), placement, now);
+  if (placement === null) {
+    const late = wishOfWait(state, now);
+    return { ...state, record: asksForPlace(late === null ? record : wish(record, late, null), now) };
+  }
+  let next = settleGroup(withPoststopOver(withTimeOver(record, placement, now), now), placement, now);
+  const late = wishBetweenTasks(next, placement, now);
+  if (late !== null) next = settleGroup(wish(next, late, placement), placement, now);
   const views = viewsOf(next, groupOfRun(next), placement.epoch);
   if (views.some((view) => view.state !== "dead")) return { ...state, record: next };
   return conclude(state, next, placement, now);
@@ -50,11 +57,11 @@ function conclude(
   const record = before.outcome === null ? { ...before, outcome } : before;
   const ids = record.tasks.flatMap((task) => task.attempts.filter((one) => one.epoch === epoch));
   const complete = ids.every(({ id }) => logsComplete(record, id));
-  if (!complete && record.forced === undefined && now < lastByteBy(record, outcome.at))
+  if (!complete && record.forced === undefined && now < lastByteBy(record, outcome))
     return { ...state, record };
   if (isSavingData(record, now)) return { ...state, record };
   const cause = hostStopOf(record, epoch) === "interruption" ? "interruption" : undefined;
-  const closed = closePlacement(record, placement, "gone", now, cause);
+  const closed = closePlacement(record, placement, "gone", { at: now, now }, cause);
   const anew = outcome.again ? rescheduled(closed, worker, failedAt, now) : null;
   if (anew !== null) return { ...state, memo: { ...state.memo, placement: null }, record: anew };
   return { ...state, record: finish(closed, outcome, now) };
@@ -63,11 +70,17 @@ function conclude(
 function outcomeNow(record: AllocationRecord, epoch: number, failedAt: Instant, now: Instant): Outcome {
   const group = groupOfRun(record);
   const views = viewsOf(record, group, epoch);
-  const outcome = outcomeOf(record, group, views, epoch, now);
+  const at = Math.max(failedAt, record.wish?.at ?? 0, ...views.map(({ deadAt }) => deadAt));
+  const outcome = heard(outcomeOf(record, group, views, epoch, at), now);
   const cut = interruption(record, group, views, epoch) !== undefined;
   const failed = record.wish === null && (cut || views.some((view) => view.failed));
   const again = failed && mayReschedule(group.reschedule, record.reschedules ?? [], failedAt);
   return again ? { ...outcome, again } : outcome;
+}
+
+/** An outcome that becomes known now. What counts from when it is known must not count from its end. */
+export function heard(outcome: Outcome, now: Instant): Outcome {
+  return now - outcome.at > HEARD_AT_ONCE_MS ? { ...outcome, heardAt: now } : outcome;
 }
 
 /** A run that is to be placed anew wants its place when the delay is over, unless it is to end. */
@@ -76,38 +89,39 @@ function asksForPlace(record: AllocationRecord, now: Instant): AllocationRecord 
   return { ...record, placeAt: undefined, waitingSince: now };
 }
 
-/** The host has stopped a task because the time of the run is over: then it is over for the others, too. */
+/**
+ * The host has ended a task because the time of the run is over: then it is over for the others, too. But not
+ * if the group had come to its end before, by a leader or a failure: what was ended then would have been
+ * anyway.
+ */
 function withTimeOver(record: AllocationRecord, placement: PlacementRecord, now: Instant): AllocationRecord {
-  const { epoch } = placement;
-  const attempts = record.tasks.flatMap((task) => task.attempts).filter((one) => one.epoch === epoch);
-  if (record.tasks.length === 1 || !attempts.some((one) => one.timedOut)) return record;
-  return wish(record, timeIsOver(record, now), placement);
+  const ended = timedOutAttempts(record, placement.epoch);
+  if (ended.length === 0 || record.wish !== null) return record;
+  if (wasToEnd(record, placement, ended, now)) return record;
+  return wish(record, timeIsOver(record, timeOverAt(record, placement, now)), placement);
 }
 
-function timeIsOver({ spec }: AllocationRecord, now: Instant): Wish {
-  const reason = `the time limit of ${spec.timeout} was reached`;
-  return { state: "timedout", at: now, reason, by: "drover", failure: null };
-}
-
-function wishOfTime(state: AllocationState, now: Instant): Wish | null {
-  const { record } = state;
-  if (record === null) return null;
-  const deadline = deadlineOf(record, openPlacement(state)?.from ?? null);
-  if (deadline !== undefined && now >= deadline) return timeIsOver(record, now);
-  const queued = queueDeadline(state);
-  if (queued !== undefined && now >= queued) {
-    const reason = `no place was found within the queueTimeout of ${record.spec.queueTimeout}`;
-    return { state: "failed", at: now, reason, by: "drover", failure: "queue_timeout" };
-  }
-  return null;
-}
-
-/** When a run that waits for a place is given up. */
-export function queueDeadline(state: AllocationState): Instant | undefined {
-  const { record } = state;
-  if (record?.spec.queueTimeout === undefined || openPlacement(state) !== null) return undefined;
-  if (record.placeAt !== undefined) return undefined;
-  return record.waitingSince + durationMs(record.spec.queueTimeout);
+/** Whether the group would have been stopped if these attempts had not come to their ends. */
+function wasToEnd(
+  record: AllocationRecord,
+  placement: PlacementRecord,
+  ended: AttemptRecord[],
+  now: Instant,
+): boolean {
+  const ids = new Set(ended.map(({ id }) => id));
+  const isPoststop = (task: GroupTask) => task.hook === "poststop";
+  const held = groupOfRun(record)
+    .tasks.filter(isPoststop)
+    .map(({ name }) => name);
+  if (
+    record.tasks.some(({ name, attempts }) => held.includes(name) && attempts.some(({ id }) => ids.has(id)))
+  )
+    return false;
+  const tasks = record.tasks.map((task) => ({
+    ...task,
+    attempts: task.attempts.map((one) => (ids.has(one.id) ? { ...one, state: "stopping" as const } : one)),
+  }));
+  return settleGroup({ ...record, tasks }, placement, now).kill !== undefined;
 }
 
 /** The end: the outcome is final, and no epoch is open (rule R3). */
@@ -168,12 +182,4 @@ export function wish(
     : [];
   const details = { by, kill_reason: reason, ...timeouts[0] };
   return addEvent({ ...record, wish: wanted, outcome }, "Killing", at, reason, { details });
-}
-
-/**
- * When the open epoch failed, or is to be taken to have: the end of its last task, and now if one has none
- * (`nomad.md` §2.2, §7.3).
- */
-export function failTime({ tasks }: AllocationRecord, now: Instant): Instant {
-  return Math.max(...tasks.map(({ dead }) => dead?.at ?? now));
 }

@@ -22,6 +22,10 @@ export interface AttemptRecord {
   exit: Exit | null;
   startError: StartError | null;
   timedOut: boolean;
+  /** When that it is over was heard, if that was later than its end. */
+  heardAt?: Instant;
+  /** Its host sees to its time limit, and says so of what that has ended. */
+  keepsTime?: true;
   /** Its host has stopped it by itself, for this reason. */
   stopped?: HostStop;
   killError: string | null;
@@ -138,7 +142,10 @@ export interface Wish {
 /** What the end will be, or is. */
 export interface Outcome {
   state: EndState;
+  /** When the last of the run ended. */
   at: Instant;
+  /** When that was heard, if that was later. */
+  heardAt?: Instant;
   exitCode: number | null;
   signal: string | null;
   failure: { code: FailureCode; text: string } | null;

@@ -56,7 +56,7 @@ export function savedBy(record: AllocationRecord): Instant | undefined {
   const again = spec.sticky === true && outcome?.again === true && !ended;
   const epoch = endedEpoch + 1;
   if (!again || saved?.epoch === epoch || !wasSeen(record, epoch)) return undefined;
-  return outcome.at + SAVE_DATA_MS;
+  return (outcome.heardAt ?? outcome.at) + SAVE_DATA_MS;
 }
 
 /** Takes in what became of the data of the open epoch. */

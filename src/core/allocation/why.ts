@@ -4,8 +4,8 @@ import type { FailureCode } from "../errors.ts";
 import { STORE_OUTPUTS_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../next.ts";
+import { deadlineOf } from "./deadline.ts";
 import { lastByteBy } from "./logs.ts";
-import { deadlineOf } from "./orders.ts";
 import { givenUpKills } from "./outcome.ts";
 import { uploadingAttempt } from "./outputs.ts";
 import { type AllocationRecord, type Existing, openPlacement } from "./state.ts";
@@ -56,10 +56,10 @@ export function whyOf(state: Existing, other: Why | null, worker: string | null,
   const known = { state: stateOf(record), chain };
   const own = causeOf(state, now);
   if (own !== null) return { ...known, ...withNext(own) };
-  if (openPlacement(state) !== null) return { ...known, ...withNext(onWorker(state, other, worker)) };
+  if (openPlacement(state) !== null) return { ...known, ...withNext(onWorker(state, other, worker, now)) };
   const reason = other?.reason ?? { code: "waiting", text: "it waits for its pool" };
   const next = other?.next ?? nextBy("place", "place it", "pool");
-  return { ...known, reason, next: earlierOf(earlierOf(next, timeEnd(record)), queueEnd(record)) };
+  return { ...known, reason, next: earlierOf(earlierOf(next, timeEnd(record, now)), queueEnd(record)) };
 }
 
 function withNext({ code, text, next }: Cause): Pick<Why, "reason" | "next"> {
@@ -84,21 +84,21 @@ function causeOf(state: Existing, now: Instant): Cause | null {
       next: nextBy("end", "end it, when it or its machine is gone", "host"),
     };
   }
-  if (placement === null) return causeWithoutPlace(record);
+  if (placement === null) return causeWithoutPlace(record, now);
   const saving = savedBy(record);
   if (saving !== undefined) {
     const text = `it is to be placed again; worker ${placement.worker} stores its data for that`;
     return {
       code: "storing_data",
       text,
-      next: earlierOf(nextAt("end", "go on without them", saving, "host"), timeEnd(record)),
+      next: earlierOf(nextAt("end", "go on without them", saving, "host"), timeEnd(record, now)),
     };
   }
   if (record.outcome !== null) {
     const then = record.outcome.again === true ? ", and then it is placed again" : "";
     const text = `it has ended; the last bytes of its logs are on the way${then}`;
-    const next = nextAt("end", "end without them", lastByteBy(record, record.outcome.at), "host");
-    return { code: "last_bytes", text, next: then === "" ? next : earlierOf(next, timeEnd(record)) };
+    const next = nextAt("end", "end without them", lastByteBy(record, record.outcome), "host");
+    return { code: "last_bytes", text, next: then === "" ? next : earlierOf(next, timeEnd(record, now)) };
   }
   const stop = stopWait(record, placement, now);
   if (stop !== null) return { code: "stopping", ...stop };
@@ -108,10 +108,10 @@ function causeOf(state: Existing, now: Instant): Cause | null {
   if (resting === null) return null;
   const text = `task ${resting.name} has ended, and is started again after a delay`;
   const start = nextAt("start_task", "start it again", resting.at, null);
-  return { code: "backoff", text, next: earlierOf(start, timeEnd(record)) };
+  return { code: "backoff", text, next: earlierOf(start, timeEnd(record, now)) };
 }
 
-function causeWithoutPlace(record: AllocationRecord): Cause | null {
+function causeWithoutPlace(record: AllocationRecord, now: Instant): Cause | null {
   const { wish, placeAt } = record;
   if (wish !== null) {
     const text = `it is being stopped (${wish.reason})`;
@@ -120,25 +120,25 @@ function causeWithoutPlace(record: AllocationRecord): Cause | null {
   if (placeAt === undefined) return null;
   const text = "its latest placement was lost or has failed; it is placed again after a delay";
   const next = nextAt("reschedule", "ask for another place", placeAt, null);
-  return { code: "rescheduling", text, next: earlierOf(next, timeEnd(record)) };
+  return { code: "rescheduling", text, next: earlierOf(next, timeEnd(record, now)) };
 }
 
 /** It is with its worker: all depends on that one's host, and on the run's own time. */
-function onWorker(state: Existing, other: Why | null, worker: string | null): Cause {
+function onWorker(state: Existing, other: Why | null, worker: string | null, now: Instant): Cause {
   const { record } = state;
-  const cause = workOn(record, other, worker);
+  const cause = workOn(record, other, worker, now);
   if (other?.reason.code !== "silent") return cause;
   const text = `${cause.text}, and its host is silent: ${other.reason.text}`;
   const silence = { ...other.next, action: `of worker ${worker}: ${other.next.action}` };
   return { ...cause, text, next: earlierOf(cause.next, silence) };
 }
 
-function workOn(record: AllocationRecord, other: Why | null, worker: string | null): Cause {
+function workOn(record: AllocationRecord, other: Why | null, worker: string | null, now: Instant): Cause {
   if (uploadingAttempt(record) !== undefined) {
     const text = `the command has ended; worker ${worker} collects its outputs and stores them`;
-    return { code: "uploading", text, next: uploadEnd(record) };
+    return { code: "uploading", text, next: uploadEnd(record, now) };
   }
-  const deadline = timeEnd(record);
+  const deadline = timeEnd(record, now);
   if (stateOf(record) === "running") {
     const next = earlierOf(nextBy("end", "wait for it to end", "command"), deadline);
     return { code: "running", text: "its command is running", next };
@@ -168,10 +168,10 @@ function queueEnd({ spec, waitingSince }: AllocationRecord): Next | null {
  * Its host gives up once nothing could be stored for a while, however long that takes: it alone knows when.
  * The time limit of the run is one over all phases.
  */
-function uploadEnd(record: AllocationRecord): Next {
+function uploadEnd(record: AllocationRecord, now: Instant): Next {
   const patience = formatDuration(STORE_OUTPUTS_MS);
   const action = `end it without them, if nothing can be stored for ${patience}`;
-  return earlierOf(nextBy("end", action, "host"), timeEnd(record));
+  return earlierOf(nextBy("end", action, "host"), timeEnd(record, now));
 }
 
 /** When its worker takes it for lost if the host says nothing of it: what was not told, much sooner. */
@@ -182,7 +182,10 @@ function startBy(ofWorker: Why | null): Next {
   return nextAt("lose_runs", action, Date.parse(at), "host");
 }
 
-function timeEnd(record: AllocationRecord): Next | null {
+function timeEnd(record: AllocationRecord, now: Instant): Next | null {
   const deadline = deadlineOf(record, null);
-  return deadline === undefined ? null : nextAt("stop_run", "stop it: its time is over", deadline, "command");
+  // What is later than that, its host says.
+  return deadline === undefined || deadline <= now
+    ? null
+    : nextAt("stop_run", "stop it: its time is over", deadline, "command");
 }

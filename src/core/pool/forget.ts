@@ -20,9 +20,12 @@ export function keepLogsMs({ retention }: Partial<Pick<PoolConfig, "retention">>
   return ms < durationMs(retention.runs) ? ms : undefined;
 }
 
-/** When an ended run is to be forgotten: its retention counts from its end. */
+/**
+ * When an ended run is to be forgotten: its retention counts from when its end was heard here, which may be
+ * long after it. Nobody could read of it before.
+ */
 export function expiresAt(row: RunRow, config: PoolConfig): Instant {
-  return (row.finishedAt ?? row.heardAt) + retentionMs(config);
+  return Math.max(row.finishedAt ?? 0, row.heardAt) + retentionMs(config);
 }
 
 /** Whether a run can be forgotten: it has ended, its pool knows, and its place is free (rule R3). */

@@ -129,7 +129,7 @@ function talkDue(state: Living, now: Instant): WorkerMessage[] {
   for (const row of state.placements.live()) {
     if (row.end === null || !row.end.owed) continue;
     const { run, epoch, end } = row;
-    const body = { run, epoch, worker, ...endOf(record, end) };
+    const body = { run, epoch, worker, ...endOf(record, end), at: row.at };
     owed.push({ to: placementKey(run, epoch), kind: "ended", repeatedBy: "self", body });
   }
   return owed;

@@ -2,7 +2,7 @@ import type { AttemptOrder, AttemptReport, Orders, Report } from "../../schema/h
 import { parseAttemptId } from "../attempt-id.ts";
 import { LAST_BYTE_MS, MAX_KILL_MS } from "../limits.ts";
 import type { Instant, Millis } from "../machine.ts";
-import { waitsToStart } from "../means.ts";
+import { keepsTimeLimits, waitsToStart } from "../means.ts";
 import type { Observed, ObservedAnswer, WantedAttempt } from "../messages.ts";
 import { foldBoot } from "./boot.ts";
 import { foldFarewell, isLetGo } from "./ending.ts";
@@ -51,7 +51,7 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
   if (record.overdueSince !== null && !isLetGo(state)) record = { ...record, overdueSince: null };
   if (record !== state.record) record = { ...record, lastSeq: report.seq, lastReportAt: now };
   const next: Living = { ...state, record, memo };
-  const reported = reportedBy(next, report);
+  const reported = reportedBy(next, report, now);
   const folded = { ...next, memo: { ...memo, reported, heard: pick(memo.heard, reported) } };
   return foldFarewell(folded, report, now);
 }
@@ -83,7 +83,7 @@ function foldActs(record: WorkerRecord, { means }: Report): WorkerRecord {
  * for the attempts that it names, and of all others what was said before holds. An attempt that waits for its
  * time as it was ordered is there, and no news.
  */
-function reportedBy(state: Living, report: Report): Record<string, Reported> {
+function reportedBy(state: Living, report: Report, now: Instant): Record<string, Reported> {
   const byPlacement = new Map<string, AttemptReport[]>();
   const add = (run: string, epoch: number, attempt: AttemptReport) => {
     const key = placementKey(run, epoch);
@@ -109,11 +109,22 @@ function reportedBy(state: Living, report: Report): Record<string, Reported> {
     if (state.placements.get(key)?.state === "ended") continue;
     const [run = "", epoch = "0"] = key.split("/");
     const named = new Set(attempts.map(({ id }) => id));
-    const others = (reported[key]?.attempts ?? []).filter(({ id }) => !named.has(id));
-    const all = [...others, ...attempts];
-    reported[key] = { run, epoch: Number(epoch), attempts: all, said: whatIsSaid(all) };
+    const before = reported[key];
+    const others = (before?.attempts ?? []).filter(({ id }) => !named.has(id));
+    const all = [...aged(others, now - (before?.at ?? now)), ...attempts];
+    reported[key] = { run, epoch: Number(epoch), attempts: all, said: whatIsSaid(all), at: now };
   }
   return reported;
+}
+
+/** What a host said so long ago, as it would say it now: ages grow while nobody hears of them. */
+function aged(attempts: AttemptReport[], ms: Millis): AttemptReport[] {
+  if (ms <= 0) return attempts;
+  return attempts.map(({ startedAgoMs, endedAgoMs, ...said }) => ({
+    ...said,
+    ...(startedAgoMs === undefined ? {} : { startedAgoMs: startedAgoMs + ms }),
+    ...(endedAgoMs === undefined ? {} : { endedAgoMs: endedAgoMs + ms }),
+  }));
 }
 
 /**
@@ -125,15 +136,18 @@ export function observationsDue(state: Living, now: Instant): Observed[] {
   const owed: Observed[] = [];
   // Whoever kills a machine loses what runs on it: how that ended then is no outcome of the command.
   if (state.record.killedBy !== null) return owed;
-  const waits = waitsToStart(state.record.acts) ? { waits: true as const } : {};
-  for (const [key, { run, epoch, attempts, said }] of Object.entries(state.memo.reported)) {
+  const { acts } = state.record;
+  const waits = waitsToStart(acts) ? { waits: true as const } : {};
+  const keepsTime = keepsTimeLimits(acts) ? { keepsTime: true as const } : {};
+  for (const [key, { run, epoch, attempts: told, at, said }] of Object.entries(state.memo.reported)) {
     const row = state.placements.get(key);
     const heard = state.memo.heard[key];
+    const attempts = aged(told, now - at);
     const over = attempts.every(({ state: how }) => how === "exited" || how === "gone");
     const again = heard !== undefined && (over || heard.again) && now >= heard.at + LAST_BYTE_MS;
     if (row?.state === "ended" || (heard?.said === said && !again)) continue;
     const { worker } = state.record.intent;
-    owed.push({ run, epoch, worker, held: row !== undefined, attempts, ...waits });
+    owed.push({ run, epoch, worker, held: row !== undefined, attempts, ...waits, ...keepsTime });
   }
   return [...owed, ...questionsDue(state, now)];
 }

@@ -125,6 +125,8 @@ export interface Reported {
   epoch: number;
   attempts: AttemptReport[];
   said: string;
+  /** When that was heard: the ages in it are of that moment. */
+  at: Instant;
 }
 
 /** A placement whose data the host keeps: when its allocation last said whether they may be needed. */

@@ -43,10 +43,11 @@ describe("N6: the kill timeout that is shown is the one that the host gets", () 
   test("of a task of a group, and of a run whose time is over", () => {
     const tasks = [task("main", hour), task("side", hour)];
     const spec = { argv: undefined, tasks, timeout: "1m" } as unknown as Partial<RunSpecInput>; // two forms
-    const group = runAt(runsUnder(700, spec), T0 + 60_000, timeOver);
+    const timedOut = observed([{ ...running, state: "stopping", timedOut: true }]);
+    const group = runAt(runsUnder(700, spec), T0 + 60_000, timeOver, timedOut);
     const shown = group.record.events.filter(({ type, task: of }) => type === "Killing" && of !== null);
     expect(shown.map(({ details }) => details.kill_timeout)).toEqual(["700ms", "700ms"]);
-    const lone = runAt(runsUnder(700, { ...hour, timeout: "1m" }), T0 + 60_000, timeOver);
+    const lone = runAt(runsUnder(700, { ...hour, timeout: "1m" }), T0 + 60_000, timeOver, timedOut);
     expect(lone.record.events.at(-1)?.details.kill_timeout).toBe("700ms");
   });
 });

@@ -30,7 +30,9 @@ describe("`timeout` counts from the first placement on (api.md, Submitting)", ()
     expect(allocationMachine.wakeAt(placed)).toBe(T0 + MINUTE);
     const order = orderNow(placed, 1, T0 + 20_000);
     expect(order).toMatchObject({ attempts: [{ want: "run", timeoutMs: 40_000 }] });
-    expect(orderNow(placed, 1, T0 + 2 * MINUTE)).toMatchObject({ attempts: [{ timeoutMs: 0 }] });
+    expect(orderNow(placed, 1, T0 + 2 * MINUTE)).toMatchObject({
+      attempts: [{ want: "stop", timedOut: true }],
+    });
   });
 
   test("a run in the queue has all its time before it", () => {
@@ -40,16 +42,18 @@ describe("`timeout` counts from the first placement on (api.md, Submitting)", ()
   });
 
   test.each([
-    [MINUTE - 1, null],
-    [MINUTE, "timedout"],
-  ])("after %d ms the wish is %s", (ms, wish) => {
-    const { record } = runAt(placed, T0 + ms, tick);
-    expect(record.wish?.state ?? null).toBe(wish);
-    expect(record.ended).toBe(false);
+    [MINUTE - 1, "run"],
+    [MINUTE, "stop"],
+  ])("after %d ms the order is %s, and only the host's answer decides", (ms, want) => {
+    const state = runAt(placed, T0 + ms, tick);
+    expect(orderNow(state, 1, T0 + ms)).toMatchObject({ attempts: [{ want }] });
+    expect(state.record).toMatchObject({ wish: null, ended: false });
   });
 
   test("any event will do, not only a tick (architecture.md §3: level, not edge)", () => {
-    expect(runAt(placed, T0 + MINUTE, { type: "poke" }).record.wish?.state).toBe("timedout");
+    expect(owed(runAt(placed, T0 + MINUTE, { type: "poke" }), T0 + MINUTE).order).toMatchObject({
+      attempts: [{ want: "stop" }],
+    });
   });
 
   test("it is stopped then, and ends `timedout`, whatever the command still does", () => {

@@ -13,7 +13,8 @@ const keep = { retention: { runs: "1h" } };
 
 /** A run that ended `agoMs` before T0. */
 function over(id: string, agoMs: number, more: Partial<RunRow> = {}): RunRow {
-  const end = { state: "complete", wants: "nothing", ended: 1, finishedAt: T0 - agoMs } as const;
+  const ended = { finishedAt: T0 - agoMs, heardAt: T0 - agoMs };
+  const end = { state: "complete", wants: "nothing", ended: 1, ...ended } as const;
   return { ...placed(id, "w1", { submittedAt: T0 - 10 * HOUR }), ...end, ...more };
 }
 
@@ -48,6 +49,7 @@ describe("what a pool lets go (api.md, `retention`)", () => {
     ["one that uses its place still (rule R3)", over("a", HOUR, { opened: 2 }), false],
     ["one that runs, however old", placed("a", "w1", { submittedAt: T0 - 10 * HOUR }), false],
     ["one that waits, however old", waiting("a", { submittedAt: T0 - 10 * HOUR }), false],
+    ["P14: one whose end was heard long after it", over("a", 9 * HOUR, { heardAt: T0 - 1 }), false],
     [
       "one of which its owner knew nothing: since that was heard",
       over("a", 0, { finishedAt: null, heardAt: T0 - HOUR }),
@@ -133,6 +135,8 @@ describe("the row goes", () => {
   test("what is told of it later and late brings no place back", () => {
     const state = at(configured(keep, [row]), T0, tick, answered(row));
     const late = at(state, T0, { type: "run", upsert: row });
-    expect(forgets(at(late, T0 + FORGET_LOOK_MS, tick), T0 + FORGET_LOOK_MS)).toEqual(["a"]);
+    // For whom it was news, it is kept as long as any.
+    const now = T0 + HOUR + FORGET_LOOK_MS;
+    expect(forgets(at(late, now, tick), now)).toEqual(["a"]);
   });
 });

@@ -6,6 +6,7 @@ import { whyOf } from "../../../src/core/allocation/why.ts";
 import { parseAttemptId } from "../../../src/core/attempt-id.ts";
 import { REPEAT_AFTER_CRASH_MS } from "../../../src/core/limits.ts";
 import type { Instant } from "../../../src/core/machine.ts";
+import type { WantedAttempt } from "../../../src/core/messages.ts";
 import type { NextCode, Why } from "../../../src/schema/why.ts";
 
 /** A run after so much time in which nobody has said anything: it wakes whenever it wants to. */
@@ -22,7 +23,9 @@ export function runLater(state: AllocationState, now: Instant, until: Instant): 
 /** How often a run has done what was promised, by the code of the promise. */
 const DONE: Partial<Record<NextCode, (state: Existing, now: Instant) => number>> = {
   end: ({ record }) => Number(record.ended || record.outcome === null),
-  stop_run: ({ record }) => Number(record.wish?.state === "timedout"),
+  // Its host is told to, or sees to that by itself, and says so.
+  stop_run: (state, now) =>
+    Number(state.record.wish?.state === "timedout" || ordersOf(state, now).some(isOver)),
   give_up: ({ record }) => Number(record.wish?.failure === "queue_timeout"),
   reschedule: ({ record }) => Number(upsertOf(record, 0).wants === "place"),
   stop_task: (state, now) => ordersOf(state, now).filter(({ want }) => want === "stop").length,
@@ -32,6 +35,11 @@ const DONE: Partial<Record<NextCode, (state: Existing, now: Instant) => number>>
     return startable.reduce((sum, { id }) => sum + (parseAttemptId(id)?.n ?? 0), 0);
   },
 };
+
+/** Whether an order is one of after the time limit. */
+function isOver(order: WantedAttempt): boolean {
+  return order.want === "stop" ? order.timedOut === true : !order.task && order.timeoutMs === undefined;
+}
 
 /** The orders of the tasks that are not over. */
 function ordersOf(state: Existing, now: Instant) {

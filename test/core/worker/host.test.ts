@@ -96,7 +96,7 @@ describe("a new boot has ended whatever the host may have held (R2)", () => {
     const state = at(holding(["a"]), T0, join("j1", "boot-2"));
     expect(runs(state)).toEqual([]);
     expect(owed(state, T0, "ended")).toEqual([
-      { run: "a", epoch: 1, worker: "default-s-1", how: "lost", held: true },
+      { run: "a", epoch: 1, worker: "default-s-1", how: "lost", held: true, at: T0 },
     ]);
   });
 

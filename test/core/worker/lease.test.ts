@@ -114,7 +114,7 @@ describe("a silent host's placements are lost LEASE_MARGIN_MS after the lease (R
     const now = T0 + LEASE + LEASE_MARGIN_MS;
     const lost = at(overdue(), now, tick);
     const [sent] = owed(lost, now, "ended");
-    expect(sent).toEqual({ run: "a", epoch: 1, worker: "default-s-1", how: "lost", held: true });
+    expect(sent).toEqual({ run: "a", epoch: 1, worker: "default-s-1", how: "lost", held: true, at: now });
     expect(owed(reloaded(lost), now, "ended")).toEqual([sent]);
     if (sent === undefined) return;
     const heard = at(lost, now, { type: "ended_answered", sent, answer: { kind: "noted" } });

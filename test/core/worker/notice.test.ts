@@ -147,7 +147,7 @@ describe("a notice is level, not edge", () => {
 describe("what is lost with a machine that was to go is an interruption (peers.md §8 case 9)", () => {
   test("its allocations are told so", () => {
     expect(owed(at(noticed, T0, terminated), T0, "ended")).toEqual([
-      { run: "a", epoch: 1, worker: "default-s-1", how: "lost", held: true, cause: "interruption" },
+      { run: "a", epoch: 1, worker: "default-s-1", how: "lost", held: true, cause: "interruption", at: T0 },
     ]);
   });
 

@@ -19,7 +19,7 @@ describe("a placement whose order the host has not fetched", () => {
     expect(livePlacements(at(untold(), SILENT - 1, tick))).toHaveLength(1);
     const silent = at(untold(), SILENT, tick);
     expect(livePlacements(silent)).toEqual([]);
-    const ended = { run: "a", epoch: 1, worker: "default-s-1", how: "refused", held: false };
+    const ended = { run: "a", epoch: 1, worker: "default-s-1", how: "refused", held: false, at: SILENT };
     expect(owed(silent, SILENT, "ended")).toEqual([ended]);
     expect(owed(reloaded(silent), SILENT, "ended")).toEqual([ended]);
   });
