@@ -1,12 +1,13 @@
 import { formatDuration } from "../duration.ts";
 import type { Instant } from "../machine.ts";
-import { type Next, nextAt, nextBy } from "../next.ts";
+import { earlierOf, type Next, nextAt, nextBy } from "../next.ts";
 import type { Group, GroupTask } from "../spec.ts";
 import { turnsFrom } from "./group.ts";
+import { poststopBy } from "./hurry.ts";
 import { allButPoststopDead, hasTurn, type TaskView } from "./lifecycle.ts";
 import { killTimeoutOf } from "./placement.ts";
-import type { AllocationRecord, PlacementRecord } from "./state.ts";
-import { groupOfRun, isStopping, recordOf, viewsOf } from "./tasks.ts";
+import type { AllocationRecord, PlacementRecord, TaskRecord } from "./state.ts";
+import { groupOfRun, isKilledNow, isStopping, recordOf, viewsOf } from "./tasks.ts";
 import { isHostEnding, whyStopped } from "./why-stopped.ts";
 
 /** What is said of a stop: who is stopped how, and what happens next. */
@@ -22,10 +23,10 @@ interface Scene {
   now: Instant;
 }
 
-/** How far the stop of one task is. `at`: when it is told to end; absent: it has been, or waits its turn. */
+/** How far the stop of one task is. `at`: when it is told to end; infinite: others come first. */
 interface Stop {
   task: GroupTask;
-  how: "delayed" | "told" | "later";
+  how: "delayed" | "told" | "later" | "killed";
   at: Instant;
 }
 
@@ -46,7 +47,12 @@ export function stopWait(record: AllocationRecord, placement: PlacementRecord, n
     const names = quoted(live);
     const [has, ends] = live.length === 1 ? ["task", "runs to its end"] : ["tasks", "run to their ends"];
     const text = `${why}; its poststop ${has} ${names} ${allButPoststopDead(views) ? ends : "come last"}`;
-    return { text, next: nextBy("end", `wait for ${names} to end`, "command") };
+    const next = nextBy("end", `wait for ${names} to end`, "command");
+    const by = poststopBy(record);
+    if (by === undefined) return { text, next };
+    const at = by + Math.min(...live.map(({ shutdownDelayMs }) => shutdownDelayMs));
+    const over = nextAt("stop_task", `tell ${names} to end: the time of poststop is over`, at, "command");
+    return { text, next: earlierOf(next, over) };
   }
   const text = [why, ...stops.map((stop) => stopText(stop, group, placement, now))].join("; ");
   return { text, next: nextOf(stops, group) };
@@ -57,14 +63,18 @@ export function restartWait(record: AllocationRecord, now: Instant): Wait | null
   const stopped = record.tasks.filter(({ restartOf, n = 1 }) => restartOf === n);
   if (stopped.length === 0) return null;
   const names = quoted(stopped);
-  const text = `${names} ${stopped.length === 1 ? "is" : "are"} stopped, to be started again`;
-  const later = stopped.map(({ restartAt = 0 }) => restartAt).filter((at) => at > now);
+  const isKilled = ({ killNow, n = 1 }: TaskRecord) => killNow === n;
+  const stop = stopped.every(isKilled) ? "killed at once" : "stopped";
+  const text = `${names} ${stopped.length === 1 ? "is" : "are"} ${stop}, to be started again`;
+  const waiting = stopped.filter((task) => !isKilled(task));
+  const later = waiting.map(({ restartAt = 0 }) => restartAt).filter((at) => at > now);
   const [first] = later.sort((a, b) => a - b);
   if (first !== undefined) return { text, next: nextAt("stop_task", `stop ${names}`, first, null) };
   return { text, next: nextBy("confirm", "wait for the host to confirm", "host") };
 }
 
 function stopOf(record: AllocationRecord, scene: Scene, task: GroupTask): Stop {
+  if (isKilledNow(record, task)) return { task, how: "killed", at: scene.now };
   const { restartOf, restartAt = 0, n = 1 } = recordOf(record, task);
   // A stop for another start may be under way already.
   const at = Math.min(
@@ -86,6 +96,7 @@ function turnOf(record: AllocationRecord, { group, views, now }: Scene, task: Gr
 
 function stopText({ task, how, at }: Stop, group: Group, placement: PlacementRecord, now: Instant): string {
   const who = group.lone ? "its command" : `task "${task.name}"`;
+  if (how === "killed") return `${who} is killed at once`;
   const timeout = formatDuration(killTimeoutOf(task, placement));
   const told = `gets ${task.spec.killSignal}, and is killed after ${timeout}`;
   if (how === "told") return `${who} ${told}`;

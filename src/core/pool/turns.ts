@@ -74,6 +74,14 @@ function holdsOf({ record: { holds } }: Configured, row: WorkerRow): Hold[] {
   );
 }
 
+/** Whether this worker is the one that gets a turn when these hold-offs end: one create is tried then. */
+export function isFirstAfter({ workers }: Configured, row: WorkerRow, holds: readonly Hold[]): boolean {
+  const first = workers
+    .derive(waitingOf)
+    .find((one) => one.waits !== "destroy" && holdsOn(holds, one).length > 0);
+  return first?.worker === row.worker;
+}
+
 /** When turns were given, the latest first. */
 function turnsOf(workers: readonly WorkerRow[]): Instant[] {
   const turns: Instant[] = [];

@@ -1,8 +1,10 @@
 import type { WorkerSummary } from "../../schema/pool.ts";
 import type { Instant } from "../machine.ts";
+import type { Awaited } from "../next.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 import type { Wait } from "./plan.ts";
 import { type Configured, isWaiting, type WorkerRow } from "./state.ts";
+import { isFirstAfter } from "./turns.ts";
 
 /** What came of asking the provider for a worker's machine; null: it is one's own. */
 export function machineOf({
@@ -23,19 +25,30 @@ export function isUnmade(row: WorkerRow): boolean {
 }
 
 /** What a run waits for that counts on a machine, as far as there is one. */
-export type MachineWait = Omit<Wait, "code"> & { code: Wait["code"] | "create_deferred" };
+export interface MachineWait extends Omit<Wait, "code"> {
+  code: Wait["code"] | "create_deferred";
+  /** Whose word it waits for, where the code alone does not say that. */
+  waitsFor?: Awaited;
+}
 
 /**
- * A run that counts on a booting machine waits for its boot only once it was made: until then for the
- * provider's answer, or for the next try, if that was no.
+ * A run that counts on a booting machine waits for its boot only once that was made. Before, it waits for the
+ * answer of the provider, or for the turn in which the provider is asked, again if it has refused.
  */
 export function waitForMachine(state: Configured, wait: Wait, now: Instant): MachineWait {
   const row = wait.worker === undefined ? undefined : state.workers.get(wait.worker);
   if (wait.code !== "machine_booting" || row === undefined || !isUnmade(row)) return wait;
-  const ends = holdsOn(state.record.holds, row).flatMap((hold) =>
-    hold.until !== null && isClosed(hold, now) ? [hold.until] : [],
-  );
-  const until = ends.length === 0 || !isWaiting(row) ? {} : { until: Math.max(...ends) };
-  if (row.failure === undefined) return { ...wait, code: "machine_asked", ...until };
-  return { ...wait, code: "create_deferred", reason: row.reason, ...until };
+  const turn = isWaiting(row) ? turnOf(state, row, now) : {};
+  if (row.failure === undefined) return { ...wait, code: "machine_asked", ...turn };
+  return { ...wait, code: "create_deferred", reason: row.reason, ...turn };
+}
+
+/** When the provider is asked for a machine that waits for its turn, or whose word brings that about. */
+function turnOf(state: Configured, row: WorkerRow, now: Instant): Pick<MachineWait, "until" | "waitsFor"> {
+  const closed = holdsOn(state.record.holds, row).filter((hold) => isClosed(hold, now));
+  const ends = closed.map(({ until }) => until ?? Number.POSITIVE_INFINITY);
+  const until = Math.max(...ends);
+  if (until === Number.POSITIVE_INFINITY) return { waitsFor: "operator" };
+  // One machine is tried after a hold-off: the others wait for what becomes of that one.
+  return closed.length > 0 && isFirstAfter(state, row, closed) ? { until } : { waitsFor: "pool" };
 }

@@ -135,14 +135,17 @@ const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFo
   no_type: ["place", "place it as soon as the pool has an instance type that fits", "operator"],
 };
 
-function nextOf({ holds }: PoolRecord, { code, until, scope }: MachineWait): Why["next"] {
-  const [next, action, waitsFor] = NEXT[code];
+/** What happens next where the provider was not asked for the machine yet. */
+const TURN: (typeof NEXT)["machine_asked"] = ["ask", "ask the provider for the machine in its turn", "pool"];
+
+function nextOf({ holds }: PoolRecord, wait: MachineWait): Why["next"] {
+  const { code, until, scope } = wait;
   const isForGood = code === "hold_off" && holds.some((one) => one.scope === scope && one.until === null);
-  if (until === undefined) return nextBy(next, action, isForGood ? "operator" : waitsFor);
+  const hasNoTurn = code === "machine_asked" && (until !== undefined || wait.waitsFor !== undefined);
+  const [next, action, waitsFor] = hasNoTurn ? TURN : NEXT[code];
   // Until then the provider is not asked, so that nobody's word but a configuration can change it.
-  return code === "machine_asked"
-    ? nextAt("ask", "ask the provider for the machine", until, null)
-    : nextAt(next, action, until, null);
+  if (until !== undefined) return nextAt(next, action, until, null);
+  return nextBy(next, action, isForGood ? "operator" : (wait.waitsFor ?? waitsFor));
 }
 
 /** Why a run waits for a place, for programs: the closed list (`docs/operating.md` says what to do). */

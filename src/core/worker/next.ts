@@ -1,7 +1,8 @@
 import type { WorkerStatus } from "../../schema/pool.ts";
 import { earliest, type Instant } from "../machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../next.ts";
-import { bootDeadline, createWakesAt, ifSilent, isUnmade, orphanEndsAt, proposalAt } from "./life.ts";
+import { callWaiting } from "./calls.ts";
+import { bootDeadline, ifSilent, isUnmade, orphanEndsAt, proposalAt } from "./life.ts";
 import { isOwnMachine, type Living } from "./state.ts";
 
 const STAY = "stay, until an operator says otherwise";
@@ -36,10 +37,8 @@ function nextOfBooting(state: Living, now: Instant): Next {
   if (isUnmade(state)) {
     const action = "give it up, if the provider has not made it until then";
     const over = earliest(deadline, record.intent.notAfter) ?? record.intent.notAfter;
-    const end = nextAt("give_up", action, over, "provider");
-    const again = createWakesAt(state);
-    if (record.createNotBefore === null || again === undefined || again <= now || again >= over) return end;
-    return nextAt("create", "ask the provider again to make the machine", again, null);
+    if (callWaiting(record) === undefined) return nextAt("give_up", action, over, "provider");
+    return nextAt("give_up", `ask the provider again when its pool gives it a turn; ${action}`, over, "pool");
   }
   if (deadline === undefined) return nextBy("stay", `become ready, or not: ${STAY}`, "operator");
   const end = nextAt("give_up", "give it up, if its boot probe has not succeeded by then", deadline, "host");
@@ -114,6 +113,8 @@ function nextOfEnding({ record }: Living, now: Instant): Next {
   const { instance, destroyAskedAt } = record;
   if (instance === null)
     return nextBy("confirm", "wait for the provider's listings to show that it was not made", "provider");
+  if (callWaiting(record) === "destroy")
+    return nextBy("destroy", "ask the provider to destroy it when its pool gives it a turn", "pool");
   if (destroyAskedAt === null) return nextBy("destroy", "ask the provider to destroy it", "provider");
   const at = destroyAskedAt + record.intent.settings.shutdownMs;
   const action = "ask the provider again to destroy it, if a listing still shows it";

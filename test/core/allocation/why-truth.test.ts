@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Existing } from "../../../src/core/allocation/state.ts";
 import { RUN_REASONS, whyOf } from "../../../src/core/allocation/why.ts";
+import { POSTSTOP_AFTER_WISH_MS } from "../../../src/core/limits.ts";
 import { nextAt } from "../../../src/core/next.ts";
 import type { NextCode, Why } from "../../../src/schema/why.ts";
 import {
@@ -29,6 +30,8 @@ const stubborn = (story: GroupStory, name: string) => {
 };
 const two = () => new GroupStory(group(task("lead", { leader: true, ...slow }), task("side")));
 const withPost = () => new GroupStory(group(task("m"), task("post", poststop)));
+const force = { type: "abort", reason: "enough", by: "bob", force: true } as const;
+const sigkill = { task: "lead", signal: "SIGKILL", by: "bob" } as const;
 
 const once = { restart: { attempts: 0 } };
 const reschedule = { attempts: 1, delay: "30s" };
@@ -37,7 +40,7 @@ const reschedule = { attempts: 1, delay: "30s" };
 type Says = [code: string, text: RegExp, next: NextCode, afterMs: number | null, waitsFor: string | null];
 
 // What it promises for a time is proved by letting that time come (`lieOfRun`).
-describe("N7: each reason of a run is the truth, and so is what it says happens next", () => {
+describe("N7, N1: each reason of a run is the truth, and so is what it says happens next", () => {
   const silent: Why = {
     state: "unknown",
     reason: { code: "silent", text: "its host has not reported for 40s" },
@@ -148,9 +151,69 @@ describe("N7: each reason of a run is the truth, and so is what it says happens 
       ],
     ],
     [
-      "a poststop task runs on",
+      "a poststop task runs on, for so long",
       withPost().abort().run,
+      [
+        "stopping",
+        /its poststop task "post" runs to its end/,
+        "stop_task",
+        POSTSTOP_AFTER_WISH_MS,
+        "command",
+      ],
+    ],
+    [
+      "… and for its shutdown delay",
+      new GroupStory(group(task("m"), task("post", { ...poststop, ...slow }))).abort().run,
+      ["stopping", /runs to its end/, "stop_task", POSTSTOP_AFTER_WISH_MS + 4_000, "command"],
+    ],
+    [
+      "… and to its end, if nobody wants the run to end",
+      new GroupStory(group(task("m", { leader: true }), task("n"), task("post", poststop))).ends("m").run,
       ["stopping", /its poststop task "post" runs to its end/, "end", null, "command"],
+    ],
+    [
+      "everything of it is killed at once",
+      runAt(started(), T0, force),
+      ["stopping", /\(enough\); its command is killed at once$/, "confirm", null, "host"],
+    ],
+    [
+      "… in place of the shutdown delays",
+      delayed(slow).abort().apply(force).run,
+      ["stopping", /its command is killed at once$/, "confirm", null, "host"],
+    ],
+    [
+      "… all tasks, whatever their order",
+      two().abort().apply(force).run,
+      ["stopping", /task "lead" is killed at once; task "side" is killed at once$/, "confirm", null, "host"],
+    ],
+    [
+      "… and poststop tasks, too",
+      withPost().abort().apply(force).run,
+      ["stopping", /task "post" is killed at once$/, "confirm", null, "host"],
+    ],
+    [
+      "… and its end waits for no log",
+      runAt(started(), T0, force, observed([exitedButUnlogged])),
+      ["ended", /./, "nothing", null, null],
+    ],
+    [
+      "a task is killed in its stop by SIGKILL",
+      stubborn(two(), "lead").abort().apply({ type: "signal", wish: sigkill }).run,
+      [
+        "stopping",
+        /task "lead" is killed at once; task "side" is stopped after the others$/,
+        "confirm",
+        null,
+        "host",
+      ],
+    ],
+    [
+      "a task that is to be started again is killed by SIGKILL",
+      stubborn(new GroupStory(group(task("m"), task("n"))), "m")
+        .apply({ type: "restart", wish: { task: "m", by: "ann" } })
+        .obey()
+        .apply({ type: "signal", wish: { ...sigkill, task: "m" } }).run,
+      ["restarting", /"m" is killed at once, to be started again/, "confirm", null, "host"],
     ],
     [
       "a poststop task comes last",

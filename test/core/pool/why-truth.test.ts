@@ -3,21 +3,51 @@ import type { WorkerFailure } from "../../../src/core/messages.ts";
 import { spendOf } from "../../../src/core/pool/money.ts";
 import { plan } from "../../../src/core/pool/plan.ts";
 import type { Configured, WorkerRow } from "../../../src/core/pool/state.ts";
-import { explainRun, poolView, workerSummary } from "../../../src/core/pool/views.ts";
+import { explainRun, poolView, WAIT_CODES, workerSummary } from "../../../src/core/pool/views.ts";
+import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import type { NextCode } from "../../../src/schema/why.ts";
-import { configured, held, hold, MINUTE, T0, vcpus, waiting, workerRow } from "../support/pool.ts";
+import {
+  configured,
+  held,
+  hold,
+  MINUTE,
+  NEED,
+  placed,
+  T0,
+  vcpus,
+  waiting,
+  workerRow,
+} from "../support/pool.ts";
 
 const failure: WorkerFailure = { class: "temporary", text: "the provider answered 403: no", at: T0 };
 const reason = "the provider did not make the machine (temporary): the provider answered 403: no";
 const row = (more: Partial<WorkerRow> = {}) =>
   workerRow("w1", "booting", { instance: null, booted: false, ...more });
 const pool = (...workers: WorkerRow[]) => configured({ maxInstances: 4 }, [waiting("a")], workers);
+/** Two machines are asked for, of which another run has the first. */
+const pool2 = (first: WorkerRow) => {
+  const runs = [waiting("b", { ...vcpus(4), priority: 90 }), waiting("a", vcpus(4))];
+  return configured({ maxInstances: 4 }, runs, [first, { ...first, worker: "w2", askedAt: T0 + 1 }]);
+};
+/** A machine whose vCPUs are all taken. */
+const full = (more: Partial<PoolConfigInput>, worker: WorkerRow, resources = vcpus(4).resources) =>
+  configured(more, [placed("b", worker.worker, { resources }), waiting("a", { resources })], [worker]);
+const none = { vcpus: 0, memory: 0, disk: 0, gpus: 0, price: 0 };
+const ownMachine = {
+  ...workerRow("w1", "ready", { instance: null, instanceType: "own machine", type: none, own: true }),
+  resources: { ...NEED, vcpus: 16, memoryBytes: 2 ** 36 },
+};
+const MIB = 2 ** 20;
+const lessMemory = () => {
+  const state = configured({}, [waiting("a", { resources: { ...NEED, memoryBytes: 950 * MIB } })]);
+  return { ...state, record: { ...state.record, learned: { small: 900 * MIB } } };
+};
 
 /** What happens next, when, and until then whose word is waited for. */
 type Says = [code: string, text: RegExp, next: NextCode, afterMs: number | null, waitsFor: string | null];
 
 describe("P3: why a run waits for a place is the truth, and so is what it says happens next", () => {
-  test.each<[string, Configured, Says]>([
+  const table: [string, Configured, Says][] = [
     [
       "a machine boots",
       pool(row({ instance: "i-1" })),
@@ -44,6 +74,26 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
       ["create_deferred", /403: no/, "create", MINUTE, null],
     ],
     [
+      "… and the machine waits for its turn",
+      pool(row({ failure, reason, waits: "create" })),
+      ["create_deferred", /403: no/, "create", null, "pool"],
+    ],
+    [
+      "… and another one is tried first after the pause",
+      held(pool2(row({ failure, reason, waits: "create" })), hold(T0 + MINUTE)),
+      ["create_deferred", /403: no/, "create", null, "pool"],
+    ],
+    [
+      "… before it is configured again",
+      held(pool(row({ failure, reason, waits: "create" })), hold(null, { cause: "invalid" })),
+      ["create_deferred", /403: no/, "create", null, "operator"],
+    ],
+    [
+      "the provider was not asked yet: the machine waits for its turn",
+      pool(row({ phase: "asked" })),
+      ["machine_asked", /being asked for/, "ask", null, "pool"],
+    ],
+    [
       "no machine may be asked for",
       held(pool(), hold(T0 + MINUTE, { reason: "403" })),
       ["hold_off", /the latest failed: 403/, "ask", MINUTE, null],
@@ -63,7 +113,33 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
       configured({}, [waiting("a", vcpus(5))]),
       ["no_type", /no instance type/, "place", null, "operator"],
     ],
-  ])("%s", (_what, state, [code, text, next, afterMs, waitsFor]) => {
+    [
+      "there may be no more machines",
+      full({ maxInstances: 1 }, workerRow("w1")),
+      ["max_instances", /no machine has room \(1 running\).*`maxInstances` is 1/, "place", null, "worker"],
+    ],
+    [
+      "only a machine of one's own could hold it",
+      full({ maxInstances: 1 }, ownMachine, { ...NEED, vcpus: 16 }),
+      ["own_machine", /machines of one's own/, "place", null, "worker"],
+    ],
+    [
+      "the agents of all machines are too old",
+      configured({ maxInstances: 1 }, [waiting("a", { needs: ["outputs"] })], [workerRow("w1")]),
+      ["agent_too_old", /too old for `outputs`/, "place", null, "operator"],
+    ],
+    [
+      "the machines of its type have less memory",
+      lessMemory(),
+      ["less_memory", /small 900MiB of 1GiB/, "place", null, "operator"],
+    ],
+  ];
+
+  test("no code is left out", () => {
+    expect([...new Set(table.map(([, , [code]]) => code))].sort()).toEqual([...WAIT_CODES].sort());
+  });
+
+  test.each(table)("%s", (_what, state, [code, text, next, afterMs, waitsFor]) => {
     const why = explainRun(state, "a", T0);
     expect(why?.reason.code).toBe(code);
     expect(why?.reason.text).toMatch(text);

@@ -9,7 +9,6 @@ import type { NextCode } from "../../../src/schema/why.ts";
 /** How often a worker has done what was promised, by the code of the promise. */
 const DONE: Partial<Record<NextCode, (state: Living, now: Instant) => number>> = {
   give_up: ({ record: { phase } }) => Number(phase === "shutdown") + 2 * Number(phase === "gone"),
-  create: ({ record }) => Number(record.createNotBefore === null),
   propose_stop: (state, now) => Number(upsertOf(state, now).wantsStop),
   lose_runs: (state) => -livePlacements(state).length,
 };

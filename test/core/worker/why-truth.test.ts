@@ -53,6 +53,8 @@ const forbidden = { class: "temporary", text: "the provider answered 403: no" } 
 /** The machine of a worker that was adopted: nobody knew of it. */
 const adopted = () => asked({ adopt: { id: "i-1", address: null } });
 
+const inTurn = (state: Living) => at(state, T0, { type: "turn", version: state.record.version });
+
 /** What happens next, when, and until then whose word is waited for. */
 type Says = [code: string, text: RegExp, next: NextCode, afterMs: number | null, waitsFor: string | null];
 
@@ -63,16 +65,21 @@ describe("A6 why-silent, P3: each reason of a worker is the truth, and so is its
     [
       "its machine was refused, and no pause named",
       at(asked(), T0, failed(forbidden)),
-      ["create_deferred", /did not make the machine \(temporary\).*403/, "give_up", 10 * MINUTE, "provider"],
+      ["create_deferred", /did not make the machine \(temporary\).*403/, "give_up", 10 * MINUTE, "pool"],
     ],
     [
       "… and the provider wants to be asked later",
       at(asked(), T0, failed({ ...forbidden, retryAfterMs: 40 * SECOND })),
-      ["create_deferred", /403/, "create", 40 * SECOND, null],
+      ["create_deferred", /403/, "give_up", 10 * MINUTE, "pool"],
     ],
     [
       "… later than it may be asked",
       at(asked(), T0, failed({ ...forbidden, retryAfterMs: 60 * MINUTE })),
+      ["create_deferred", /403/, "give_up", 10 * MINUTE, "pool"],
+    ],
+    [
+      "… and its turn has come",
+      inTurn(at(asked(), T0, failed(forbidden))),
       ["create_deferred", /403/, "give_up", 10 * MINUTE, "provider"],
     ],
     ["its machine boots", booting(), ["booting", /booting/, "give_up", 10 * MINUTE, "host"]],
@@ -131,6 +138,12 @@ describe("A6 why-silent, P3: each reason of a worker is the truth, and so is its
       "it is to be destroyed",
       at(ready(), T0, kill),
       ["destroying", /killed by ann/, "destroy", null, "provider"],
+    ],
+    [
+      "… when its pool gives it a turn",
+      at(booting(), T0 + 10 * MINUTE, tick),
+      ["destroying", /not become ready/, "destroy", null, "pool"],
+      T0 + 10 * MINUTE,
     ],
     [
       "… and the provider has taken that",
