@@ -87,6 +87,7 @@ function taken(known: AttemptState | undefined, order: AttemptOrder, now: Instan
  */
 function ordered(attempt: AttemptState, order: AttemptOrder, now: Instant): AttemptState {
   const wanted = { ...attempt, wanted: order.want };
+  if (order.save !== wanted.save) wanted.save = order.save;
   if (order.want === "stop") {
     const stopped = stopAttempt(wanted, order, now);
     const begins = wanted.stop === undefined && stopped.stop !== undefined;
@@ -94,7 +95,6 @@ function ordered(attempt: AttemptState, order: AttemptOrder, now: Instant): Atte
     const ended = wanted.exit !== undefined || wanted.startError !== undefined;
     return begins && !ended && order.timedOut === true ? { ...stopped, timedOut: true } : stopped;
   }
-  if (order.save !== wanted.save) wanted.save = order.save;
   const { timeoutMs, task } = order;
   const told = task === undefined ? wanted : { ...wanted, plan: planOf(task), outputs: task.outputs };
   if (timeoutMs === attempt.timeoutMs || (timeoutMs === undefined && task === undefined)) return told;

@@ -51,7 +51,7 @@ function lives({ attempts }: HostState, placement: string | undefined): boolean 
 export function dueSaves(state: HostState): HostMessage[] {
   if (state.setup === undefined) return [];
   const wanted = Object.values(state.attempts).filter(
-    ({ wanted: now, save, saved }) => now === "run" && save && saved === undefined,
+    ({ wanted: now, save, saved }) => now !== "nothing" && save && saved === undefined,
   );
   const placements = new Set(wanted.map(({ id }) => placementOf(id)));
   return [...placements]

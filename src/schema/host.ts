@@ -265,6 +265,7 @@ interface StopOrder {
   signal: SignalName;
   timeoutMs: number;
   reason: string;
+  save?: true;
   /** The time limit is the reason. */
   timedOut?: true;
 }

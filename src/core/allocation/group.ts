@@ -98,11 +98,11 @@ function beginStop(
   const { name, shutdownDelayMs } = task;
   if (!group.lone || record.wish === null) {
     const reason = whyStopped(record);
-    const timeout = formatDuration(killTimeoutOf(task, placement));
+    const timeout = isKilledNow(record, task) ? "0s" : formatDuration(killTimeoutOf(task, placement));
     const details = { kill_timeout: timeout, kill_reason: reason };
     next = addEvent(next, "Killing", now, reason, { task: name, details });
   }
-  if (shutdownDelayMs === 0) return next;
+  if (shutdownDelayMs === 0 || isKilledNow(record, task)) return next;
   const text = `waiting ${formatDuration(shutdownDelayMs)} before it is stopped`;
   return addEvent(next, "Waiting for shutdown delay", now, text, { task: name });
 }

@@ -28,7 +28,9 @@ export function poststopBy({ wish, tasks, ...record }: AllocationRecord): Instan
   if (posts.size === 0) return undefined;
   const others = tasks.filter(({ name }) => !posts.has(name));
   if (others.some(({ dead }) => dead === undefined)) return undefined;
-  return Math.max(wish.at, ...others.map(({ dead }) => dead?.at ?? 0)) + POSTSTOP_AFTER_WISH_MS;
+  // They begin when the end of the last of the others is heard, which may be long after that end.
+  const ends = others.flatMap(({ dead, attempts }) => [dead?.at ?? 0, attempts.at(-1)?.heardAt ?? 0]);
+  return Math.max(wish.at, ...ends) + POSTSTOP_AFTER_WISH_MS;
 }
 
 /** Notes that the time of the poststop tasks is over: from then on they are stopped, too. */

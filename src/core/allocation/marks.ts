@@ -57,7 +57,11 @@ export function groupWakesAt(record: AllocationRecord, epoch: number, woken: Ins
   const group = groupOfRun(record);
   const marks = orderMarks(record, epoch).filter((at) => at > woken);
   const killed = record.wish !== null || record.kill !== undefined;
-  const waits = record.tasks.every(({ stopFrom }) => stopFrom === undefined);
+  // A poststop task has no turn: when the others have ended, nobody waits for one.
+  const living = group.tasks.some((task) => {
+    return task.hook !== "poststop" && recordOf(record, task).dead === undefined;
+  });
+  const waits = living && record.tasks.every(({ stopFrom }) => stopFrom === undefined);
   const turns = killed && waits && group.shutdownDelayMs > 0 ? [turnsFrom(record, group)] : [];
   return earliest(...marks, ...turns);
 }

@@ -7,7 +7,13 @@ import { deadlineOf, isTimedByHost } from "./deadline.ts";
 import type { TaskView } from "./lifecycle.ts";
 import { storedOffsets } from "./logs.ts";
 import { isMissingBytes, orderMarks } from "./marks.ts";
-import { type AllocationRecord, type AllocationState, openPlacement, type TaskRecord } from "./state.ts";
+import {
+  type AllocationRecord,
+  type AllocationState,
+  type AttemptRecord,
+  openPlacement,
+  type TaskRecord,
+} from "./state.ts";
 import { isSavingData, mayNeedData, sourceOf } from "./sticky.ts";
 import {
   attemptId,
@@ -86,7 +92,7 @@ function orderOfAttempt(
   if (isKilledNow(record, task) && (known.n ?? 1) === n)
     return { id, want: "stop", signal: "SIGKILL", timeoutMs: 0, reason: whyStopped(record) };
   const stopped = known.stopFrom !== undefined && now >= known.stopFrom + task.shutdownDelayMs;
-  if (stopped) return { id, want: "stop", signal, timeoutMs, reason: whyStopped(record) };
+  if (stopped) return { id, want: "stop", signal, timeoutMs, reason: whyStopped(record), ...save };
   if (known.restartOf === n && now >= (known.restartAt ?? 0))
     return { id, want: "stop", signal, timeoutMs, reason: "it is to be started again" };
   // What is about to be stopped and was not seen to start is not started any more.
@@ -94,13 +100,20 @@ function orderOfAttempt(
   const isTimeOver =
     limit.timeoutMs === 0 && record.wish === null && (attempt === undefined || !isOver(attempt));
   // What its host has timed goes on until that ends it: a clock that has jumped here changes nothing there.
-  if (isTimeOver && isTimedByHost(attempt)) return { id, want: "run", ...save };
+  // Only a limit that was set after the start may be one that the host has not heard of.
+  if (isTimeOver && isTimedByHost(attempt))
+    return { id, want: "run", ...(isLimitNewer(record, attempt) ? limit : {}), ...save };
   if (isTimeOver)
     return { id, want: "stop", signal, timeoutMs, reason: timeIsOver(record, now).reason, timedOut: true };
   const startable = !isStopping(record, task) || attempt !== undefined;
   if (!startable) return { id, want: "run", ...limit, ...save };
   const later = isWithHost(known) && known.startAt !== undefined ? { startAt: known.startAt } : {};
   return { id, want: "run", task: task.spec, ...sticky, ...save, ...later, ...limit };
+}
+
+/** Whether the time limit was changed while an attempt ran. */
+function isLimitNewer({ timeoutSetAt }: AllocationRecord, attempt: AttemptRecord | undefined): boolean {
+  return timeoutSetAt !== undefined && (attempt?.startedAt ?? 0) <= timeoutSetAt;
 }
 
 /** The order for the worker that the run is placed on. */

@@ -177,6 +177,8 @@ export interface AllocationRecord {
   tasks: TaskRecord[];
   /** Of the spec; 1 if absent. Only changes of the spec move it. */
   specIndex?: number;
+  /** When an update last changed the time limit. */
+  timeoutSetAt?: Instant;
   /** The latest signals; `signaled` counts all there ever were. */
   signals?: SentSignal[];
   signaled?: number;

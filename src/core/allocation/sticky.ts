@@ -5,6 +5,7 @@ import type { Observed } from "../messages.ts";
 import { formatSize } from "../size.ts";
 import { addEvent } from "./events.ts";
 import type { AllocationRecord, PlacementRecord, SavedData } from "./state.ts";
+import { hostStopOf } from "./tasks.ts";
 
 /**
  * Where the data of a sticky run lie (`decisions.md`, previous data; `nomad.md` §5.4): with its latest
@@ -56,6 +57,9 @@ export function savedBy(record: AllocationRecord): Instant | undefined {
   const again = spec.sticky === true && outcome?.again === true && !ended;
   const epoch = endedEpoch + 1;
   if (!again || saved?.epoch === epoch || !wasSeen(record, epoch)) return undefined;
+  // An agent that ends stores nothing any more.
+  const stop = hostStopOf(record, epoch);
+  if (stop === "agent" || stop === "lease") return undefined;
   return (outcome.heardAt ?? outcome.at) + SAVE_DATA_MS;
 }
 

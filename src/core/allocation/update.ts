@@ -1,4 +1,5 @@
 import type { RunSpec } from "../../schema/run.ts";
+import { durationMs } from "../duration.ts";
 import { DroverError, type FieldError } from "../errors.ts";
 import type { Instant } from "../machine.ts";
 import { resultTaskOf } from "../result-task.ts";
@@ -24,7 +25,10 @@ const CHANGEABLE = new Set([
 /** The same of a task. */
 const CHANGEABLE_OF_TASK = new Set(["restart", "killTimeout", "killSignal", "shutdownDelay", "env", "meta"]);
 
-/** What of a run that is being stopped may change: by these its stop is hurried, or given more time. */
+/**
+ * What of a run that is being stopped may change, to hurry that. None of it can get longer: a host that was
+ * told to stop something gives it no more time.
+ */
 const HURRYING = new Set(["timeout", "killTimeout", "shutdownDelay"]);
 
 /**
@@ -43,6 +47,11 @@ export function refusalOfUpdate(
     const text = "the run is being stopped: only `timeout`, `killTimeout` and `shutdownDelay` can change yet";
     return new DroverError("terminal", text);
   }
+  if (stops && isSlower(record.spec, spec)) {
+    const text =
+      "the run is being stopped: `timeout`, `killTimeout` and `shutdownDelay` can only get shorter";
+    return new DroverError("terminal", text);
+  }
   const current = record.specIndex ?? 1;
   if (specIndex !== current) {
     const text = `the spec has index ${current} by now, not ${specIndex}; read the run again`;
@@ -52,6 +61,18 @@ export function refusalOfUpdate(
   const [first] = fields;
   if (first === undefined) return null;
   return new DroverError("invalid_request", `${first.pointer} ${first.detail}`, { fields });
+}
+
+/** Whether a spec gives anything of a run more time to stop than another one. */
+function isSlower(old: RunSpec, spec: RunSpec): boolean {
+  const [before, after] = [groupOf(old), groupOf(spec)];
+  const limitOf = ({ timeout }: RunSpec) => (timeout === undefined ? Infinity : durationMs(timeout));
+  const slower = after.tasks.some((task) => {
+    const known = before.tasks.find(({ name }) => name === task.name) ?? task;
+    const longerKill = task.spec.killTimeoutMs > known.spec.killTimeoutMs;
+    return longerKill || task.shutdownDelayMs > known.shutdownDelayMs;
+  });
+  return slower || after.shutdownDelayMs > before.shutdownDelayMs || limitOf(spec) > limitOf(old);
 }
 
 const FIXED = "cannot change while the run exists; submit another one";
@@ -116,6 +137,7 @@ export function foldUpdate(
     return gone === undefined ? task : { ...task, removed: gone };
   });
   const text = removed.length === 0 ? "" : `; without ${removed.map(({ name }) => name).join(", ")}`;
-  const next: AllocationRecord = { ...record, spec, specIndex: specIndex + 1, tasks };
+  const timed = spec.timeout === record.spec.timeout ? {} : { timeoutSetAt: now };
+  const next: AllocationRecord = { ...record, spec, specIndex: specIndex + 1, tasks, ...timed };
   return addEvent(next, "Updated", now, `${by} changed its spec${text}`, { details: { by } });
 }

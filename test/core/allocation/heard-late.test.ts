@@ -203,3 +203,22 @@ describe("P14, O1: times are those of the events", () => {
     if (placeMs === undefined) expect(upsertOf(record, 0).wants).toBe("place");
   });
 });
+
+test("P1: a limit that an update lowers below the time that has passed is told to the host", () => {
+  const running: AttemptReport = { id: FIRST, state: "running", startedAgoMs: 0 };
+  const run = runAt(ordered({ timeout: "1h" }), T0, said([running]));
+  const { spec } = run.record;
+  const late = T0 + 600_000;
+  const lowered = runAt(run, late, {
+    type: "update",
+    spec: { ...spec, timeout: "5m" },
+    specIndex: 1,
+    by: "ann",
+  });
+  expect(orderNow(lowered, 1, late)).toMatchObject({
+    attempts: [{ id: FIRST, want: "run", timeoutMs: 0 }],
+  });
+  // A clock that has jumped here says nothing: what was ordered before stands.
+  expect(orderNow(run, 1, T0 + 7_200_000)).toMatchObject({ attempts: [{ id: FIRST, want: "run" }] });
+  expect(JSON.stringify(orderNow(run, 1, T0 + 7_200_000))).not.toContain("timeoutMs");
+});

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { poststopBy } from "../../../src/core/allocation/hurry.ts";
+import { allocationMachine } from "../../../src/core/allocation/machine.ts";
+import { refusalOfUpdate } from "../../../src/core/allocation/update.ts";
 import { POSTSTOP_AFTER_WISH_MS } from "../../../src/core/limits.ts";
 import type { RunSpecInput } from "../../../src/schema/run.ts";
 import { RunSpec } from "../../../src/schema/run.ts";
+import { T0 } from "../support/allocation.ts";
 import { GroupStory, group, poststop, task } from "../support/group.ts";
 
 const cleanup = () => new GroupStory(group(task("main"), task("post", poststop))).abort();
@@ -70,6 +74,44 @@ describe("a stop can be hurried", () => {
     const before = story.run.record;
     expect(update(story, { labels: { a: "b" } }).run.record).toBe(before);
   });
+});
+
+test("N1: an update gives nothing more time that is being stopped: its host would not heed it", () => {
+  const story = unhurried(group(task("main", { killTimeout: "1m" }), task("side")));
+  const { spec, specIndex = 1 } = story.run.record;
+  const longer = { ...spec, tasks: spec.tasks?.map((one) => ({ ...one, killTimeout: "2m" })) };
+  const refusals = [longer, { ...spec, shutdownDelay: "1m" }, { ...spec, killTimeout: "1s" }].map(
+    (next) => refusalOfUpdate(story.run.record, RunSpec.parse(next), specIndex)?.message ?? "taken",
+  );
+  expect(refusals).toEqual([
+    expect.stringContaining("can only get shorter"),
+    expect.stringContaining("can only get shorter"),
+    "taken",
+  ]);
+});
+
+test("N1: a stop by force is told as it is: at once, without a delay", () => {
+  const story = new GroupStory(group(task("main", slow), task("side", slow))).apply(force).obey();
+  const stops = story.run.record.events.filter(({ task: name }) => name === "main" || name === "side");
+  const said = stops.map(({ type, details }) => `${type} ${details.kill_timeout}`);
+  expect(said.filter((text) => /^(?:Killing|Waiting)/.test(text))).toEqual(["Killing 0s", "Killing 0s"]);
+});
+
+test("N1: a poststop task runs on after its group's shutdown delay, and nothing wakes for that", () => {
+  const story = new GroupStory({ ...group(task("main"), task("post", poststop)), shutdownDelay: "10s" });
+  story.abort().ends("main", { code: 0 });
+  story.later(20_000);
+  expect(allocationMachine.wakeAt(story.run)).toBeGreaterThan(story.now);
+});
+
+test("N1: those five minutes begin when the end of the others is heard, however late that is", () => {
+  const { record } = cleanup().run;
+  const heardAt = T0 + 2 * POSTSTOP_AFTER_WISH_MS;
+  const tasks = record.tasks.map((one) => ({
+    ...one,
+    attempts: one.attempts.map((attempt) => ({ ...attempt, heardAt })),
+  }));
+  expect(poststopBy({ ...record, tasks })).toBe(heardAt + POSTSTOP_AFTER_WISH_MS);
 });
 
 test("N1: a poststop task of an aborted run has five minutes, and is stopped then", () => {

@@ -262,7 +262,20 @@ describe("N9: the data of a sticky run that failed are stored before it is place
     ]);
   });
 
+  const stoppedBy = (stopped: AttemptReport["stopped"]) => {
+    const reports = failedIn(1).map((one): AttemptReport => ({ ...one, state: "stopping", stopped }));
+    const stopping = runAt(started(STICKY), T0, observed(reports));
+    return runAt(stopping, T0, observed(failedIn(1).map((one) => ({ ...one, stopped }))));
+  };
+
+  test("its host is ordered to also when it has stopped the run itself, for a machine that goes", () => {
+    const attempts = answerObserved(stoppedBy("interruption"), question(), T0);
+    expect(attempts).toMatchObject({ attempts: SAVE.map((one) => ({ ...one, want: "stop" })) });
+  });
+
   test.each<[string, () => Submitted]>([
+    ["was stopped by an agent that ends", () => stoppedBy("agent")],
+    ["was stopped at the end of the lease", () => stoppedBy("lease")],
     ["is not sticky", () => over(started({ ...STICKY, sticky: false }))],
     ["is aborted meanwhile", () => runAt(over(started(STICKY)), T0, abort())],
     ["is not placed again", () => over(started({ ...STICKY, reschedule: { attempts: 0 } }))],
