@@ -1,15 +1,11 @@
-import { renameSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { uptime } from "node:os";
-import { join } from "node:path";
+import { writeWhole } from "./files.ts";
+import { pathIn } from "./names.ts";
 
 /** How often the file is written, and after which silence of our own we have stood still. */
 const BEAT_MS = 1_000;
 const STOOD_STILL_MS = 5_000;
-
-/** Where hosts of this state directory look whether their control plane has slept as they have. */
-export function awakeFileIn(stateDir: string): string {
-  return join(stateDir, "awake");
-}
 
 /**
  * Writes each second that this process is awake: `<now> <when it last woke>`, in milliseconds since the boot
@@ -18,7 +14,7 @@ export function awakeFileIn(stateDir: string): string {
  * hears of each sleep. Returns what ends that.
  */
 export function beat(stateDir: string, onWake: (sleptMs: number) => void): () => void {
-  const file = awakeFileIn(stateDir);
+  const file = pathIn(stateDir, "awake");
   const now = () => Math.round(uptime() * 1_000);
   let seenAt = now();
   let wokeAt = 0;
@@ -28,8 +24,7 @@ export function beat(stateDir: string, onWake: (sleptMs: number) => void): () =>
     seenAt = at;
     if (sleptMs > STOOD_STILL_MS) wokeAt = at;
     try {
-      writeFileSync(`${file}.new`, `${at} ${wokeAt}`, { mode: 0o600 });
-      renameSync(`${file}.new`, file);
+      writeWhole(file, `${at} ${wokeAt}`, { flush: false });
     } catch {
       // A full disk, for example. A host that cannot see this keeps to its lease.
     }
@@ -37,5 +32,8 @@ export function beat(stateDir: string, onWake: (sleptMs: number) => void): () =>
   };
   look();
   const timer = setInterval(look, BEAT_MS).unref();
-  return () => clearInterval(timer);
+  return () => {
+    clearInterval(timer);
+    rmSync(file, { force: true });
+  };
 }

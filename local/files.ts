@@ -6,13 +6,13 @@ export const DRAFT_ENDING = ".tmp";
 
 /**
  * Writes a file of our own (mode 0600) so that a reader, or a crash, sees the old text or the new, never a
- * part.
+ * part. Flushed unless it is said that a loss of power may take it: a rename that outlives that must not lead
+ * to an empty file.
  */
-export function writeWhole(path: string, text: string): void {
+export function writeWhole(path: string, text: string, { flush = true } = {}): void {
   const draft = `${path}.${randomBytes(4).toString("hex")}${DRAFT_ENDING}`;
   try {
-    // Flushed: a rename that outlives a loss of power must not lead to an empty file.
-    writeFileSync(draft, text, { mode: 0o600, flush: true });
+    writeFileSync(draft, text, { mode: 0o600, flush });
     renameSync(draft, path);
   } catch (error) {
     rmSync(draft, { force: true });

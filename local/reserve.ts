@@ -4,9 +4,7 @@ import { join } from "node:path";
 import { type Free, freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { makeDirs } from "../disk/make-dirs.ts";
 import type { Millis } from "../src/core/machine.ts";
-
-/** The name of the reserve in a state directory. */
-export const RESERVE = "reserve";
+import { pathIn } from "./names.ts";
 
 /**
  * The reserve: so many files of so many bytes, 16 MiB in all, since it holds file names as well as space.
@@ -89,7 +87,7 @@ export function keepRoom({ dir, onFull, onRoom }: RoomOptions): { isFull(): bool
 /** Gives the reserve up. */
 function release(dir: string): void {
   try {
-    rmSync(join(dir, RESERVE), { recursive: true, force: true });
+    rmSync(pathIn(dir, "reserve"), { recursive: true, force: true });
   } catch {
     // A directory that nobody may write to has nothing to give. Whoever writes next is told so.
   }
@@ -97,7 +95,7 @@ function release(dir: string): void {
 
 /** Makes what is missing of a reserve of so many files. Returns how many it has; none if that fails. */
 function take(dir: string, files: number): number {
-  const reserve = join(dir, RESERVE);
+  const reserve = pathIn(dir, "reserve");
   try {
     makeDirs(reserve, 0o700);
     const there = new Set(readdirSync(reserve));

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { endTree } from "./end-processes.ts";
+import { pathIn } from "./names.ts";
 import { ticker } from "./ticker.ts";
 import { failUnreadInput } from "./unread-pipe.ts";
 import { writeGuard } from "./workerd-guard.ts";
@@ -55,7 +56,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     port: options.port,
     cf: false,
     logRequests: false,
-    resourcePersistencePath: join(stateDir, "objects"),
+    resourcePersistencePath: pathIn(stateDir, "objects"),
     unsafeRuntimeEnv: { [MARK]: stateDir },
     handleStructuredLogs: ({ level, message }) => onLog(level, message),
     workers: [worker],
@@ -171,15 +172,15 @@ function setToolEnvironment(stateDir: string): void {
   const require = createRequire(import.meta.url);
   // Miniflare's own workerd, not whichever is found from here.
   const { default: workerd } = createRequire(require.resolve("miniflare"))("workerd");
-  const guard = join(stateDir, "workerd-guard");
+  const guard = pathIn(stateDir, "workerd-guard");
   writeGuard(guard, String(workerd));
   failUnreadInput(guard);
   Object.assign(process.env, {
     MINIFLARE_WORKERD_PATH: guard,
-    TMPDIR: join(stateDir, "tmp"),
-    XDG_CACHE_HOME: join(stateDir, "cache"),
-    XDG_CONFIG_HOME: join(stateDir, "cache"),
-    XDG_DATA_HOME: join(stateDir, "cache"),
+    TMPDIR: pathIn(stateDir, "tmp"),
+    XDG_CACHE_HOME: pathIn(stateDir, "cache"),
+    XDG_CONFIG_HOME: pathIn(stateDir, "cache"),
+    XDG_DATA_HOME: pathIn(stateDir, "cache"),
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_LOG: "none",
     MINIFLARE_WORKERD_V8_FLAGS: V8_FLAGS,

@@ -11,42 +11,13 @@ import {
 import { join } from "node:path";
 import { z } from "zod";
 import { makeDirs } from "../disk/make-dirs.ts";
-import { DRAFT_ENDING, errnoOf, errorText, writeWhole } from "./files.ts";
+import { errnoOf, errorText, writeWhole } from "./files.ts";
+import { isDraft, isOurs, NAMES, type Name, pathIn } from "./names.ts";
 import { choosePort } from "./ports.ts";
-import { RESERVE } from "./reserve.ts";
 import { UpError } from "./up-error.ts";
 
 /** Where commands look for a context, upwards from where they are started. */
 export const DEFAULT_STATE_DIR = ".drover";
-
-/** What the pool `default` was when `drover up` had put it last. */
-const POOL_NOTE = "pool.json";
-
-/** What is ours in a state directory besides the lock. `--fresh` removes these names and no others. */
-const OURS = [
-  ".gitignore",
-  "cache",
-  "context.json",
-  "instances",
-  "instances.json",
-  "objects",
-  POOL_NOTE,
-  RESERVE,
-  "tmp",
-  "up.json",
-  "worker.log",
-  "workerd-guard",
-];
-const LOCK = "lock";
-
-/** Whether a name in a state directory is one of ours, or the draft of one that a crash has left. */
-function isOurs(name: string): boolean {
-  return OURS.includes(name) || name.split(".")[0] === LOCK || isDraft(name);
-}
-
-function isDraft(name: string): boolean {
-  return name.endsWith(DRAFT_ENDING) && OURS.some((ours) => name.startsWith(`${ours}.`));
-}
 
 const Port = z.int().min(1).max(65_535);
 
@@ -79,7 +50,7 @@ export function openStateDir(path: string): string {
       );
     }
     chmodSync(dir, 0o700);
-    ignoreAll(join(dir, ".gitignore"));
+    ignoreAll(pathIn(dir, ".gitignore"));
     return dir;
   } catch (error) {
     if (error instanceof UpError) throw error;
@@ -98,7 +69,7 @@ function ignoreAll(path: string): void {
 
 /** Where the lock of a state directory lies (`lock.ts`). */
 export function lockPath(dir: string): string {
-  return join(dir, LOCK);
+  return pathIn(dir, "lock");
 }
 
 /**
@@ -106,8 +77,9 @@ export function lockPath(dir: string): string {
  * more.
  */
 export function wipe(dir: string): void {
-  for (const name of OURS) {
-    if (name !== ".gitignore") rmSync(join(dir, name), { recursive: true, force: true });
+  const stays: Name[] = [".gitignore", "lock"];
+  for (const name of NAMES.filter((each) => !stays.includes(each))) {
+    rmSync(pathIn(dir, name), { recursive: true, force: true });
   }
 }
 
@@ -118,8 +90,8 @@ export function wipe(dir: string): void {
  */
 export function prepareFolders(dir: string): void {
   for (const name of readdirSync(dir)) if (isDraft(name)) rmSync(join(dir, name), { force: true });
-  rmSync(join(dir, "tmp"), { recursive: true, force: true });
-  for (const name of ["tmp", "cache"]) makeDirs(join(dir, name), 0o700);
+  rmSync(pathIn(dir, "tmp"), { recursive: true, force: true });
+  for (const name of ["tmp", "cache"] as const) makeDirs(pathIn(dir, name), 0o700);
   removeContext(dir);
 }
 
@@ -128,7 +100,7 @@ export function prepareFolders(dir: string): void {
  * kept, unless `machines` still run: they report to the old one, and would be lost together with their runs.
  */
 export async function identityOf(dir: string, port: number | undefined, machines: number): Promise<Identity> {
-  const path = join(dir, "up.json");
+  const path = pathIn(dir, "up.json");
   const kept = existsSync(path) ? readIdentity(path) : undefined;
   if (machines > 0 && kept !== undefined && port !== undefined && port !== kept.port) {
     throw new UpError(
@@ -166,7 +138,7 @@ function secret(): string {
 /** What the control plane showed of the pool `default` when it had been put last; undefined: nobody knows. */
 export function readPoolNote(dir: string): string | undefined {
   try {
-    return readFileSync(join(dir, POOL_NOTE), "utf8");
+    return readFileSync(pathIn(dir, "pool.json"), "utf8");
   } catch {
     return undefined;
   }
@@ -174,18 +146,18 @@ export function readPoolNote(dir: string): string | undefined {
 
 /** Keeps that for the next start. */
 export function writePoolNote(dir: string, shown: string): void {
-  writeWhole(join(dir, POOL_NOTE), shown);
+  writeWhole(pathIn(dir, "pool.json"), shown);
 }
 
 /** Tells commands in this directory tree where the control plane is, and how to speak to it. */
 export function writeContext(dir: string, context: { url: string; token: string }): void {
-  writeWhole(join(dir, "context.json"), `${JSON.stringify(context)}\n`);
+  writeWhole(pathIn(dir, "context.json"), `${JSON.stringify(context)}\n`);
 }
 
 /** Says that there is no control plane here any more. */
 export function removeContext(dir: string): void {
   try {
-    rmSync(join(dir, "context.json"));
+    rmSync(pathIn(dir, "context.json"));
   } catch (error) {
     if (errnoOf(error) !== "ENOENT") throw error;
   }

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { beat } from "./beat.ts";
@@ -7,6 +7,7 @@ import { defaultPool, type PoolChoices, settleDefaultPool } from "./default-pool
 import { takeLock } from "./lock.ts";
 import { LoopbackCloud } from "./loopback/cloud.ts";
 import { serveCloud } from "./loopback/server.ts";
+import { pathIn } from "./names.ts";
 import { portProblem } from "./ports.ts";
 import { keepRoom, makeRoom } from "./reserve.ts";
 import { endFormerRuntime, startRuntime } from "./runtime.ts";
@@ -106,7 +107,7 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
     server.close();
     server.closeAllConnections();
   });
-  const log = openWorkerLog(join(stateDir, "worker.log"));
+  const log = openWorkerLog(pathIn(stateDir, "worker.log"));
   undo.add(() => log.close());
   undo.add(beat(stateDir, (ms) => log.write("info", `Nothing ran here for ${Math.round(ms / 1_000)} s.`)));
   const url = `http://127.0.0.1:${port}`;

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
-import { awakeFileIn } from "../beat.ts";
 import { endTree } from "../end-processes.ts";
+import { pathIn } from "../names.ts";
 import { environmentOf, isAlive, readProcess } from "../processes.ts";
 import { endCgroup, makeCgroup } from "./cgroup.ts";
 import { launch } from "./launch.ts";
@@ -57,7 +57,7 @@ export class LoopbackCloud {
   }
 
   get #places(): Places {
-    return { ledger: join(this.#options.dir, "instances.json"), instances: this.#root };
+    return { ledger: pathIn(this.#options.dir, "instances.json"), instances: this.#root };
   }
 
   /** Boots an instance. The same token gives the same instance, also after its end. */
@@ -163,7 +163,7 @@ export class LoopbackCloud {
   }
 
   #boot(entry: Entry, request: CreateInstance): void {
-    const child = launch(this.#dirOf(entry.id), request, entry.cgroup, awakeFileIn(this.#options.dir));
+    const child = launch(this.#dirOf(entry.id), request, entry.cgroup, pathIn(this.#options.dir, "awake"));
     child.once("error", () => void this.#end(entry));
     child.once("exit", () => void this.#end(entry));
     child.unref();

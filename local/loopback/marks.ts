@@ -1,12 +1,12 @@
-import { join } from "node:path";
 import { findTree, killNow, type Tree } from "../end-processes.ts";
+import { pathIn } from "../names.ts";
 
 /** The environment variable by whose value every process of an instance is found. */
 export const MARK = "DROVER_INSTANCE";
 
 /** Where the instances of a cloud have their directories. */
 export function rootBelow(dir: string): string {
-  return join(dir, "instances");
+  return pathIn(dir, "instances");
 }
 
 /** What the environment of a process of the instance in this directory says. */

@@ -63,14 +63,15 @@ export interface RunningDrover {
 
 /**
  * Starts it, and waits for nothing. `env` is what the shell of the person has besides; `below` is a command
- * that becomes what its arguments name, in surroundings of its own.
+ * that becomes what its arguments name, in surroundings of its own. `flags` are more of the command's.
  */
 export function launchDrover(
   home: string,
   env: Record<string, string> = {},
   below: string[] = [],
+  flags: string[] = [],
 ): Pick<RunningDrover, "pid" | "ended" | "said"> {
-  const [file = "", ...args] = [...below, process.execPath, COMMAND, "up", ...SIZE];
+  const [file = "", ...args] = [...below, process.execPath, COMMAND, "up", ...SIZE, ...flags];
   const child = spawn(file, args, {
     cwd: home,
     env: { ...process.env, DROVER_STATE: undefined, ...env },
@@ -93,8 +94,9 @@ export async function startDrover(
   home: string,
   env: Record<string, string> = {},
   below: string[] = [],
+  flags: string[] = [],
 ): Promise<RunningDrover> {
-  const { pid, ended, said } = launchDrover(home, env, below);
+  const { pid, ended, said } = launchDrover(home, env, below, flags);
   const failed = ended.then((code) => {
     throw new Error(`\`drover up\` ended with ${code}: ${said()}`);
   });

@@ -1,0 +1,58 @@
+import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { isOurs, NAMES } from "../../local/names.ts";
+import { drover, endDrover, makeHome, type RunningDrover, startDrover } from "../edge/support/drover.ts";
+import { until } from "./support/scratch.ts";
+
+let home: string;
+let up: RunningDrover | undefined;
+beforeEach(() => {
+  home = makeHome("again");
+});
+afterEach(async () => {
+  await endDrover(home, up);
+  up = undefined;
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** Each start below is one on a state directory in which everything has been written that ever is. */
+async function used(): Promise<RunningDrover> {
+  up = await startDrover(home);
+  const { stateDir } = up;
+  expect(await drover(home, ["run", "--id", "first", "--", "true"])).toMatchObject({ code: 0 });
+  await until(
+    "all files are there",
+    () => NAMES.every((name) => existsSync(join(stateDir, name))) || undefined,
+  );
+  expect(readdirSync(stateDir).filter((name) => !isOurs(name))).toEqual([]);
+  return up;
+}
+const first = () => up?.call("GET", "/v1/runs/first").then(({ status }) => status);
+
+test.each([
+  ["Ctrl-C", "SIGINT", 0],
+  ["kill -9", "SIGKILL", "SIGKILL"],
+] as const)(
+  "P11: `drover up` starts again on its state directory after %s",
+  async (_, signal, code) => {
+    const before = await used();
+    process.kill(-before.pid, signal);
+    expect(await before.ended).toBe(code);
+    if (code === 0) {
+      const gone = ["awake", "context.json", "lock"].filter((name) =>
+        existsSync(join(before.stateDir, name)),
+      );
+      expect(gone).toEqual([]);
+    }
+    // A crash may leave any file half written.
+    else for (const name of NAMES) writeFileSync(join(before.stateDir, `${name}.0badcafe.tmp`), "");
+    up = await startDrover(home);
+    expect(await first()).toBe(200);
+    expect(await up.stop()).toBe(0);
+    up = await startDrover(home, {}, [], ["--fresh"]);
+    expect(await first()).toBe(404);
+    expect(await up.stop()).toBe(0);
+  },
+  120_000,
+);
