@@ -4,7 +4,8 @@ import { dirname } from "node:path";
 import { endTree } from "./end-processes.ts";
 import { pathIn } from "./names.ts";
 import { ticker } from "./ticker.ts";
-import { failUnreadInput } from "./unread-pipe.ts";
+import { failUnreadInput, onChildOf } from "./unread-pipe.ts";
+import { endText } from "./watch-runtime.ts";
 import { writeGuard } from "./workerd-guard.ts";
 
 /** How often to look whether the runtime has to be started again by us. */
@@ -32,6 +33,8 @@ export interface RuntimeOptions {
   vars: Record<string, string>;
   /** A line that the Worker, or the runtime, has written. */
   onLog(level: string, text: string): void;
+  /** workerd has ended, and nobody had told it to: how, in words. It is started again. */
+  onDeath(how: string): void;
 }
 
 export interface Runtime {
@@ -48,7 +51,13 @@ export interface Runtime {
  */
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { stateDir, onLog } = options;
-  setToolEnvironment(stateDir);
+  const program = setToolEnvironment(stateDir);
+  let isUp = false;
+  onChildOf(program, (child) => {
+    child.once("exit", (code, signal) => {
+      if (isUp) options.onDeath(endText(code, signal));
+    });
+  });
   const { Miniflare, convertV4MiniflareOptions } = await import("miniflare");
   const { worker, crons } = await readConfig(options);
   const miniflareOptions = convertV4MiniflareOptions({
@@ -63,6 +72,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
   const miniflare = keepingSignals(() => new Miniflare(miniflareOptions));
   const dispose = async () => {
+    isUp = false;
     await miniflare.dispose();
     await endFormerRuntime(stateDir);
   };
@@ -71,6 +81,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   };
   try {
     await miniflare.ready;
+    isUp = true;
     const stopTicking = ticker(crons, fire, (text) => onLog("error", text));
     const again = () => miniflare.setOptions(miniflareOptions);
     const stopKeeping = keepRunning(
@@ -166,9 +177,9 @@ async function readConfig({ config: path, script, vars }: RuntimeOptions) {
 /**
  * wrangler, Miniflare and workerd know these as environment variables only, so they are set for this process:
  * where temporary files, logs and caches go, that nothing is reported to anybody, and the guard in workerd's
- * place. That it died before it had read its input is told from then on, too.
+ * place, whose path is returned. That it died before it had read its input is told from then on, too.
  */
-function setToolEnvironment(stateDir: string): void {
+function setToolEnvironment(stateDir: string): string {
   const require = createRequire(import.meta.url);
   // Miniflare's own workerd, not whichever is found from here.
   const { default: workerd } = createRequire(require.resolve("miniflare"))("workerd");
@@ -185,4 +196,5 @@ function setToolEnvironment(stateDir: string): void {
     WRANGLER_LOG: "none",
     MINIFLARE_WORKERD_V8_FLAGS: V8_FLAGS,
   });
+  return guard;
 }

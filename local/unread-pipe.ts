@@ -1,6 +1,18 @@
 import type { ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
 
+/** Shows each process that this program starts by that name, once it has its pipes. */
+export function onChildOf(program: string, act: (child: ChildProcess) => void): void {
+  subscribe("child_process", (message) => {
+    // Node's documentation of this channel says so, and its types say nothing.
+    const { process: child } = message as { process: ChildProcess };
+    // At this moment it has neither a name nor pipes, and it cannot have died before the next.
+    process.nextTick(() => {
+      if (child.spawnfile === program) act(child);
+    });
+  });
+}
+
 /**
  * Whoever waits until a process of this program has read all of its standard input is told when it will not.
  *
@@ -10,14 +22,7 @@ import { subscribe } from "node:diagnostics_channel";
  * closes with something unread has an error, always.
  */
 export function failUnreadInput(program: string): void {
-  subscribe("child_process", (message) => {
-    // Node's documentation of this channel says so, and its types say nothing.
-    const { process: child } = message as { process: ChildProcess };
-    // At this moment it has neither a name nor pipes, and it cannot have died before the next.
-    process.nextTick(() => {
-      if (child.spawnfile === program) failUnread(child);
-    });
-  });
+  onChildOf(program, failUnread);
 }
 
 function failUnread({ stdin: pipe }: ChildProcess): void {

@@ -1,5 +1,7 @@
 import { existsSync, realpathSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
+import { countText } from "./end-runs.ts";
+import { errorText } from "./files.ts";
 import { linesToTry } from "./greeting.ts";
 import { killInstancesBelow } from "./loopback/marks.ts";
 import { isNodeNewEnough, runByNodeOfCheckout } from "./runtime-needs.ts";
@@ -21,6 +23,8 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
  * `drover up`: starts, says where it listens, and stays until it is told to stop by Ctrl-C, SIGTERM or the
  * end of its terminal. Returns the exit code: 0 after everything was ended with proof, 125 if it could not
  * start or end.
+ *
+ * What runs is aborted first, and has ten seconds to end; what waits in the queue stays there.
  *
  * A second Ctrl-C ends it at once with 130: machines are killed without waiting for proof, the guard ends
  * workerd, and the next `drover up` on this state directory looks for what may be left.
@@ -63,12 +67,26 @@ function greeting({ url, stateDir, adopted }: Up): string {
 }
 
 async function stop(running: Up): Promise<number> {
+  removeContext(running.stateDir);
+  await endRuns(running);
   const machines = running.machines();
   say(1, `Stopping the control plane and ${machines === 1 ? "1 machine" : `${machines} machines`} …`);
-  removeContext(running.stateDir);
   await running.stop();
   say(1, "Stopped. Nothing is left running.");
   return 0;
+}
+
+/** Whatever does not end in time ends with its machine, and as `unknown`. */
+async function endRuns(running: Up): Promise<void> {
+  if (running.machines() === 0) return;
+  try {
+    await running.endRuns((count) => {
+      const are = count === 1 ? "is" : "are";
+      say(1, `${countText(count)} ${are} running, and ${are} being ended. Ctrl-C again: end all at once.`);
+    });
+  } catch (error) {
+    say(2, `drover: Not all runs have ended properly; their machines end with them. ${errorText(error)}`);
+  }
 }
 
 /** Resolves with the first signal. One that comes well after it hurries, and ends the process. */

@@ -1,11 +1,13 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { type Client, createClient } from "../client/client.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { beat } from "./beat.ts";
 import { defaultPool, type PoolChoices, settleDefaultPool } from "./default-pool.ts";
+import { endRuns } from "./end-runs.ts";
 import { takeLock } from "./lock.ts";
-import { LoopbackCloud } from "./loopback/cloud.ts";
+import { type CloudOptions, LoopbackCloud } from "./loopback/cloud.ts";
 import { serveCloud } from "./loopback/server.ts";
 import { pathIn } from "./names.ts";
 import { portProblem } from "./ports.ts";
@@ -27,6 +29,7 @@ import {
 } from "./state-dir.ts";
 import { makeUndo, type Undo } from "./undo.ts";
 import { UpError } from "./up-error.ts";
+import { tellOfMachine, tellOfRuntime } from "./watch-runtime.ts";
 import { openWorkerLog } from "./worker-log.ts";
 
 export interface UpOptions extends PoolChoices {
@@ -54,6 +57,11 @@ export interface Up {
   adopted: number;
   /** How many machines there are now. */
   machines(): number;
+  /**
+   * Boots no more machines, and aborts what runs on those that there are. Rejects if that takes too long, or
+   * the control plane does not do it.
+   */
+  endRuns(onRuns: (count: number) => void): Promise<void>;
   /** Ends the control plane, then all machines, with proof, and gives the state directory back. */
   stop(): Promise<void>;
 }
@@ -87,7 +95,11 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   const { stateDir, worker } = options;
   const onProblem = options.onProblem ?? (() => {});
   await endFormerRuntime(stateDir);
-  const cloud = await openCloud(options, onProblem);
+  let client: Client | undefined;
+  const cloud = await openCloud(options, {
+    onProblem,
+    onDeath: (machine) => void (client && tellOfMachine(client, machine, onProblem)),
+  });
   prepareFolders(stateDir);
   const adopted = cloud.alive();
   const room = keepRoom({
@@ -111,6 +123,7 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   undo.add(() => log.close());
   undo.add(beat(stateDir, (ms) => log.write("info", `Nothing ran here for ${Math.round(ms / 1_000)} s.`)));
   const url = `http://127.0.0.1:${port}`;
+  const ours = createClient({ url, token, userAgent: "drover-up" });
   const runtime = await startRuntime({
     ...worker,
     stateDir,
@@ -121,6 +134,7 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
       // What a full disk leads to is said once, by that name.
       if (level === "error" && !room.isFull()) onProblem(text);
     },
+    onDeath: tellOfRuntime(ours, onProblem),
   });
   undo.add(() => runtime.dispose());
   const cloudUrl = `http://127.0.0.1:${cloudPort}`;
@@ -131,8 +145,15 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   writeContext(stateDir, { url, token });
   undo.add(() => removeContext(stateDir));
   endsMachines = true;
+  client = ours;
   const machines = () => cloud.alive();
-  return { url, token, stateDir, cloudUrl, adopted, machines, stop: () => undo.run() };
+  const endAllRuns = (onRuns: (count: number) => void) => {
+    client = undefined;
+    cloud.close();
+    return endRuns({ client: ours, machines: new Set(cloud.living()), onRuns });
+  };
+  const stop = () => undo.run();
+  return { url, token, stateDir, cloudUrl, adopted, machines, endRuns: endAllRuns, stop };
 }
 
 const POOL_STAYS =
@@ -147,16 +168,16 @@ function isSized({ machines, vcpus, memory }: PoolChoices): boolean {
 /** Opens the cloud of the state directory, with the machines that a killed `drover up` left behind. */
 async function openCloud(
   { stateDir, fresh }: Settled,
-  onProblem: (text: string) => void,
+  listeners: Omit<CloudOptions, "dir">,
 ): Promise<LoopbackCloud> {
-  const former = new LoopbackCloud({ dir: stateDir, onProblem });
+  const former = new LoopbackCloud({ dir: stateDir, ...listeners });
   if (fresh !== true) {
     await former.adopt();
     return former;
   }
   await former.endAll();
   wipe(stateDir);
-  return new LoopbackCloud({ dir: stateDir, onProblem });
+  return new LoopbackCloud({ dir: stateDir, ...listeners });
 }
 
 async function portsAreFree({ port, cloudPort }: Identity): Promise<void> {

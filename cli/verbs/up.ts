@@ -16,6 +16,9 @@ Its state is in .drover of this directory, or in the directory that --state or D
 Commands find this Drover by themselves where the state is, and below. Elsewhere say which one
 is meant: DROVER_STATE=<directory>, or drover --state <directory> <verb>.
 
+Ctrl-C aborts the runs on its machines and ends the machines; queued runs wait for the next
+drover up. A second Ctrl-C waits for nothing: then runs end as unknown.
+
 Its pool is \`default\`. What \`drover apply\` makes of it stays; the flags for its size then change nothing.
 
 Examples:

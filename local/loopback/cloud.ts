@@ -6,6 +6,7 @@ import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
 import { endTree } from "../end-processes.ts";
 import { pathIn } from "../names.ts";
 import { environmentOf, isAlive, readProcess } from "../processes.ts";
+import { endText } from "../watch-runtime.ts";
 import { endCgroup, makeCgroup } from "./cgroup.ts";
 import { launch } from "./launch.ts";
 import { type Entry, type Places, readLedger, writeCopy, writeLedger } from "./ledger.ts";
@@ -29,6 +30,8 @@ export interface CloudOptions {
   dir: string;
   /** Told, in a sentence, when an instance cannot be ended. */
   onProblem(text: string): void;
+  /** Told of a machine that has ended although nobody wanted that: how, in words. */
+  onDeath?(machine: { id: string; name: string; how: string }): void;
 }
 
 /**
@@ -45,6 +48,7 @@ export class LoopbackCloud {
   /** Entries whose last change could not be written down yet. */
   readonly #unwritten = new Set<Entry>();
   #failing = false;
+  #isClosed = false;
 
   constructor(options: CloudOptions) {
     this.#options = options;
@@ -64,6 +68,7 @@ export class LoopbackCloud {
   create(request: CreateInstance): Instance {
     const known = [...this.#entries.values()].find(({ token }) => token === request.token);
     if (known !== undefined) return shown(known);
+    if (this.#isClosed) throw new ProviderError(429, "rate_limit", "`drover up` is being stopped", 1_000);
     const id = `lo-${randomBytes(8).toString("hex")}`;
     const { token, name, instanceType, tags } = request;
     const createdAt = new Date().toISOString();
@@ -119,7 +124,17 @@ export class LoopbackCloud {
 
   /** How many instances are not terminated. */
   alive(): number {
-    return [...this.#entries.values()].filter(({ state }) => state !== "terminated").length;
+    return this.living().length;
+  }
+
+  /** The ids of the instances that are not terminated. */
+  living(): string[] {
+    return [...this.#entries.values()].filter(({ state }) => state !== "terminated").map(({ id }) => id);
+  }
+
+  /** Boots nothing from now on. */
+  close(): void {
+    this.#isClosed = true;
   }
 
   /**
@@ -157,7 +172,9 @@ export class LoopbackCloud {
   #watch(entry: Entry): void {
     const { id, root } = entry;
     const look = () => {
-      if (root === undefined || !isAlive(root)) void this.#end(entry);
+      if (root !== undefined && isAlive(root)) return;
+      this.#tellOfDeath(entry, endText(null, null));
+      void this.#end(entry);
     };
     this.#watches.set(id, setInterval(look, WATCH_EVERY_MS).unref());
   }
@@ -165,12 +182,20 @@ export class LoopbackCloud {
   #boot(entry: Entry, request: CreateInstance): void {
     const child = launch(this.#dirOf(entry.id), request, entry.cgroup, pathIn(this.#options.dir, "awake"));
     child.once("error", () => void this.#end(entry));
-    child.once("exit", () => void this.#end(entry));
+    child.once("exit", (code, signal) => {
+      // An agent that was let go ends with 0, and its machine with it.
+      if (code !== 0) this.#tellOfDeath(entry, endText(code, signal));
+      void this.#end(entry);
+    });
     child.unref();
     const root = child.pid === undefined ? undefined : readProcess(child.pid);
     if (root !== undefined) entry.root = { pid: root.pid, startTicks: root.startTicks };
     entry.state = "running";
     this.#put(entry);
+  }
+
+  #tellOfDeath({ id, name, state }: Entry, how: string): void {
+    if (state === "running") this.#options.onDeath?.({ id, name, how });
   }
 
   /**

@@ -69,7 +69,14 @@ export const MATRIX: Zone[] = [
   {
     of: "local/",
     // Its machines are started with the limits that its own process was given, as the agent starts commands.
-    values: [...LEAVES, "disk/", "src/schema/", "src/providers/provider.ts", "agent/exec/open-files.ts"],
+    values: [
+      ...LEAVES,
+      "client/",
+      "disk/",
+      "src/schema/",
+      "src/providers/provider.ts",
+      "agent/exec/open-files.ts",
+    ],
     types: [],
   },
   // It measures the built package from outside, as a user would, and how long the core takes to decide.
