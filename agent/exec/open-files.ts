@@ -7,9 +7,9 @@ const USUAL_LIMIT = 1_024;
 let found: number | undefined;
 
 /**
- * How many files a process may open that was started by whoever started this one. Node raises its own soft
- * limit to the hard one when it starts, and children inherit that: programs that close every number up to the
- * limit become slow then, and those that use `select` break.
+ * How many files a command may open: as many as if the program that started Drover had started it. Node
+ * raises its own soft limit to the hard one when it starts, and children inherit that: programs that close
+ * every number up to the limit become slow then, and those that use `select` break.
  */
 export function openFilesLimit(): number {
   found ??= limitAbove(process.ppid);

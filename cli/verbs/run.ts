@@ -62,8 +62,9 @@ who have the token, for as long as the run is kept.
 
 The command line reaches the command as it is written. Only names of Drover's own,
 such as \${DROVER_RUN_ID} and \${node.unique.id}, are filled in; $\${DROVER_RUN_ID} is
-the text itself. With a local Drover it also has this directory, umask and PATH, but
-in a pool without allowHostPaths; other variables of this shell go by --env NAME.
+the text itself. With a local Drover the command also has this directory, umask and
+PATH, except in a pool without allowHostPaths. Other variables of this shell need
+--env NAME.
 
 --upload sends what .gitignore and .droverignore do not leave out, and never .git;
 what is stored already is not sent again. With it, with --snapshot and with --out a

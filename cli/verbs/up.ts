@@ -13,8 +13,8 @@ interface UpFlags {
 
 const HELP = `
 Its state is in .drover of this directory, or in the directory that --state or DROVER_STATE names.
-Commands find this Drover by themselves where the state is, and below. Elsewhere say which one
-is meant: DROVER_STATE=<directory>, or drover --state <directory> <verb>.
+Commands find this Drover in the directory in which it was started, or in the one that --state
+names, and below it. Elsewhere say which one is meant: DROVER_STATE=<directory>, or drover --state <directory> <verb>.
 
 Ctrl-C aborts the runs on its machines and ends the machines; queued runs wait for the next
 drover up. A second Ctrl-C waits for nothing: then runs end as unknown.
@@ -49,7 +49,11 @@ export function addUp(program: Command, io: Io, exitWith: (code: number) => void
       "the vCPUs of each machine (default: an equal share of this machine's)",
       wholeNumber(1, 1_024),
     )
-    .option("--memory <size>", "the memory of each machine (default: an equal share of nine tenths)", size)
+    .option(
+      "--memory <size>",
+      "the memory of each machine (default: an equal share of nine tenths of this machine's)",
+      size,
+    )
     .addHelpText("after", HELP)
     .action(async ({ port, state, fresh, machines, vcpus, memory }: UpFlags) => {
       // Loaded here alone: it brings a whole runtime along, for which no other verb shall wait.

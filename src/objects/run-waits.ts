@@ -82,8 +82,8 @@ export class RunWaits {
   }
 
   /**
-   * A run's labels may have changed. Who asks by one that has must read the rows anew, and so must who has a
-   * mark of before: a row tells of what it is now, and not of what it was.
+   * A run's labels may have changed. Queries by a label that has changed must read the rows again, and so
+   * must queries with an older mark: a row has the labels that a run has now, and not those that it had.
    */
   relabeled(before: Labels | undefined, after: Labels | undefined): void {
     if (before === undefined || after === undefined) return;
@@ -95,7 +95,7 @@ export class RunWaits {
     }
   }
 
-  /** A run was deleted: who asks for it by its id must read the rows anew, and learns that it is gone. */
+  /** A run was deleted: queries that name its id must read the rows again, and learn that it is gone. */
   deleted(run: string): void {
     for (const group of [...(this.#byId.get(run) ?? [])]) this.#end(group, AGAIN);
   }

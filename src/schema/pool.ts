@@ -119,7 +119,11 @@ const Fields = z.strictObject({
     .min(1)
     .max(1_000)
     .default(10)
-    .meta({ description: "calls to the provider in any second: listings, destroys and creates" }),
+    .meta({
+      description:
+        "the most calls to the provider in any second: listings first, then destroys, then creates; " +
+        "a kill by name does not wait",
+    }),
   tags: Tags.optional(),
   maxQueue: z.int().min(1).max(1_000_000).default(10_000),
   allowHostPaths: z.boolean().default(false),

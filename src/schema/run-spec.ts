@@ -54,8 +54,8 @@ const Fields = z.strictObject({
     .optional()
     .meta({
       description:
-        "when the run is placed again, it finds what its tasks left in `data` and in their own " +
-        "directories: on the worker that had it, which is preferred, or on another one from a snapshot",
+        "when the run is placed again, it goes on with `data` and its tasks' own directories. " +
+        "The worker that had it is preferred; another one gets them from a snapshot",
     }),
   compat: z
     .enum(["nomad"])

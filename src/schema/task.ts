@@ -47,10 +47,12 @@ const ResourceFields = {
   gpus: z.int().min(0).max(64),
 };
 
+const UMASK_ERROR = 'must be three octal digits in quotes, such as "027"; a leading 0 may come before them';
+
 /** Which permissions the files and directories that a command makes do not get, as `umask` takes it. */
 export const Umask = z
-  .string({ error: 'must be three octal digits in quotes, such as "022"' })
-  .regex(/^0?[0-7]{3}$/, 'must be three octal digits, such as "022"')
+  .string({ error: UMASK_ERROR })
+  .regex(/^0?[0-7]{3}$/, UMASK_ERROR)
   .meta({ example: "022" });
 
 /**

@@ -52,9 +52,9 @@ function tombstoneOf(record: AllocationRecord, now: Instant): AllocationRecord {
 }
 
 /**
- * When the logs of an ended run go before the run itself: `keepLogsMs` after its end was heard, which its
- * pool says with each answer. It is not stored. Who has forgotten it is woken by the alarm that was armed for
- * it, tells the pool again how it is (`withQuestion`), and so hears of it again.
+ * When the logs of an ended run go before the run itself: `keepLogsMs` after its end was heard. The pool says
+ * `keepLogsMs` with each answer, and it is not stored. After a restart of the object the alarm that was armed
+ * still fires: the run then reports its state to its pool again (`withQuestion`), and the answer has it.
  */
 export function logsUntil({ record, memo }: AllocationState): Instant | undefined {
   if (record === null || !record.ended || record.outcome === null) return undefined;
@@ -63,7 +63,10 @@ export function logsUntil({ record, memo }: AllocationState): Instant | undefine
   return heardAt + memo.keepLogsMs;
 }
 
-/** The run as it tells its pool again how it is: an alarm has fired of which only that knows the use. */
+/**
+ * Lets the run report its state to its pool again, if the alarm has fired that was armed before the object
+ * was loaded: it may be for the logs, and the pool answers how long they are kept.
+ */
 export function withQuestion(state: AllocationState, now: Instant): AllocationState {
   const { askAt } = state.memo;
   if (askAt === undefined || now < askAt) return state;

@@ -6,8 +6,8 @@ import type { AllocationRecord } from "./state.ts";
 import { groupOfRun, isStopping, recordOf, viewsOf } from "./tasks.ts";
 
 /**
- * Somebody does not want to wait for the stop of a run: whatever lives of it is killed at once, poststop
- * tasks too, and its end waits for no log.
+ * The run after an abort with `force`: every task that lives is killed at once, poststop tasks too, and the
+ * end of the run does not wait for its logs.
  */
 export function forced(record: AllocationRecord, by: string, now: Instant): AllocationRecord {
   const isOver = record.ended || (record.wish === null && record.outcome === null);

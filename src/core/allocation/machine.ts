@@ -313,8 +313,8 @@ function foldEnded(state: AllocationState, ended: Ended, now: Instant): Allocati
 }
 
 /**
- * The end of a run whose machine was lost, and that is not placed anew. If that happened after its time
- * limit, then that has ended it, on whatever side of it the command did: nobody is left who could say.
+ * The end of a run whose machine was lost, and that is not placed again. If the machine was lost after the
+ * run's time limit, the run has timed out: nobody is left who could say whether its command ended before.
  */
 function lost(
   record: AllocationRecord,

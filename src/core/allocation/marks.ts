@@ -10,7 +10,7 @@ import { attemptOf, groupOfRun, isOver, isWithHost, recordOf } from "./tasks.ts"
 /**
  * The instants at which the order of an epoch changes by time alone: a shutdown delay is over, or a restart
  * delay that the host does not wait for by itself, the last bytes of an earlier attempt are given up, or the
- * time limit is reached of what no host is known to time.
+ * time limit is reached while a task lives whose host does not keep it.
  */
 export function orderMarks(record: AllocationRecord, epoch: number): Instant[] {
   const placedAt = record.placements.find((one) => one.epoch === epoch)?.from ?? null;

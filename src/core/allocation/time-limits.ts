@@ -74,8 +74,8 @@ export function timeOverAt(record: AllocationRecord, { from }: PlacementRecord, 
 }
 
 /**
- * Whether an attempt has been ended by the time limit. Its host says so. Of one that does not say such
- * things, and of what was never started, the time of the end decides.
+ * Whether the time limit has ended an attempt. A host that keeps time limits says so. If the host does not
+ * keep them, or the attempt was never started, the time of the attempt's end decides.
  */
 export function hasTimedOut(
   record: AllocationRecord,

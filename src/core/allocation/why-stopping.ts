@@ -31,8 +31,8 @@ interface Stop {
 }
 
 /**
- * Why a run is being stopped, wholly or from inside (`nomad.md` §1.8, §1.9), and what comes next: the end of
- * a shutdown delay, the word of its host, or the end of its poststop tasks. Null: nothing is being stopped.
+ * Why a run is being stopped, wholly or from inside, and what comes next: the end of a shutdown delay, the
+ * word of its host, or the end of its poststop tasks. Null: nothing is being stopped.
  */
 export function stopWait(record: AllocationRecord, placement: PlacementRecord, now: Instant): Wait | null {
   if (record.wish === null && record.kill === undefined && !isHostEnding(record)) return null;
