@@ -14,7 +14,8 @@ interface UpFlags {
 const HELP = `
 Its state is in .drover of this directory, or in the directory that --state or DROVER_STATE names.
 Commands find this Drover in the directory in which it was started, or in the one that --state
-names, and below it. Elsewhere say which one is meant: DROVER_STATE=<directory>, or drover --state <directory> <verb>.
+names, and below it. Elsewhere say which one is meant: DROVER_STATE=<directory>, or
+drover --state <directory> <verb>.
 
 Ctrl-C aborts the runs on its machines and ends the machines; queued runs wait for the next
 drover up. A second Ctrl-C waits for nothing: then runs end as unknown.
