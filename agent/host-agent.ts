@@ -100,9 +100,9 @@ export class HostAgent {
     const { now } = this.#options;
     const at = now();
     const before = this.#state;
-    const since = this.#awake(at);
+    const sleep = this.#awake(at);
     // Before anything is judged by a clock that has gone on without us.
-    const woken = since === undefined ? before : hostMachine.apply(before, { type: "slept", since }, at);
+    const woken = sleep === undefined ? before : hostMachine.apply(before, { type: "slept", ...sleep }, at);
     this.#state = hostMachine.apply(woken, event, at);
     this.#journaled = this.#options.journal.keep(this.#state);
     const due = hostMachine.due(this.#state, at);

@@ -26,9 +26,10 @@ export type HostEvent =
   | { type: "line_opened" }
   | { type: "line_closed"; random: number }
   /**
-   * This agent and its control plane have stood still together since then, as in a sleep of their machine.
+   * This agent and its control plane have stood still since then, as in a sleep of their machine, the control
+   * plane until `wokeAt`.
    */
-  | { type: "slept"; since: Instant }
+  | { type: "slept"; since: Instant; wokeAt: Instant }
   /** The control plane asks for a full report. */
   | { type: "full_wanted" }
   /** The control plane will never again listen to this start of the agent. */

@@ -124,7 +124,7 @@ function fold(state: HostState, event: HostEvent, now: Instant): HostState {
     case "full_wanted":
       return fullWanted(state, now);
     case "slept":
-      return slept(state, event.since, now);
+      return slept(state, event, now);
     case "stale":
       return endHost(state, { ...event, graceMs: SHORT_STOP_MS, silent: true }, now);
     case "shutdown": {

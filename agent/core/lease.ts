@@ -20,14 +20,18 @@ export function leaseStopAt(state: HostState, attempt: AttemptState): Instant | 
 /**
  * After a sleep of the machine in which its control plane has slept, too: nobody can have judged in that
  * time, and the control plane waits for the margin of a lease after it has woken. So a lease that ended in
- * the sleep lasts for a little less than that from now, to be renewed. One that was over before the sleep
- * stays so.
+ * the sleep lasts for a little less than that from its waking, to be renewed. One that was over before the
+ * sleep stays so.
  */
-export function slept(state: HostState, since: Instant, now: Instant): HostState {
+export function slept(
+  state: HostState,
+  { since, wokeAt }: { since: Instant; wokeAt: Instant },
+  now: Instant,
+): HostState {
   if (state.leaseUntil === undefined || state.leaseUntil <= since) return state;
-  const leaseUntil = Math.max(state.leaseUntil, now + LEASE_AFTER_SLEEP_MS);
+  const leaseUntil = Math.max(state.leaseUntil, wokeAt + LEASE_AFTER_SLEEP_MS);
   if (leaseUntil === state.leaseUntil) return state;
-  return withNews({ ...state, leaseUntil, wokeUntil: now + RENEW_AFTER_SLEEP_MS }, now);
+  return withNews({ ...state, leaseUntil, wokeUntil: wokeAt + RENEW_AFTER_SLEEP_MS }, now);
 }
 
 /**

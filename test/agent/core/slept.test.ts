@@ -20,7 +20,7 @@ const stopOf = (state: HostState) => state.attempts[ID]?.stop;
 const tick = { type: "tick" } as const;
 
 describe("P11: a machine that sleeps past its leases with its control plane", () => {
-  const awake = hostMachine.apply(host(), { type: "slept", since: 10_000 }, HOUR);
+  const awake = hostMachine.apply(host(), { type: "slept", since: 10_000, wokeAt: HOUR }, HOUR);
 
   test("P11: what ran goes on, and the host asks for a renewal at once", () => {
     expect(stopOf(hostMachine.apply(awake, tick, HOUR))).toBeUndefined();
@@ -34,12 +34,18 @@ describe("P11: a machine that sleeps past its leases with its control plane", ()
     expect(LEASE_AFTER_SLEEP_MS).toBeLessThan(LEASE_MARGIN_MS);
   });
 
+  test("P11: a host that wakes later than its control plane has only what is left of that", () => {
+    const later = HOUR + LEASE_AFTER_SLEEP_MS;
+    const late = hostMachine.apply(host(), { type: "slept", since: 10_000, wokeAt: HOUR }, later);
+    expect(stopOf(hostMachine.apply(late, tick, later))).toMatchObject({ by: "lease" });
+  });
+
   test("P11: a host that was alone in that keeps to its lease (R4)", () => {
     expect(stopOf(hostMachine.apply(host(), tick, HOUR))).toMatchObject({ by: "lease" });
   });
 
   test("P11: a lease that was over before the sleep stays so", () => {
-    const slept = hostMachine.apply(host(), { type: "slept", since: LEASE }, HOUR);
+    const slept = hostMachine.apply(host(), { type: "slept", since: LEASE, wokeAt: HOUR }, HOUR);
     expect(stopOf(slept)).toMatchObject({ by: "lease" });
   });
 });
