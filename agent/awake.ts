@@ -10,16 +10,16 @@ export interface Sleep {
   wokeAt: Instant;
 }
 
-/** Tells of a sleep that has just ended; undefined if there was none, or the control plane was awake in it. */
+/** Tells of a sleep that has just ended; undefined if there was none, or the control plane was awake. */
 export type Awake = (now: Instant) => Sleep | undefined;
 
 /**
  * Watches for sleeps of a machine that is its own control plane's, too: `drover up` writes each second to
  * `file` when it last looked at the clock that agents go by, and from when until when it last stood still
- * (`local/beat.ts`). If it did from the moment on at which the agent did, no lease was judged until it woke.
- * If its last look is from that moment, it has not woken yet. An agent that stood still alone, or whose control
- * plane is elsewhere, has no such excuse (rule R4). `look` is called again and again, so that a sleep is soon
- * noticed.
+ * (`local/beat.ts`). If it did from the moment on at which the agent did, no lease was judged until it
+ * woke. If its last look is from that moment, it has not woken yet. An agent that stood still alone, or
+ * whose control plane is elsewhere, has no such excuse (rule R4). `look` is called again and again, so
+ * that a sleep is soon noticed.
  */
 export function watchSleep(file: string | undefined, now: () => Instant, look: () => void): Awake {
   if (file === undefined) return () => undefined;

@@ -70,10 +70,11 @@ export function keepRoom({ dir, onFull, onRoom }: RoomOptions): { isFull(): bool
     }
     const files = affordable(free, reserved);
     const isSettled = performance.now() - fullAt >= SETTLED_MS;
-    if (!isSettled || files <= reserved || files < FEWEST_RESERVE_FILES) return;
-    reserved = take(dir, files);
-    if (reserved > 0 && full) onRoom();
-    full &&= reserved === 0;
+    if (!isSettled) return;
+    // There may be room for all but a reserve for long: then errors have other causes.
+    if (full) onRoom();
+    full = false;
+    if (files > reserved && files >= FEWEST_RESERVE_FILES) reserved = take(dir, files);
   };
   look();
   const timer = setInterval(look, LOOK_EVERY_MS).unref();

@@ -70,7 +70,7 @@ pad 92 >outer
 
 # --- Jobs: jobs/<run>/<task>/<epoch>.<n>, named as the attempts that they are ---
 
-# words <argv|env|dir> <orders of one attempt>: that list, map or text in words of a shell: 'a' 'b', or x='1'
+# words <argv|env|dir|umask> <orders of one attempt>: that list, map or text in words of a shell: 'a' 'b', or x='1'
 # y='2', or 'a'.
 words() {
   printf '%s\n' "$2" | awk -v key="$1" -v quote="'" '
@@ -86,10 +86,10 @@ words() {
       }
       return out text
     }
-    BEGIN { hex = "0123456789abcdef" }
+    BEGIN { hex = "0123456789abcdef"; single = key == "dir" || key == "umask" }
     # A variable may be called as what is looked for.
-    key == "dir" { gsub(/"(env|meta)":[{]("([^"\\]|\\.)*"[,:]?)*[}]/, "") }
-    match($0, "\"" key "\":" (key == "dir" ? "" : "[[{]")) {
+    single { gsub(/"(env|meta)":[{]("([^"\\]|\\.)*"[,:]?)*[}]/, "") }
+    match($0, "\"" key "\":" (single ? "" : "[[{]")) {
       rest = substr($0, RSTART + RLENGTH)
       while (match(rest, /^[,:]?"([^"\\]|\\.)*"/)) {
         text = plain(substr(rest, 1, RLENGTH))
@@ -99,7 +99,7 @@ words() {
         if (key == "env" && (++n % 2)) { printf " %s=", text; continue }
         gsub(quote, quote "\\\\" quote quote, text)
         printf "%s%s%s%s", key == "env" ? "" : " ", quote, text, quote
-        if (key == "dir") exit
+        if (single) exit
       }
     }'
 }
@@ -114,6 +114,9 @@ start() {
   mkdir "$job/dir"
   {
     # Not by `echo`, which in some shells makes something of backslashes.
+    # The files of this host are private, and those of commands are their own affair.
+    mask=$(words umask "$2")
+    echo "umask ${mask:-022}"
     printf 'cd . %s || exit 1\n' "$(words dir "$2" | sed '1s/^/\&\& cd/')"
     printf "export DROVER_RUN_ID='%s' DROVER_ATTEMPT_ID='%s' %s\n" "${1%%/*}" "$1" "$(words env "$2")"
     printf 'exec %s\n' "$(words argv "$2")"

@@ -5,7 +5,10 @@ export function driverOf({ fake }: Pick<TaskSpec, "fake">): DriverName {
   return fake === undefined ? "exec" : "fake";
 }
 
-/** Fields of a task that the first version of the agent did not know. */
+/**
+ * Fields of a task that the first version of the agent did not know. Not `umask`: `drover run` says that of
+ * each command from the place where it is called, so it would keep them from any host without such means.
+ */
 const TASK_ACTS = ["artifacts", "compat", "fake", "outputs", "snapshot", "stdin", "user"] as const;
 type Act = (typeof TASK_ACTS)[number];
 /** The same of the order for an attempt. */

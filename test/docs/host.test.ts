@@ -124,6 +124,17 @@ test("it runs commands as submitted, and says how they ended, with all of their 
   expect((await logOf("said", "stderr")) === numbers).toBe(true);
 });
 
+test("P2: a command has the umask of its order, or the usual one", async () => {
+  for (const [id, more, mask] of [
+    ["usual", { env: { umask: "0" } }, "0022"],
+    ["own", { umask: "027" }, "0027"],
+  ] as const) {
+    await submit(id, { argv: ["sh", "-c", "umask"], ...more });
+    expect(await end(id)).toMatchObject({ state: "complete", exitCode: 0 });
+    expect(await logOf(id, "stdout")).toBe(`${mask}\n`);
+  }
+});
+
 test("a command runs where its task says, whatever its variables are called", async () => {
   const odd = join(home, 'it\'s "here" \\ &');
   mkdirSync(odd);
