@@ -24,12 +24,16 @@ export function poolsOf(target: Target) {
       return await ask(target, "putPool", { path: { name }, body: config }, options);
     },
 
-    /** Deletes it if it is empty; with `drain`, as soon as it is. */
+    /**
+     * Deletes it if it is empty; with `drain`, as soon as it is. With `force` its runs and machines are ended
+     * at once, and `leftBehind` names the machines that may be left at the provider.
+     */
     async delete(
       name: string,
-      { drain = false, ...options }: CallOptions & { drain?: boolean } = {},
+      { drain = false, force = false, ...options }: CallOptions & { drain?: boolean; force?: boolean } = {},
     ): Promise<PoolDeletion> {
-      const query = { drain: drain ? ("1" as const) : undefined };
+      const on = (flag: boolean) => (flag ? ("1" as const) : undefined);
+      const query = { drain: on(drain), force: on(force) };
       return await ask(target, "deletePool", { path: { name }, query }, options);
     },
 
@@ -88,13 +92,16 @@ export function workersOf(target: Target) {
       return await tend("resumeWorker", id, options);
     },
 
-    /** Destroys it now, runs or not. */
-    async kill(id: string, options: CallOptions & { reason?: string } = {}): Promise<WorkerStatus> {
-      const { reason, ...rest } = options;
+    /** Destroys it now, runs or not; with `force` no listing is waited for: `leftBehind` in the answer. */
+    async kill(
+      id: string,
+      options: CallOptions & { reason?: string; force?: boolean } = {},
+    ): Promise<WorkerStatus> {
+      const { reason, force, ...rest } = options;
       return await ask(
         target,
         "killWorker",
-        { path: { id }, body: { reason } },
+        { path: { id }, body: { reason, force } },
         { ...rest, repeatable: true },
       );
     },

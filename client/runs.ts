@@ -89,9 +89,11 @@ export function singleRunsOf(target: Target) {
       });
     },
 
-    /** Deletes a run that has ended, with its logs. */
-    async remove(run: string, options: CallOptions = {}): Promise<void> {
-      await callStream(target, callOf("deleteRun", { path: { id: run } }, options));
+    /** Deletes a run that has ended, with its logs; with `force` it is ended with force first. */
+    async remove(run: string, options: CallOptions & { force?: boolean } = {}): Promise<void> {
+      const { force = false, ...rest } = options;
+      const query = { force: force ? ("1" as const) : undefined };
+      await callStream(target, callOf("deleteRun", { path: { id: run }, query }, rest));
     },
 
     /**

@@ -6,6 +6,7 @@ export type {
   AbortedList,
   Enrollment,
   EventList,
+  LeftBehind,
   PoolConfig,
   PoolDeletion,
   PoolEvent,

@@ -30,7 +30,7 @@ import {
 import { makeUndo, type Undo } from "./undo.ts";
 import { UpError } from "./up-error.ts";
 import { tellOfMachine, tellOfRuntime } from "./watch-runtime.ts";
-import { openWorkerLog } from "./worker-log.ts";
+import { isInternal, openWorkerLog } from "./worker-log.ts";
 
 export interface UpOptions extends PoolChoices {
   /** Where the control plane listens on 127.0.0.1. Default: where it did before, else a port that is free. */
@@ -132,7 +132,7 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
     onLog(level, text) {
       log.write(level, text);
       // What a full disk leads to is said once, by that name.
-      if (level === "error" && !room.isFull()) onProblem(text);
+      if (level === "error" && !isInternal(text) && !room.isFull()) onProblem(text);
     },
     onDeath: tellOfRuntime(ours, onProblem),
   });

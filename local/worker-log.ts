@@ -10,6 +10,14 @@ export interface WorkerLog {
 }
 
 /**
+ * Whether a line is about workerd's own insides, such as a fetch that could not look up a name: whoever called
+ * has got an error too, and says in plain words what that means.
+ */
+export function isInternal(text: string): boolean {
+  return /^e = \S+:\d+: .*sentryErrorContext = /s.test(text);
+}
+
+/**
  * Opens the file in which the lines of the Worker are kept, emptied at each start and up to 16 MiB. Lines
  * that the disk does not take are counted; the first line that it takes again says how many are missing.
  */

@@ -4,12 +4,14 @@ import { quoteArgv } from "../../src/core/shell-words.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../io.ts";
+import { warnOf } from "../left-behind.ts";
 import { printable } from "../text.ts";
 
 const HELP = `
 Examples:
   drover pools delete build
-  drover pools delete --drain build`;
+  drover pools delete --drain build
+  drover pools delete --force build`;
 
 /** `drover pools delete`: a pool that is empty, or any as soon as it is. */
 export function addPoolsDelete(pools: Command, io: Io): void {
@@ -21,12 +23,14 @@ export function addPoolsDelete(pools: Command, io: Io): void {
     )
     .argument("<pool>", "the name of the pool")
     .option("--drain", "take no more runs, let those that are there end, then their machines, then delete it")
+    .option("--force", "kill its runs and machines now, also if its provider does not answer")
     .addHelpText("after", HELP)
-    .action(async (name: string, { drain }: { drain?: boolean }) => {
+    .action(async (name: string, flags: { drain?: boolean; force?: boolean }) => {
       const { client } = connect(io);
-      const { deleted } = await client.pools.delete(name, { drain: drain === true }).catch((error) => {
+      const { deleted, leftBehind = [] } = await client.pools.delete(name, flags).catch((error) => {
         throw error instanceof ApiError && error.code === "pool_in_use" ? inUse(name) : error;
       });
+      await warnOf(io, leftBehind);
       const left = "takes no more runs, and is deleted when those that it has have ended, and its machines";
       await io.stdout.write(`${name} ${deleted ? "is deleted" : left}\n`);
     });

@@ -5,12 +5,13 @@ import { EXIT } from "../errors.ts";
 import type { Io } from "../io.ts";
 
 const HELP = `
-Only runs that have ended: abort the others first. The id of a deleted run is not
+Only runs that have ended: abort the others first, or use --force. The id of a deleted run is not
 used again for 30 days. The exit code is ${EXIT.drover} if any could not be deleted.
 
 Examples:
   drover rm build-17
-  drover rm build-17 build-18`;
+  drover rm build-17 build-18
+  drover rm --force build-19`;
 
 /** `drover rm`: deletes ended runs. */
 export function addRm(program: Command, io: Io, exitWith: (code: number) => void): void {
@@ -19,11 +20,12 @@ export function addRm(program: Command, io: Io, exitWith: (code: number) => void
     .summary("delete ended runs, with their logs")
     .description("Deletes runs that have ended, with their history and logs, before their retention is over.")
     .argument("<run...>", "the ids of the runs")
+    .option("--force", "end those first that have not ended, as `drover abort --force` does")
     .addHelpText("after", HELP)
-    .action(async (ids: string[]) => {
+    .action(async (ids: string[], { force }: { force?: boolean }) => {
       const { client } = connect(io);
       const wentWell = await forEachOf(io, ids, async (id) => {
-        await client.runs.remove(id);
+        await client.runs.remove(id, { force });
         await io.stdout.write(`${id} is deleted\n`);
         return true;
       });

@@ -5,6 +5,7 @@ import { connect } from "../context.ts";
 import { forEachOf } from "../each.ts";
 import { EXIT } from "../errors.ts";
 import type { Io } from "../io.ts";
+import { warnOf } from "../left-behind.ts";
 import { printable } from "../text.ts";
 
 /** One way to tend machines by hand (`arvados.md` §1.11). */
@@ -63,24 +64,33 @@ export function addTending(program: Command, io: Io, exitWith: (code: number) =>
       .description(description)
       .argument("<worker...>", "the ids of the machines, as `drover workers` shows them")
       .addHelpText("after", `\nThe exit code is ${EXIT.drover} if any of them could not be had so.`);
-    if (verb === "kill") command.option("--reason <text>", "why; it is kept with the machine");
-    command.action(async (ids: string[], { reason }: { reason?: string }) => {
+    if (verb === "kill") {
+      command.option("--reason <text>", "why; it is kept with the machine");
+      command.option("--force", "also if its provider does not answer: the machine may be left behind there");
+    }
+    command.action(async (ids: string[], flags: KillFlags) => {
       const { client } = connect(io);
       const wentWell = await forEachOf(io, ids, async (id) =>
-        told(io, tending, await tend(client, tending, id, reason)),
+        told(io, tending, await tend(client, tending, id, flags)),
       );
       if (!wentWell) exitWith(EXIT.drover);
     });
   }
 }
 
-function tend(client: Client, { verb }: Tending, id: string, reason?: string): Promise<WorkerStatus> {
-  return verb === "kill" ? client.workers.kill(id, { reason }) : client.workers[verb](id);
+interface KillFlags {
+  reason?: string;
+  force?: boolean;
+}
+
+function tend(client: Client, { verb }: Tending, id: string, flags: KillFlags): Promise<WorkerStatus> {
+  return verb === "kill" ? client.workers.kill(id, flags) : client.workers[verb](id);
 }
 
 /** Says what became of it, and returns whether that is what was asked for: what ends is not saved. */
 async function told(io: Io, { verb, done, toTheEnd }: Tending, worker: WorkerStatus): Promise<boolean> {
-  const { id, state, reason } = worker;
+  const { id, state, reason, leftBehind } = worker;
+  if (leftBehind !== undefined) await warnOf(io, [leftBehind]);
   const why = printable(reason);
   if (state !== "shutdown" && state !== "gone") {
     await io.stdout.write(`${id} ${done}\n`);

@@ -217,6 +217,10 @@ export interface WorkerUpsert {
   toldPrice?: ToldPrice;
   /** The worker is idle and proposes to stop: the answer says whether the pool consents. */
   wantsStop: boolean;
+  /** No call can have made its machine: each was refused. Absent: one may have. */
+  unmade?: true | undefined;
+  /** An operator has forced its end: no listing is waited for. Absent: nobody has. */
+  forced?: true;
   /** The call to the provider for which it waits for a turn. Absent: none, or it paces itself as before. */
   waits?: CloudCall | undefined;
 }
@@ -304,13 +308,42 @@ export interface Configure {
   /** What makes this pool's worker ids unlike those of any earlier pool of the name. */
   seed: string;
   /**
-   * The pool is to be deleted: only if it is empty, or as soon as it is. Absent: it is to be.
+   * The pool is to be deleted: only if it is empty, or as soon as it is; `forced`: and what is there is ended
+   * at once. Absent: it is to be.
    */
-  remove?: "empty" | "drained";
+  remove?: Removal;
+  /** Who wants that. Absent: an earlier version did not say. */
+  by?: string | undefined;
+}
+/** How a pool is to be deleted. */
+export type Removal = "empty" | "drained" | "forced";
+
+/** A machine that may exist although nobody waits any more for proof that it does not. */
+export interface LeftBehind {
+  worker: string;
+  /** Null: nobody knows whether there is one. */
+  instance: string | null;
+  /** Where it would have to be looked for: the address of its provider. */
+  provider: string;
+}
+
+/** Pool → Allocation: end at once, whatever lives of you. Answered with the present `RunUpsert`. */
+export interface EndRun {
+  run: string;
+  /** Which submission under its id. */
+  submittedAt: Instant;
+  reason: string;
+  by: string;
 }
 export type ConfigureAnswer =
   /** `removed`: it is to be deleted, and there is nothing left that needs it. */
-  | { kind: "configured"; revision: number; removed?: boolean }
+  | {
+      kind: "configured";
+      revision: number;
+      removed?: boolean;
+      /** Machines that a forced deletion may leave behind. Absent: none. */
+      left?: LeftBehind[];
+    }
   | { kind: "refused"; revision: number; code: ErrorCode; text: string };
 
 /** How a call to a provider failed, by class (`host-protocol.md`, errors). */
@@ -320,6 +353,8 @@ export interface ProviderFailure {
   /** What it holds for; absent: what its class usually does (`decisions.md`, D18). */
   scope?: "all" | "group" | "type";
   retryAfterMs?: Millis;
+  /** The call was refused, or never reached the provider: it has had no effect. Absent: it may have had one. */
+  refused?: true;
 }
 
 export type CreateAnswer =

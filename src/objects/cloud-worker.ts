@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { SAMPLE_WAIT_MS } from "../core/limits.ts";
 import type { IdleBehavior, Intent, Order, OrderAnswer, Sighting, WorkerAnswer } from "../core/messages.ts";
+import { FORCED_REASON } from "../core/pool/forced.ts";
 import { Rows } from "../core/rows.ts";
 import { RETIREMENT } from "../core/worker/behavior.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
@@ -178,8 +179,12 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return statusOf(this.#living(), Date.now());
   }
 
-  async kill({ reason, by }: { reason: string; by: string }): Promise<WorkerStatus> {
-    this.#enter({ type: "kill", reason, by });
+  async forceEnd(by: string): Promise<WorkerAnswer> {
+    return this.#answer(this.#enter({ type: "kill", reason: FORCED_REASON, by, force: true }));
+  }
+
+  async kill(request: { reason: string; by: string; force?: boolean }): Promise<WorkerStatus> {
+    this.#enter({ type: "kill", ...request });
     return statusOf(this.#living(), Date.now());
   }
 }

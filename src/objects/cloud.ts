@@ -16,7 +16,7 @@ export async function createInstance(env: Env, intent: CreateWorker): Promise<Cr
   const { worker, pool, type, settings } = intent;
   if (urlOf(env) === "") {
     const text = "DROVER_URL is not set, so hosts would not know where to report; set it and deploy again";
-    return { kind: "failed", failure: { class: "temporary", text } };
+    return { kind: "failed", failure: { class: "temporary", text, refused: true } };
   }
   const code = await enrollmentCode(worker, intent.notAfter + settings.bootMs, env.DROVER_SIGNING_KEY);
   return providerOf(intent.provider).create({

@@ -3,6 +3,7 @@ import type {
   ConfigureAnswer,
   Ended,
   EndedAnswer,
+  EndRun,
   Forget,
   ForgetAnswer,
   Intent,
@@ -28,6 +29,8 @@ export interface AllocationPeer {
   observed(observed: Observed): Promise<ObservedAnswer>;
   ended(ended: Ended): Promise<EndedAnswer>;
   forget(forget: Forget): Promise<ForgetAnswer>;
+  /** Its pool is deleted by force: it ends at once. */
+  end(end: EndRun): Promise<PlaceAnswer>;
   poke(): Promise<PlaceAnswer>;
 }
 
@@ -41,6 +44,8 @@ export interface CloudWorkerPeer {
   makeRoom(): Promise<WorkerAnswer>;
   /** It is its turn to call the provider, as that version of it wanted to. */
   turn(version: number): Promise<WorkerAnswer>;
+  /** Its pool is deleted by force: so is its end. */
+  forceEnd(by: string): Promise<WorkerAnswer>;
   poke(): Promise<WorkerAnswer>;
   why(run?: string): Promise<Why>;
   /** What a run uses here; null if nothing is known. It waits for a moment if the host must be asked. */

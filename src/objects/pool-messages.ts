@@ -25,6 +25,10 @@ export async function sendOfPool(
       const answer = await (kind === "place" ? run.place(message.body) : run.poke());
       return { type: "place_answered", key: message.key, poked: kind === "poke_run", answer };
     }
+    case "end_run": {
+      const answer = await peers.allocation(to).end(message.body);
+      return { type: "end_answered", key: message.key, answer };
+    }
     case "forget": {
       const answer = await peers.allocation(to).forget(message.body);
       return { type: "forget_answered", key: message.key, answer };
@@ -36,7 +40,7 @@ export async function sendOfPool(
   }
 }
 
-type ToWorker = Exclude<PoolMessage, { kind: "list" | "place" | "poke_run" | "forget" }>;
+type ToWorker = Exclude<PoolMessage, { kind: "list" | "place" | "poke_run" | "end_run" | "forget" }>;
 
 function askWorker(worker: CloudWorkerPeer, message: ToWorker): Promise<WorkerAnswer> {
   switch (message.kind) {
@@ -50,6 +54,8 @@ function askWorker(worker: CloudWorkerPeer, message: ToWorker): Promise<WorkerAn
       return worker.makeRoom();
     case "turn":
       return worker.turn(message.version);
+    case "kill_worker":
+      return worker.forceEnd(message.by);
     case "poke_worker":
       return worker.poke();
   }

@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { DroverError } from "../core/errors.ts";
 import { ACKNOWLEDGE_MS } from "../core/limits.ts";
+import type { Removal } from "../core/messages.ts";
 import {
   poolsOf,
   type RegistryEvent,
@@ -66,12 +67,13 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     if (refusal?.revision === revision) throw new DroverError(refusal.code, refusal.text);
   }
 
-  async removePool(name: string, how: "empty" | "drained"): Promise<PoolDeletion> {
+  async removePool(name: string, how: Removal, by?: string): Promise<PoolDeletion> {
     if (!this.#has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
-    const { record } = this.#shell.enter({ type: "remove", pool: name, how });
+    const { record } = this.#shell.enter({ type: "remove", pool: name, how, by });
     const revision = record?.pools[name]?.revision ?? 0;
     await this.#decided(name, revision);
-    return { name, deleted: !this.#has(name) };
+    const left = this.#actor.state.record?.pools[name]?.left;
+    return { name, deleted: !this.#has(name), ...(left === undefined ? {} : { leftBehind: left }) };
   }
 
   async pools(): Promise<string[]> {

@@ -1,7 +1,7 @@
 import type { Ask } from "../core/allocation/asks.ts";
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/chunks.ts";
 import type { RestartWish, SignalWish } from "../core/allocation/user.ts";
-import type { Forget, IdleBehavior } from "../core/messages.ts";
+import type { Forget, IdleBehavior, Removal } from "../core/messages.ts";
 import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type {
@@ -247,17 +247,19 @@ export interface CloudWorkerApi {
   why(): Promise<Why>;
   /** What it does when it has nothing to do; not `run`: it takes no new runs either. */
   setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus>;
-  kill(request: { reason: string; by: string }): Promise<WorkerStatus>;
+  /** `force`: no listing is waited for. */
+  kill(request: { reason: string; by: string; force?: boolean }): Promise<WorkerStatus>;
 }
 
 export interface RegistryApi {
   /** Creates or changes a pool; answers when the pool has the configuration. */
   putPool(name: string, config: PoolConfig): Promise<{ created: boolean; view: PoolView }>;
   /**
-   * Deletes a pool if it is `empty`, or as soon as it is `drained`. Codes: `unknown_pool`, `pool_in_use`,
+   * Deletes a pool if it is `empty`, or as soon as it is `drained`; `forced`: ends at once what is there, and
+   * answers which machines that may leave behind. Codes: `unknown_pool`, `pool_in_use`,
    * `not_acknowledged`.
    */
-  removePool(name: string, how: "empty" | "drained"): Promise<PoolDeletion>;
+  removePool(name: string, how: Removal, by?: string): Promise<PoolDeletion>;
   /** The names of all pools, sorted. */
   pools(): Promise<string[]>;
   /** Called by the cron trigger: pokes whatever may have been forgotten. */

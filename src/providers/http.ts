@@ -29,6 +29,14 @@ const NamedMachine = z.object({ id: z.string().min(1) });
  */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
 
+/**
+ * Statuses of a call that nobody has acted on, whoever answers: it was not understood, not allowed, sent
+ * elsewhere, or is one too many. All but a time-out, and a conflict with what exists.
+ */
+function isRefusal(status: number): boolean {
+  return status >= 300 && status < 500 && ![408, 409, 425, 499].includes(status);
+}
+
 type Called = { status: number; body: string } | { failure: ProviderFailure };
 type Call = (method: string, path: string, body?: object) => Promise<Called>;
 
@@ -135,10 +143,21 @@ async function callService(
       ? { status: response.status, body: text }
       : { failure: classify(response, text, now()) };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    const text = `the provider could not be reached: ${reason}`;
-    return { failure: { class: "temporary", text } };
+    return { failure: unreached(config.url, error instanceof Error ? error.message : String(error)) };
   }
+}
+
+/**
+ * A call that had no answer. An internal error is what workerd says of a name that has no address, and of a
+ * failed TLS handshake: both come before the request. Whatever fails later has lost its connection.
+ */
+function unreached(url: string, reason: string): ProviderFailure {
+  const { protocol, hostname } = new URL(url);
+  if (!/^internal error/i.test(reason))
+    return { class: "temporary", text: `the provider could not be reached: ${reason}` };
+  const unnamed = `its name ${hostname} cannot be resolved`;
+  const why = protocol === "https:" ? `${unnamed}, or its certificate is not accepted` : unnamed;
+  return { class: "temporary", text: `the provider could not be reached: ${why}`, refused: true };
 }
 
 /** The text of an answer. Rejects if it is longer than any that is meant, without reading on. */
@@ -163,10 +182,13 @@ function classify(response: Response, body: string, at: number): ProviderFailure
   const retryAfterMs = problem?.retryAfterMs ?? retryAfterOf(response, at);
   const later =
     retryAfterMs === undefined ? {} : { retryAfterMs: Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) };
-  if (problem !== null) return { ...problem, text: problem.text.slice(0, MAX_TEXT_CHARS), ...later };
+  const isRefused = isRefusal(response.status) || (problem !== null && problem.class !== "temporary");
+  const refused = isRefused ? { refused: true as const } : {};
+  if (problem !== null)
+    return { ...problem, text: problem.text.slice(0, MAX_TEXT_CHARS), ...later, ...refused };
   const text = `the provider answered ${response.status}: ${body}`.slice(0, MAX_TEXT_CHARS);
-  if (response.status === 429) return { class: "rate_limit", text, ...later };
-  return { class: REFUSALS.has(response.status) ? "invalid" : "temporary", text, ...later };
+  if (response.status === 429) return { class: "rate_limit", text, ...later, ...refused };
+  return { class: REFUSALS.has(response.status) ? "invalid" : "temporary", text, ...later, ...refused };
 }
 
 /** `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), in milliseconds. */

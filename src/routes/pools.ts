@@ -56,10 +56,11 @@ const remove = operation({
   description:
     "A pool with runs that have not ended, or with machines, is 409 `pool_in_use`. With `drain=1` it takes " +
     "no more runs; those that it has go on to their end, its machines end, and then it is deleted. Putting " +
-    "it again takes that back.",
+    "it again takes that back. With `force=1` its runs are aborted with force and its machines killed with " +
+    "force: `leftBehind` names the machines that may be left at the provider.",
   request: {
     params: PoolParams,
-    query: z.strictObject({ drain: Flag.optional() }),
+    query: z.strictObject({ drain: Flag.optional(), force: Flag.optional() }),
   },
   responses: { 200: jsonAnswer("deleted, or being drained", PoolDeletion), default: problemAnswer },
 });
@@ -81,8 +82,10 @@ export function poolRoutes(app: EdgeApp): void {
   app.openapi(
     remove,
     async (c) => {
-      const how = isOn(c.req.valid("query").drain) ? "drained" : "empty";
-      const deletion = await c.env.objects.registry().removePool(c.req.valid("param").name, how);
+      const { drain, force } = c.req.valid("query");
+      const how = isOn(force) ? "forced" : isOn(drain) ? "drained" : "empty";
+      const { name } = c.req.valid("param");
+      const deletion = await c.env.objects.registry().removePool(name, how, c.var.actor);
       c.var.pools.forget();
       return c.json(deletion, 200);
     },

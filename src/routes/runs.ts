@@ -10,6 +10,8 @@ import { Hold } from "./hold.ts";
 import { refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";
 import {
+  Flag,
+  isOn,
   jsonAnswer,
   jsonBody,
   problemAnswer,
@@ -88,8 +90,9 @@ const remove = operation({
   summary: "Delete a run that has ended",
   description:
     "With its history and logs. Its id answers 410 to everything for 30 days. A pool does the same when " +
-    "its `retention` is over.",
-  request: { params: RunParams, query: z.strictObject({}) },
+    "its `retention` is over. With `force=1` a run that has not ended is ended with force first, as by an " +
+    "abort with `force`: what was on a silent machine has its lease, and until then the answer is 409.",
+  request: { params: RunParams, query: z.strictObject({ force: Flag.optional() }) },
   responses: { 204: { description: "it is deleted" }, default: problemAnswer },
 });
 
@@ -117,6 +120,9 @@ const stats = operation({
   request: { params: RunParams, query: z.strictObject({ task: z.string().max(63).optional() }) },
   responses: { 200: jsonAnswer("the usage", RunStats), default: problemAnswer },
 });
+
+/** How long a forced deletion waits for the end of its run. */
+const FORCED_WAIT_MS = 10_000;
 
 /** Adds the routes of one run (`api.md`, Runs). */
 export function runRoutes(app: EdgeApp): void {
@@ -160,9 +166,13 @@ export function runRoutes(app: EdgeApp): void {
     remove,
     async (c) => {
       const { id } = c.req.valid("param");
-      const { state, pool, submittedAt } = await c.env.objects.allocation(id).read();
+      const isForced = isOn(c.req.valid("query").force);
+      const run = c.env.objects.allocation(id);
+      const wish = { reason: "it is deleted by force", by: c.var.actor, force: true, waitMs: FORCED_WAIT_MS };
+      const { state, pool, submittedAt } = await (isForced ? run.abort(wish) : run.read());
       if (!isTerminal(state)) {
-        const text = `the run "${id}" is ${state}; abort it, and delete it when it has ended`;
+        const then = isForced ? "it is being ended by force; try again" : "abort it";
+        const text = `the run "${id}" is ${state}; ${then}, and delete it when it has ended`;
         throw new DroverError("not_terminal", text);
       }
       await c.env.objects.pool(pool).forget({ run: id, submittedAt: Date.parse(submittedAt) });

@@ -78,6 +78,10 @@ const kill = operation({
   access: "token",
   codes: ["unknown_worker"],
   summary: "Destroy the machine now, runs or not",
+  description:
+    "It leaves the ledger when the provider no longer lists it. With `force` nobody waits for that: after " +
+    "one call to destroy it, or at once if none is known, and never before the lease of a run on it is " +
+    "over. `leftBehind` then names the machine, which you have to look for at the provider.",
   request: { ...request, body: { content: { "application/json": { schema: KillRequest } } } },
   responses: oneWorker,
 });
@@ -136,8 +140,8 @@ export function workerRoutes(app: EdgeApp): void {
     kill,
     async (c) => {
       const worker = c.env.objects.worker(c.req.valid("param").id);
-      const { reason } = c.req.valid("json");
-      return c.json(await worker.kill({ reason: reason ?? "", by: c.var.actor }), 200);
+      const { reason = "", force = false } = c.req.valid("json");
+      return c.json(await worker.kill({ reason, by: c.var.actor, force }), 200);
     },
     refuse(),
   );

@@ -214,12 +214,28 @@ export const PoolView = z
 export type PoolView = z.infer<typeof PoolView>;
 
 /** What became of the wish to delete a pool. */
+/** A machine that may exist although nobody waits for proof that it does not. */
+export const LeftBehind = z
+  .object({
+    worker: z.string(),
+    instance: z
+      .string()
+      .nullable()
+      .meta({ description: "its id at the provider; null: it is not known whether there is one" }),
+    provider: z.string().meta({ description: "the address of the provider where to look for it" }),
+  })
+  .meta({ id: "LeftBehind" });
+
 export const PoolDeletion = z
   .object({
     name: z.string(),
     deleted: z
       .boolean()
       .meta({ description: "false: it is as soon as its runs have ended, and its machines" }),
+    leftBehind: z
+      .array(LeftBehind)
+      .optional()
+      .meta({ description: "with `force`: machines that may be left, to be looked for at the provider" }),
   })
   .meta({ id: "PoolDeletion" });
 export type PoolDeletion = z.infer<typeof PoolDeletion>;
@@ -312,6 +328,9 @@ export const WorkerStatus = WorkerSummary.extend({
   joinedAt: InstantText.nullable(),
   lastReportAt: InstantText.nullable(),
   leaseUntil: InstantText.nullable(),
+  leftBehind: LeftBehind.optional().meta({
+    description: "its end was forced, and may leave this machine behind: look for it at the provider",
+  }),
   incarnation: z.int(),
   ordersRevision: z.int(),
   orders: z.array(z.object({ run: z.string(), epoch: z.int(), attempts: z.array(z.string()) })),
@@ -337,4 +356,9 @@ export const PoolEventList = z
   .meta({ id: "PoolEventList" });
 export type PoolEventList = z.infer<typeof PoolEventList>;
 
-export const KillRequest = z.strictObject({ reason: z.string().max(1_024).optional() });
+export const KillRequest = z.strictObject({
+  reason: z.string().max(1_024).optional(),
+  force: z.boolean().optional().meta({
+    description: "wait for no listing that shows that its machine is gone: the machine may be left behind",
+  }),
+});

@@ -70,3 +70,55 @@ test("only a run that has ended is deleted, and then its id answers 410 (api.md,
   const again = await drover(home, ["rm", "old"]);
   expect([again.code, again.stderr]).toEqual([125, expect.stringContaining("has been deleted")]);
 }, 120_000);
+
+test("N1: a run that has not ended is deleted by force, and so is its poststop task", async () => {
+  const stubborn = ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"];
+  const tasks = [
+    { name: "main", argv: stubborn },
+    { name: "post", argv: stubborn, lifecycle: { hook: "poststop", sidecar: false } },
+  ];
+  await up.json(201, "POST", "/v1/runs", { id: "stuck", tasks });
+  await up.json(200, "GET", "/v1/runs/stuck?wait=30s&state=running");
+  const removed = await drover(home, ["rm", "--force", "stuck"]);
+  expect([removed.code, removed.stdout.toString()]).toEqual([0, "stuck is deleted\n"]);
+  expect(await up.json(410, "GET", "/v1/runs/stuck")).toMatchObject({ code: "expired_run" });
+}, 60_000);
+
+test("N1: `drover abort --force` ends a run whose stop waits for its poststop task", async () => {
+  const tasks = [
+    { name: "main", argv: ["sleep", "600"] },
+    { name: "post", argv: ["sleep", "600"], lifecycle: { hook: "poststop", sidecar: false } },
+  ];
+  await up.json(201, "POST", "/v1/runs", { id: "hung", tasks });
+  await up.json(200, "GET", "/v1/runs/hung?wait=30s&state=running");
+  await up.json(200, "POST", "/v1/runs/hung/abort", {});
+  const forced = await drover(home, ["abort", "--force", "hung"]);
+  expect([forced.code, forced.stdout.toString()]).toEqual([0, "hung ended: aborted\n"]);
+}, 60_000);
+
+test("P9: a pool with an address that has no name can be corrected, and deleted", async () => {
+  const config = await poolConfigOf(up);
+  const wrong = { ...config, provider: { ...config.provider, url: "http://no-such-host.invalid" } };
+  await up.json(201, "PUT", "/v1/pools/typo", wrong);
+  await up.json(201, "POST", "/v1/runs", { id: "first", pool: "typo", argv: ["true"] });
+  await until("the name cannot be resolved", async () => {
+    const why = await (await up.call("GET", "/v1/runs/first/why")).text();
+    return why.includes("its name no-such-host.invalid cannot be resolved") ? true : undefined;
+  });
+  await up.json(200, "PUT", "/v1/pools/typo", config);
+  expect(await up.json(200, "GET", "/v1/runs/first?wait=30s&state=done")).toMatchObject({
+    state: "complete",
+  });
+  await up.json(201, "PUT", "/v1/pools/lost", wrong);
+  await up.json(201, "POST", "/v1/runs", { id: "second", pool: "lost", argv: ["true"] });
+  await until("it was asked for", async () => {
+    const { items } = (await (await up.call("GET", "/v1/workers?pool=lost")).json()) as { items: unknown[] };
+    return items.length > 0 ? true : undefined;
+  });
+  const deleted = await drover(home, ["pools", "delete", "--force", "lost"]);
+  expect([deleted.code, deleted.stdout.toString()]).toEqual([0, expect.stringMatching(/^lost /)]);
+  await until("the pool is gone", async () => {
+    return (await up.call("GET", "/v1/pools/lost")).status === 404 ? true : undefined;
+  });
+  expect(await up.json(200, "GET", "/v1/runs/second")).toMatchObject({ state: "aborted" });
+}, 120_000);

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { openWorkerLog } from "../../local/worker-log.ts";
+import { isInternal, openWorkerLog } from "../../local/worker-log.ts";
 import { scratchDir } from "./support/scratch.ts";
 import { mountDisk, NO_MOUNT } from "./support/small-disk.ts";
 
@@ -33,4 +33,15 @@ test("P4: a log that cannot be opened is opened as soon as it can be", () => {
   log.write("info", "this is read");
   const text = readFileSync(join(dir, "worker.log"), "utf8");
   expect(text).toMatch(/^2 lines that could not be written are missing here\.\n.* info this is read\n$/);
+});
+
+test.each([
+  [
+    "e = rust/worker/ffi.rs:110: failed: failed to lookup address information\nstack: a@1 b@2; sentryErrorContext = jsgInternalError; wdErrId = x",
+    true,
+  ],
+  ["Uncaught Error: e = 3", false],
+  ["disk I/O error", false],
+])("P9: a line of workerd's insides stays in the log: %s", (text, internal) => {
+  expect(isInternal(text)).toBe(internal);
 });

@@ -13,6 +13,7 @@ import {
 import { answerPlace } from "../../src/core/allocation/summary.ts";
 import type { Machine } from "../../src/core/machine.ts";
 import type { CreateAnswer, WorkerAnswer } from "../../src/core/messages.ts";
+import { FORCED_REASON } from "../../src/core/pool/forced.ts";
 import { loadedPool } from "../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
 import { answerRun } from "../../src/core/pool/runs.ts";
@@ -276,6 +277,16 @@ export class Objects {
         );
         return { type: "place_answered", key: message.key, poked: true, answer };
       }
+      case "end_run": {
+        const { body, key } = message;
+        const { reason, by } = body;
+        const answer = await world.call("pool", to, "end", () =>
+          this.allocation(to).serve((actor) =>
+            answerPlace(actor.apply({ type: "abort", reason, by, force: true })),
+          ),
+        );
+        return { type: "end_answered", key, answer };
+      }
       case "forget": {
         const { body: forget, key } = message;
         const answer = await world.call("pool", to, "forget", () =>
@@ -300,13 +311,15 @@ export class Objects {
 }
 
 function workerEventOf(
-  message: Exclude<PoolMessage, { kind: "list" | "place" | "poke_run" | "forget" }>,
+  message: Exclude<PoolMessage, { kind: "list" | "place" | "poke_run" | "end_run" | "forget" }>,
 ): WorkerEventIn {
   switch (message.kind) {
     case "create":
       return { type: "create", intent: message.body };
     case "sighting":
       return { type: "sighting", sighting: message.body, consistencyMs: LIST_CONSISTENCY_MS };
+    case "kill_worker":
+      return { type: "kill", reason: FORCED_REASON, by: message.by, force: true };
     case "drain_worker":
       return RETIREMENT;
     case "make_room":

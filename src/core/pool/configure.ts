@@ -1,9 +1,10 @@
 import type { Instant } from "../machine.ts";
 import type { Configure, ConfigureAnswer } from "../messages.ts";
+import { forcedBy, tellElsewhere } from "./forced.ts";
 import { holdsAfterConfigure } from "./hold-offs.ts";
 import { learnedAfterConfigure } from "./learned.ts";
 import { isElsewhere } from "./same.ts";
-import { isEmpty, isRemoved, type PoolState, providedWorkers } from "./state.ts";
+import { isEmpty, isRemoved, type PoolState, providedWorkers, type WorkerRow } from "./state.ts";
 
 /**
  * Takes a configuration, unless it would lose sight of machines that the present provider has, or of a pool
@@ -20,13 +21,25 @@ export function foldConfigure(state: PoolState, configure: Configure, now: Insta
   if (revision <= record.revision) return state;
   const refused = { ...state, memo: { ...state.memo, refusedRevision: revision } };
   if (remove === "empty" && !isEmpty(state)) return refused;
-  const hasWorkers = !providedWorkers(state).next().done;
-  if (isElsewhere(record.config, config) && hasWorkers) return refused;
+  const moves = isElsewhere(record.config.provider, config.provider);
+  if (moves && [...providedWorkers(state)].some(mayHaveMachine)) return refused;
+  if (moves) tellElsewhere(state, now);
   const memo = { ...state.memo, lookAt: undefined };
-  const { leaving: _leaving, learned: _learned, ...stays } = record;
+  const { leaving: _leaving, forced: _forced, learned: _learned, ...stays } = record;
   const known = { holds: holdsAfterConfigure(record, config), ...learnedAfterConfigure(record, config) };
   const next = { ...stays, revision, config, ...known };
-  return { ...state, memo, record: remove === undefined ? next : { ...next, leaving: true } };
+  if (remove === undefined) return { ...state, memo, record: next };
+  const forced = remove === "forced" ? { forced: forcedBy(state, configure) } : {};
+  return { ...state, memo, record: { ...next, leaving: true, ...forced } };
+}
+
+/**
+ * Whether the present provider has a machine of this worker, as far as is known, or has not answered yet. One
+ * whose create has failed, and of which no listing has shown a machine, is no reason to keep a wrong address.
+ */
+function mayHaveMachine({ phase, turn, instance, failure }: WorkerRow): boolean {
+  if (phase === "asked" && turn === undefined) return false;
+  return instance !== null || failure === undefined;
 }
 
 /** What the registry is answered: the pool's present view of what is configured (rule R6). */
@@ -41,6 +54,7 @@ export function answerConfigure(state: PoolState, { revision, remove }: Configur
         : "the pool has runs that have not ended, or machines; end them first, or let the deletion drain it";
     return { kind: "refused", revision, code: "pool_in_use", text };
   }
-  const answer: ConfigureAnswer = { kind: "configured", revision: record.revision };
+  const left = record.forced === undefined ? {} : { left: record.forced.left };
+  const answer: ConfigureAnswer = { kind: "configured", revision: record.revision, ...left };
   return isRemoved(state) ? { ...answer, removed: true } : answer;
 }

@@ -28,7 +28,10 @@ export function learn(record: PoolRecord, before: WorkerRow, after: WorkerRow): 
 /** What is still true of the types under another configuration: of those that are what they were. */
 export function learnedAfterConfigure(record: PoolRecord, config: PoolConfig): Pick<PoolRecord, "learned"> {
   const before = record.config;
-  const known = isElsewhere(before, config) || before.image !== config.image ? {} : (record.learned ?? {});
+  const known =
+    isElsewhere(before.provider, config.provider) || before.image !== config.image
+      ? {}
+      : (record.learned ?? {});
   const kept = Object.entries(known).filter(([name]) =>
     isSameType(before.instanceTypes[name], config.instanceTypes[name]),
   );

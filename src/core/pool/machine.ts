@@ -3,6 +3,7 @@ import { durationMs } from "../duration.ts";
 import { type Envelope, earliest, type Instant, type Machine, type Millis } from "../machine.ts";
 import type {
   Configure,
+  EndRun,
   Forget,
   ForgetAnswer,
   Intent,
@@ -16,6 +17,7 @@ import type {
 } from "../messages.ts";
 import { OWN_MACHINE } from "../worker/status.ts";
 import { foldConfigure } from "./configure.ts";
+import { dropUntold, foldEndAnswer, runsToEnd, workersToKill, workersToRetire } from "./forced.ts";
 import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./forget.ts";
 import { foldInvite } from "./invite.ts";
 import { isSweepDue, sweepAt } from "./listings.ts";
@@ -44,6 +46,7 @@ export type PoolEvent =
   /** Somebody wants an ended run deleted. */
   | { type: "unwanted"; forget: Forget }
   | { type: "forget_answered"; key: string; answer: ForgetAnswer }
+  | { type: "end_answered"; key: string; answer: PlaceAnswer }
   | { type: "place_answered"; key: string; poked: boolean; answer: PlaceAnswer }
   | { type: "worker_answered"; worker: string; poked: boolean; answer: WorkerAnswer }
   | { type: "listed"; answer: ListAnswer };
@@ -52,6 +55,9 @@ export type PoolMessage = Envelope &
   (
     | { kind: "place"; key: string; body: Place }
     | { kind: "poke_run"; key: string }
+    /** Its pool is deleted by force: it ends at once, and so does what a worker's machine has. */
+    | { kind: "end_run"; key: string; body: EndRun }
+    | { kind: "kill_worker"; by: string }
     | { kind: "forget"; key: string; body: Forget }
     | { kind: "poke_worker" }
     | { kind: "create"; body: Intent }
@@ -72,7 +78,9 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   apply(before, event, now) {
     const state = fold(before, event, now);
     if (state.record === null) return state;
-    const decided = decide(lookForExpired({ ...state, record: state.record }, now), now);
+    const configured = { ...state, record: state.record };
+    dropUntold(configured, now);
+    const decided = decide(lookForExpired(configured, now), now);
     giveTurns(decided, now);
     tellAsker(decided, event);
     const tally = decided.memo.counting.owed(now);
@@ -157,6 +165,8 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
     case "worker_answered":
       if (event.poked) state.memo.heardWorkers.note(event.worker, now);
       return foldWorkerAnswer(configured, event.worker, event.answer, now);
+    case "end_answered":
+      return foldEndAnswer(state, event.key, event.answer, now);
     case "listed":
       return foldListing(configured, event.answer, now);
   }
@@ -168,8 +178,9 @@ function decide(state: Configured, now: Instant): Configured {
   if (decided === undefined) return state;
   const { places, creates, pass } = decided;
   let next: Configured = state;
-  for (const { run, worker } of places) openEpoch(next, run, worker, now);
-  for (const type of creates) next = askForWorker(next, type, now);
+  const isForced = state.record.forced !== undefined;
+  for (const { run, worker } of isForced ? [] : places) openEpoch(next, run, worker, now);
+  for (const type of isForced ? [] : creates) next = askForWorker(next, type, now);
   next.memo.index.settle();
   next.memo.latest.pass = pass;
   return { ...next, memo: { ...next.memo, decidedAt: now, decidedFrom: basisOf(next) } };
@@ -214,6 +225,9 @@ function runMessages(state: Configured, now: Instant): PoolMessage[] {
     if (row === undefined || row.forget === true || untold.has(key)) continue;
     owed.push({ to: row.run, kind: "poke_run", repeatedBy: "peer", key });
   }
+  for (const one of runsToEnd(state)) {
+    owed.push({ to: one.body.run, kind: "end_run", repeatedBy: "self", ...one });
+  }
   return owed;
 }
 
@@ -250,6 +264,9 @@ function workerMessages(state: Configured, now: Instant): PoolMessage[] {
     if (!isDone && (type === OWN_MACHINE || config.instanceTypes[type] !== undefined)) continue;
     for (const to of workers) owed.push({ to, kind: "drain_worker", repeatedBy: "self" });
   }
+  for (const to of workersToRetire(state)) owed.push({ to, kind: "drain_worker", repeatedBy: "self" });
+  const { by = "" } = state.record.forced ?? {};
+  for (const to of workersToKill(state)) owed.push({ to, kind: "kill_worker", repeatedBy: "self", by });
   // Of these nothing has been heard for one lease: their alarm may be lost (`architecture.md` §3).
   const since = now - durationMs(state.record.config.timeouts.lease);
   for (const worker of state.memo.heardWorkers.silentSince(since)) {

@@ -1,7 +1,7 @@
-import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
+import type { InstanceType, ProviderConfig } from "../../schema/pool.ts";
 
-/** Whether two configurations have their machines of different providers: by kind and url. */
-export function isElsewhere({ provider: a }: PoolConfig, { provider: b }: PoolConfig): boolean {
+/** Whether these are different providers: by kind and url. */
+export function isElsewhere(a: ProviderConfig, b: ProviderConfig): boolean {
   return a.kind !== b.kind || a.url !== b.url;
 }
 

@@ -2,7 +2,14 @@ import type { Resources } from "../../schema/common.ts";
 import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
 import { durationMs } from "../duration.ts";
 import type { Instant } from "../machine.ts";
-import type { RunUpsert, Sighting, WorkerFailure, WorkerSettings, WorkerUpsert } from "../messages.ts";
+import type {
+  LeftBehind,
+  RunUpsert,
+  Sighting,
+  WorkerFailure,
+  WorkerSettings,
+  WorkerUpsert,
+} from "../messages.ts";
 import type { Rows } from "../rows.ts";
 import { isTerminal } from "../run-state.ts";
 import { resourcesOfType } from "../spec.ts";
@@ -20,6 +27,8 @@ export interface RunRow extends RunUpsert {
   /** The worker of that epoch. */
   worker: string | null;
   heardAt: Instant;
+  /** Its allocation has been told to end it: its pool is deleted by force. Absent: it has not. */
+  endTold?: true;
   /** Somebody wants it deleted: it is kept at hand until its allocation has forgotten it. */
   forget?: true;
   /** That of its latest change (`changes.ts`). Absent: it has not changed since there are numbers. */
@@ -55,6 +64,8 @@ export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   /** As they were when it was asked for: the worker decides by these. */
   settings: WorkerSettings;
   heardAt: Instant;
+  /** It was asked for at another address than that of the pool's provider now: it is wanted no more. */
+  elsewhere?: true;
   /** It was taken for gone then, and what it cost until then is counted. Absent: it never was. */
   spentUntil?: Instant;
   /** That of its latest change (`changes.ts`). Absent: it has not changed since there are numbers. */
@@ -76,6 +87,8 @@ export interface PoolRecord {
    * It is being deleted: it takes no more runs, and is gone as soon as nothing lives here. Absent: it is not.
    */
   leaving?: true;
+  /** Beside `leaving`: by whom that is forced, and what it may leave behind. Absent: it is not. */
+  forced?: { by: string; left: LeftBehind[] };
   /** What machines have taught of their types. Absent: nothing. */
   learned?: Learned;
   /**

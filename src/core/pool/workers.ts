@@ -77,7 +77,9 @@ export function newWorkerRow(
 export function intentOf(state: Configured, row: WorkerRow): Intent {
   const { config, name } = state.record;
   const { worker, instanceType, type, notAfter, settings } = row;
-  const any = { worker, pool: name, notAfter, settings };
+  // One that is told now, in a pool that is deleted by force, comes too late.
+  const until = row.phase === "asked" && state.record.forced !== undefined ? 0 : notAfter;
+  const any = { worker, pool: name, notAfter: until, settings };
   if (row.own !== undefined) return { ...any, provider: null };
   const { provider, image, tags } = config;
   return { ...any, instanceType, type, provider, image, tags, adopt: row.adopt };
@@ -92,7 +94,15 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   const { wantsStop, ...view } = upsert;
   const stopUntil = wantsStop && mayStop(state, row, now) ? now + CONSENT_MS : 0;
   // Whatever it says, it has been heard: it is trusted with runs again.
-  const heard = { ...row, ...view, waits: upsert.waits, stopUntil, refusals: 0, pausedUntil: 0 };
+  const heard = {
+    ...row,
+    ...view,
+    waits: upsert.waits,
+    unmade: upsert.unmade,
+    stopUntil,
+    refusals: 0,
+    pausedUntil: 0,
+  };
   const isKnown = upsert.failure === undefined || upsert.failure.at === row.failure?.at;
   const next: WorkerRow = isKnown ? { ...heard, failure: row.failure } : heard;
   const keys = Object.keys(next) as (keyof WorkerRow)[]; // all of them are: it has just been made

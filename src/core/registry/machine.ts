@@ -1,7 +1,7 @@
 import type { PoolConfig } from "../../schema/pool.ts";
 import type { ErrorCode } from "../errors.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
-import type { Configure, ConfigureAnswer } from "../messages.ts";
+import type { Configure, ConfigureAnswer, LeftBehind, Removal } from "../messages.ts";
 
 /** A pool as the registry knows it: what is wanted, and what the pool has last accepted. */
 export interface PoolEntry {
@@ -10,7 +10,10 @@ export interface PoolEntry {
   wanted: PoolConfig;
   accepted: { revision: number; config: PoolConfig } | null;
   /** It is to be deleted. Absent: it is to be. */
-  remove?: "empty" | "drained";
+  remove?: Removal;
+  /** Who wants that, if it is forced, and the machines that it may leave behind, as the pool has said. */
+  by?: string | undefined;
+  left?: LeftBehind[];
   /** It has been deleted. What is left tells the next pool of the name its revision and its seed. */
   gone?: true;
 }
@@ -30,7 +33,7 @@ export interface RegistryState {
 export type RegistryEvent =
   | { type: "tick" }
   | { type: "put"; pool: string; config: PoolConfig; seed: string }
-  | { type: "remove"; pool: string; how: "empty" | "drained" }
+  | { type: "remove"; pool: string; how: Removal; by?: string | undefined }
   | { type: "configured"; pool: string; answer: ConfigureAnswer };
 
 export type RegistryMessage = Envelope & { kind: "configure"; body: Configure };
@@ -57,7 +60,7 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
         return { ...state, record: { pools: { ...pools, [event.pool]: entry } } };
       }
       case "remove":
-        return foldRemove(state, event.pool, event.how);
+        return foldRemove(state, event);
       case "configured":
         return foldAnswer(state, event.pool, event.answer, now);
     }
@@ -67,10 +70,10 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
     const owed: RegistryMessage[] = [];
     for (const [pool, entry] of Object.entries(state.record?.pools ?? {})) {
       if (entry.gone === true) continue;
-      const { revision, wanted: config, seed, remove } = entry;
+      const { revision, wanted: config, seed, remove, by } = entry;
       const isKnown = entry.accepted?.revision === revision;
       if (isKnown && (remove === undefined || now < (state.askAt?.[pool] ?? 0))) continue;
-      const body = { pool, revision, config, seed, ...(remove === undefined ? {} : { remove }) };
+      const body = { pool, revision, config, seed, ...(remove === undefined ? {} : { remove, by }) };
       owed.push({ to: pool, kind: "configure", repeatedBy: "self", body });
     }
     return owed;
@@ -89,15 +92,22 @@ export function poolsOf({ record }: RegistryState): [string, PoolEntry][] {
 
 /**
  * A pool is to be deleted: that is its next configuration, in which nothing is kept warm. One that is being
- * drained already goes on.
+ * drained already goes on, unless it is forced now.
  */
-function foldRemove(state: RegistryState, pool: string, how: "empty" | "drained"): RegistryState {
+function foldRemove(
+  state: RegistryState,
+  { pool, how, by }: Extract<RegistryEvent, { type: "remove" }>,
+): RegistryState {
   const pools = state.record?.pools ?? {};
   const entry = pools[pool];
-  if (entry === undefined || entry.gone === true || entry.remove === "drained") return state;
+  if (entry === undefined || entry.gone === true || isOnItsWay(entry, how)) return state;
   const wanted = { ...entry.wanted, minInstances: 0 };
-  const next = { ...entry, revision: entry.revision + 1, wanted, remove: how };
+  const next = { ...entry, revision: entry.revision + 1, wanted, remove: how, by };
   return { ...state, record: { pools: { ...pools, [pool]: next } } };
+}
+
+function isOnItsWay({ remove }: PoolEntry, how: Removal): boolean {
+  return remove === "forced" || (remove === "drained" && how !== "forced");
 }
 
 /** A refused configuration is taken back: what the pool has is wanted again, or the pool was never one. */
@@ -116,13 +126,14 @@ function foldAnswer(
     const isGone = entry.remove !== undefined && answer.removed === true;
     if (isKnown && !isGone) return { ...state, askAt };
     const accepted = { revision: entry.revision, config: entry.wanted };
-    const next = { ...entry, accepted, ...(isGone ? { gone: true as const } : {}) };
+    const left = answer.left === undefined ? {} : { left: answer.left };
+    const next = { ...entry, accepted, ...left, ...(isGone ? { gone: true as const } : {}) };
     return { ...state, askAt, record: { pools: { ...pools, [pool]: next } } };
   }
   const refusals = { ...state.refusals, [pool]: answer };
   const { [pool]: _refused, ...others } = pools;
   if (entry.accepted === null) return { record: { pools: others }, refusals };
-  const { remove: _remove, ...stays } = entry;
+  const { remove: _remove, by: _by, left: _left, ...stays } = entry;
   const restored = {
     ...stays,
     wanted: entry.accepted.config,

@@ -1,6 +1,6 @@
 import { CREATE_STRAGGLER_MS, MAX_TEXT_CHARS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
-import type { CreateAnswer, DestroyAnswer, Intent } from "../messages.ts";
+import type { CreateAnswer, DestroyAnswer, Intent, ProviderFailure } from "../messages.ts";
 import { callWanted } from "./calls.ts";
 import { shutDown } from "./ending.ts";
 import { type Living, note, type WorkerRecord, type WorkerState } from "./state.ts";
@@ -87,15 +87,17 @@ function newRecord(intent: Intent, reason: string, now: Instant): WorkerRecord {
 
 /** The provider's answer to a create call, by class (`host-protocol.md`, errors are classified). */
 export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Instant): WorkerState {
-  const { record } = state;
   if (answer.kind === "created") {
+    const { record } = state;
     const { id, address } = answer.instance;
-    const { failure: _over, createTries: _tries, ...asked } = record;
+    const { failure: _over, createTries: _tries, calling: _called, forced, ...asked } = record;
     const made = { ...asked, instance: { id, address }, createdAt: now, calledAt: now };
     // It may come when everything was over already: then what came to be is to be destroyed.
     const ends = { phase: "shutdown" as const, goneAt: null, waits: true as const };
     const late = record.phase === "gone" ? ends : {};
-    const created = { ...made, ...late };
+    // What is seen to exist is waited for, whatever was forced before that.
+    const stays = forced === undefined || record.phase === "gone" ? {} : { forced };
+    const created = { ...made, ...late, ...stays };
     const reason = record.phase === "booting" ? "booting" : record.reason;
     return {
       ...state,
@@ -104,6 +106,7 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   }
   const failure = { ...answer.failure, text: answer.failure.text.slice(0, MAX_TEXT_CHARS), at: now };
   const text = `the provider did not make the machine (${failure.class}): ${failure.text}`;
+  const record = answered(state, answer.failure);
   const isThere = record.instance !== null || record.secret !== null;
   if (isThere || failure.class === "temporary" || failure.class === "rate_limit") {
     // It may have been made all the same, or be made yet. The same token is tried again, until `notAfter`,
@@ -122,13 +125,20 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
   // Even a plain refusal may follow a call that had no answer: only listings prove that nothing was made.
   const calledAt = Math.max(record.calledAt ?? 0, now);
   const ended = shutDown(
-    { ...state, record: note({ ...record, failure }, "Create Failed", text, now) },
+    { ...state, record: note({ ...record, failure, waits: true }, "Create Failed", text, now) },
     text,
     now,
   );
   // If all our calls have had their answers, and there is only one at a time, none is under way (rule R7).
   if (ended.record === null || state.memo.mayHaveCalled) return ended;
   return { ...ended, record: { ...ended.record, calledAt } };
+}
+
+/** A create call has failed: whether it, or one before it, may have made the machine all the same. */
+function answered({ record, memo }: Living, { refused }: ProviderFailure): WorkerRecord {
+  const { calling: _answered, ...known } = record;
+  const isThere = record.instance !== null || record.secret !== null;
+  return isThere || (refused === true && !memo.mayHaveCalled) ? known : { ...known, mayBeMade: true };
 }
 
 /**

@@ -24,6 +24,7 @@ export function shutDown(
   const { calledAt: called, instance } = state.record;
   const calledAt = instance === null ? Math.max(called ?? 0, now + CREATE_STRAGGLER_MS) : (called ?? now);
   const ending = { ...state.record, phase: "shutdown" as const, reason, calledAt, destroyAskedAt: null };
+  if (instance === null && state.record.waits !== true) ending.calling = true;
   return { ...state, record: note({ ...ending, waits: true }, "Shutdown", reason, now) };
 }
 

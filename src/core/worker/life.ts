@@ -3,6 +3,7 @@ import type { Instance } from "../../schema/provider.ts";
 import { LEASE_MARGIN_MS, UNLISTED_MS } from "../limits.ts";
 import { earliest, type Instant } from "../machine.ts";
 import type { Sighting } from "../messages.ts";
+import { isElsewhere } from "../pool/same.ts";
 import { foldBehavior, isDrained } from "./behavior.ts";
 import { bootTrouble } from "./boot.ts";
 import { goneNow, isLetGo, shutDown } from "./ending.ts";
@@ -217,7 +218,8 @@ function passed(deadline: Instant | undefined, now: Instant): boolean {
  * What a complete listing says (invariant 3, rule R5). That the provider calls it terminated is proof; of
  * another machine with our tags, which a create has made twice, it says nothing of ours. That
  * it is missing is proof only when the host's lease is over, and only the second time, by two listings that
- * began later than the consistency window after our latest call, and that far apart.
+ * began later than the consistency window after our latest call, and that far apart. What another provider
+ * lists says nothing.
  */
 export function foldSighting(
   before: Living,
@@ -225,7 +227,8 @@ export function foldSighting(
   consistencyMs: number,
   now: Instant,
 ): WorkerState {
-  if (isOwnMachine(before.record)) return before;
+  const { provider } = before.record.intent;
+  if (provider === null || isElsewhere(provider, sighting.provider)) return before;
   const state = withProvider(before, sighting.provider);
   const { record } = state;
   const { instance, beganAt, missingSince = beganAt } = sighting;
@@ -282,7 +285,9 @@ function foldListed(state: Living, instance: Instance, beganAt: Instant, now: In
   const next = { ...known, reason, instance: { id, address }, destroyAskedAt, createdAt, ...again };
   const found = { ...state, record: next };
   if (record.phase !== "gone") return isAnother(record, id) ? found : foldLifecycle(found, instance, now);
-  const back = { ...next, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null };
+  // What is seen to exist is waited for, whatever was forced before that.
+  const { forced: _forced, ...seen } = next;
+  const back = { ...seen, phase: "shutdown" as const, destroyAskedAt: null, goneAt: null };
   return {
     ...state,
     record: note(back, "Back", "a listing shows its machine, which was taken for gone", now),

@@ -20,6 +20,7 @@ import { foldBehavior } from "./behavior.ts";
 import { foldBirth, foldCreateAnswer, foldDestroyAnswer } from "./birth.ts";
 import { callWaiting, callWanted, foldTurn, withTurn } from "./calls.ts";
 import { shutDown } from "./ending.ts";
+import { foldEnd, isSurelyUnmade } from "./forced.ts";
 import { type Enrollment, foldEnroll, foldJoin } from "./joining.ts";
 import { foldSighting, foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life.ts";
 import { foldHeard } from "./line.ts";
@@ -31,6 +32,7 @@ import {
   isOwnMachine,
   type Living,
   livePlacements,
+  note,
   placementKey,
   type WorkerRecord,
   type WorkerState,
@@ -53,7 +55,8 @@ export type WorkerEventIn =
   | { type: "order"; order: Order; listening?: boolean }
   | { type: "sighting"; sighting: Sighting; consistencyMs: number }
   | { type: "behavior"; behavior: IdleBehavior; by: string }
-  | { type: "kill"; reason: string; by: string }
+  /** `force`: no listing is waited for. */
+  | { type: "kill"; reason: string; by: string; force?: boolean }
   /** It stands in the way of a run that needs another machine: it proposes to stop as soon as it is free. */
   | { type: "make_room" }
   /** It may make the call to its provider that it wanted to make by this version of it. */
@@ -83,7 +86,8 @@ export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> =
     const folded = fold(before, event, now);
     if (folded.record === null) return folded;
     // The record is there, and stays.
-    return numbered(before, refuseUntold(foldTime(folded as Living, now) as Living, now));
+    const aged = foldTime(folded as Living, now) as Living;
+    return numbered(before, foldEnd(refuseUntold(aged, now) as Living, now));
   },
 
   due(state, now) {
@@ -165,7 +169,7 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
     case "make_room":
       return { ...state, memo: { ...state.memo, makeRoomAt: now } };
     case "kill":
-      return foldKill(living, event.reason, event.by, now);
+      return foldKill(living, event, now);
     case "refused_host":
       return { ...state, record: noteRefusal(living.record, event.kind, event.reason, now) };
     case "create_answered":
@@ -182,12 +186,23 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
 }
 
 /** Destroys the machine now, runs or not, in turn or not: its owner asked by name (invariant 4, T18). */
-function foldKill(state: Living, reason: string, by: string, now: Instant): WorkerState {
+function foldKill(
+  state: Living,
+  { reason, by, force = false }: Extract<WorkerEventIn, { type: "kill" }>,
+  now: Instant,
+): WorkerState {
   const { record } = state;
-  if (record.phase === "gone" || record.killedBy !== null) return state;
-  const killed = { ...state, record: { ...record, killedBy: by } };
+  const isForced = record.forced !== undefined || !force;
+  if (record.phase === "gone" || (record.killedBy !== null && isForced)) return state;
+  const named = { ...record, killedBy: record.killedBy ?? by };
+  const killed = { ...state, record: isForced ? named : forcedBy(named, by, now) };
   const ended = shutDown(killed, `killed by ${by}: ${reason}`, now);
   return ended.record === null ? ended : { ...ended, record: withTurn(ended.record) };
+}
+
+function forcedBy(record: WorkerRecord, by: string, now: Instant): WorkerRecord {
+  const text = `forced by ${by}: no listing is waited for, and a machine may be left at its provider`;
+  return note({ ...record, forced: by }, "Forced", text, now);
 }
 
 function foldEndedAnswer(state: Living, sent: Ended, now: Instant): WorkerState {
@@ -236,7 +251,8 @@ function numbered(before: WorkerState, after: WorkerState): WorkerState {
     // What a provider's machine has is told when it is ready, not when its host enrolls.
     const measured = isOwnMachine(one) ? one.measured : undefined;
     const told = [phase, behaviorOf(one), reason, readyAt, measured, acts, failure, prices];
-    return [...told, ...machine, callWaiting(one)];
+    const ends = [isSurelyUnmade(one), one.forced];
+    return [...told, ...machine, ...ends, callWaiting(one)];
   };
   const old = visible(before.record);
   if (visible(record).every((value, i) => value === old[i])) return after;

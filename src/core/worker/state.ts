@@ -111,6 +111,12 @@ export interface WorkerRecord {
   failure?: WorkerFailure;
   /** How often a create call has failed, while there is no machine. Absent: never. */
   createTries?: number;
+  /** A create call may have made a machine: it had no answer, or one that left that open. Absent: none may. */
+  mayBeMade?: true;
+  /** A create call was under way when its end began, and has had no answer. Absent: none was. */
+  calling?: true;
+  /** Who has forced its end, so that no listing is waited for (`forced.ts`). Absent: nobody has. */
+  forced?: string;
   /** By whom it was asked to be destroyed by name: only then with runs on it (invariant 4). */
   killedBy: string | null;
   goneAt: Instant | null;
@@ -162,7 +168,7 @@ export interface WorkerMemo {
   proposeAt: Instant;
   /** When the pool last asked it to make room. It asks again while it wants that. */
   makeRoomAt: Instant | null;
-  /** A create call of which nothing is known may have been made: a refusal is then no proof of anything. */
+  /** An earlier process may have made a create call that had no answer: a refusal is then no proof. */
   mayHaveCalled: boolean;
 }
 
@@ -187,7 +193,8 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
     forgotAt: null,
     proposeAt: 0,
     makeRoomAt: null,
-    mayHaveCalled: true,
+    // One that waited for its turn had an answer to each of its calls, or knows of one that had none.
+    mayHaveCalled: record?.waits !== true,
   };
   return { record, placements, memo };
 }

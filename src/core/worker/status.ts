@@ -1,6 +1,7 @@
 import type { WorkerState as ShownState, WorkerStatus } from "../../schema/pool.ts";
 import type { Why } from "../../schema/why.ts";
 import type { Instant } from "../machine.ts";
+import { leftBehind } from "./forced.ts";
 import { placementEndsAt } from "./life.ts";
 import { nextOf } from "./next.ts";
 import { reasonOf } from "./reasons.ts";
@@ -23,6 +24,7 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
   const { intent, notice, stale = {} } = record;
   const live = livePlacements(state);
   const view = upsertOf(state, now);
+  const left = leftBehind(record);
   return {
     id: intent.worker,
     pool: intent.pool,
@@ -49,6 +51,7 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
     joinedAt: orNull(record.joinedAt),
     lastReportAt: orNull(lastHeardAt(state)),
     leaseUntil: record.leaseUntil === 0 ? null : iso(record.leaseUntil),
+    ...(left === undefined ? {} : { leftBehind: left }),
     incarnation: record.incarnation,
     ordersRevision: ordersRevision(state),
     orders: live.map(({ run, epoch, order }) => ({

@@ -2,6 +2,7 @@ import type { Instant } from "../machine.ts";
 import type { WorkerUpsert } from "../messages.ts";
 import { bootOutcomeOf } from "./boot-outcome.ts";
 import { callWaiting } from "./calls.ts";
+import { isSurelyUnmade } from "./forced.ts";
 import { proposalAt } from "./life.ts";
 import { behaviorOf } from "./notice.ts";
 import { isSilent } from "./placements.ts";
@@ -33,6 +34,8 @@ export function upsertOf(state: Living, now: Instant): WorkerUpsert {
     ...(price === undefined ? {} : { toldPrice: price }),
     ...failureOf(state),
     ...measuredOf(record),
+    ...(isSurelyUnmade(record) ? { unmade: true as const } : {}),
+    ...(record.forced === undefined ? {} : { forced: true as const }),
     wantsStop: proposal !== undefined && now >= proposal,
     waits: callWaiting(record),
   };

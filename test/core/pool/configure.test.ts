@@ -46,7 +46,11 @@ describe("a pool does not lose sight of machines (409 pool_in_use)", () => {
   test.each([
     ["a machine", [workerRow("w1")], true],
     ["a machine that is to disappear", [workerRow("w1", "shutdown")], true],
-    ["a machine that is merely asked for", [workerRow("w1", "asked")], true],
+    [
+      "a machine that is merely asked for",
+      [workerRow("w1", "asked", { turn: { version: 1, at: T0 } })],
+      true,
+    ],
     ["only machines that are gone", [workerRow("w1", "gone")], false],
     ["none", [], false],
   ])("another provider, while it has %s: refused %s", (_what, workers, refused) => {

@@ -1,0 +1,14 @@
+import type { LeftBehind } from "../client/types.ts";
+import type { Io } from "./io.ts";
+import { printable } from "./text.ts";
+
+/** Warns of machines that a forced end may have left at their provider. */
+export async function warnOf(io: Io, left: readonly LeftBehind[]): Promise<void> {
+  for (const { worker, instance, provider } of left) {
+    const machine = instance === null ? "A machine" : `Machine ${printable(instance)}`;
+    const where = printable(provider);
+    await io.say(
+      `${machine} of worker ${printable(worker)} may be left at ${where}: look for it there, and delete it.`,
+    );
+  }
+}

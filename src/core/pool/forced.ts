@@ -1,0 +1,78 @@
+import type { Instant } from "../machine.ts";
+import type { Configure, EndRun, LeftBehind, PlaceAnswer } from "../messages.ts";
+import { isTerminal } from "../run-state.ts";
+import { foldPlaceAnswer } from "./runs.ts";
+import { type Configured, hasLiveRuns, isUnheard, type PoolState, providedWorkers, runKey } from "./state.ts";
+
+/** Why a run of a pool that is deleted by force ends. */
+export const FORCED_REASON = "its pool is deleted by force";
+
+/** Who forces the deletion, and which machines that may leave behind. */
+export function forcedBy(state: Configured | PoolState, { config, by = "" }: Configure) {
+  const left: LeftBehind[] = [];
+  for (const { worker, instance, unmade, phase, turn } of providedWorkers(state)) {
+    if (phase === "asked" && turn === undefined) continue;
+    if (instance !== null || unmade !== true) left.push({ worker, instance, provider: config.provider.url });
+  }
+  return { by, left };
+}
+
+/** The provider is another one from now on: what was asked for at the former address is wanted no more. */
+export function tellElsewhere(state: PoolState, now: Instant): void {
+  for (const row of [...providedWorkers(state)]) {
+    if (row.phase === "asked") continue;
+    state.workers.set(row.worker, { ...row, elsewhere: true }, now);
+  }
+}
+
+/**
+ * A pool that is deleted, and has no runs any more, needs no machine that was only thought of: nobody has told
+ * these workers that they are to be, so nothing can have been made.
+ */
+export function dropUntold(state: Configured, now: Instant): void {
+  const { leaving, forced } = state.record;
+  if (leaving !== true || (forced === undefined && hasLiveRuns(state))) return;
+  for (const row of [...providedWorkers(state)]) {
+    if (row.phase !== "asked" || row.turn !== undefined) continue;
+    state.workers.set(
+      row.worker,
+      { ...row, phase: "gone", reason: "its pool is deleted", heardAt: now },
+      now,
+    );
+  }
+}
+
+/** The workers that must still hear that their end is forced. */
+export function workersToKill({ record, workers }: Configured): string[] {
+  if (record.forced === undefined) return [];
+  const knowing = [...workers.live()].filter((row) => row.phase !== "asked" && !isUnheard(row));
+  return knowing.filter((row) => row.forced !== true).map(({ worker }) => worker);
+}
+
+/** The workers of the former address that must still hear that they are wanted no more. */
+export function workersToRetire({ workers }: Configured): string[] {
+  return workers
+    .derive((rows) =>
+      rows.filter((row) => row.elsewhere === true && row.phase === "booting" && row.idleBehavior === "run"),
+    )
+    .map(({ worker }) => worker);
+}
+
+/** The runs that must still hear that they are to end at once, by key. */
+export function runsToEnd({ record, runs }: Configured): { key: string; body: EndRun }[] {
+  if (record.forced === undefined) return [];
+  const { by } = record.forced;
+  return [...runs.live()]
+    .filter((row) => !isTerminal(row.state) && row.endTold !== true)
+    .map(({ run, submittedAt }) => {
+      return { key: runKey(submittedAt, run), body: { run, submittedAt, reason: FORCED_REASON, by } };
+    });
+}
+
+/** Folds in the answer of an allocation that was told to end. */
+export function foldEndAnswer(state: PoolState, key: string, answer: PlaceAnswer, now: Instant): PoolState {
+  const next = foldPlaceAnswer(state, key, answer, now);
+  const row = next.runs.get(key);
+  if (row !== undefined && !isTerminal(row.state)) next.runs.set(key, { ...row, endTold: true }, now);
+  return next;
+}

@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest";
+import { LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
+import type { ProviderFailure } from "../../../src/core/messages.ts";
+import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import { type Living, livePlacements, loadedWorker } from "../../../src/core/worker/state.ts";
+import { statusOf } from "../../../src/core/worker/status.ts";
+import { upsertOf } from "../../../src/core/worker/summary.ts";
+import {
+  at,
+  created,
+  holding,
+  INSTANCE,
+  intent,
+  LEASE,
+  nothing,
+  owed,
+  ready,
+  reloaded,
+  T0,
+} from "../support/worker.ts";
+
+const kill: WorkerEventIn = { type: "kill", reason: "", by: "ann" };
+const force: WorkerEventIn = { ...kill, force: true };
+const drain: WorkerEventIn = { type: "behavior", behavior: "drain", by: "ann" };
+const destroyed: WorkerEventIn = { type: "destroy_answered", answer: { kind: "asked" } };
+const failed = (failure: ProviderFailure): WorkerEventIn => ({
+  type: "create_answered",
+  answer: { kind: "failed", failure },
+});
+const refused = failed({ class: "temporary", text: "403", refused: true });
+const lost = failed({ class: "temporary", text: "connection lost" });
+const asked = at(nothing(), T0, { type: "create", intent: intent() });
+const turn = (state: Living): WorkerEventIn => ({ type: "turn", version: state.record.version });
+const again = (state: Living, ...events: WorkerEventIn[]) => at(at(state, T0, turn(state)), T0, ...events);
+const listed = (state: "running" | "terminated", url = intent().provider.url): WorkerEventIn => ({
+  type: "sighting",
+  sighting: {
+    worker: "default-s-1",
+    provider: { ...intent().provider, url },
+    beganAt: T0 + 10_000,
+    instance: { ...INSTANCE, state },
+  },
+  consistencyMs: 0,
+});
+
+describe("P9: a worker that cannot have been made owes no listing", () => {
+  test.each<[string, Living, WorkerEventIn, string]>([
+    ["killed after a refusal", at(asked, T0, refused), kill, "gone"],
+    ["drained after a refusal", at(asked, T0, refused), drain, "gone"],
+    ["killed after two", again(at(asked, T0, refused), refused), kill, "gone"],
+    ["refused for good", asked, failed({ class: "invalid", text: "no", refused: true }), "gone"],
+    ["killed after an answer that was lost", at(asked, T0, lost), kill, "shutdown"],
+    ["refused after one that was lost", again(at(asked, T0, lost), refused), kill, "shutdown"],
+    ["killed while a call is under way", asked, kill, "shutdown"],
+    ["killed while a second call is under way", again(at(asked, T0, refused)), kill, "shutdown"],
+    ["killed after a restart, in a pause", reloaded(at(asked, T0, refused)), kill, "gone"],
+    ["killed after a restart during a call", at(reloaded(asked), T0, refused), kill, "shutdown"],
+    ["killed with a machine", at(asked, T0, created), kill, "shutdown"],
+  ])("P9: %s", (_what, before, event, phase) => {
+    expect(at(before, T0, event).record.phase).toBe(phase);
+  });
+
+  test("P9: the answer to the call that was under way ends it", () => {
+    const state = at(asked, T0, kill);
+    expect(at(state, T0 + 1, refused).record.phase).toBe("gone");
+    expect(at(state, T0 + 1, lost).record.phase).toBe("shutdown");
+    expect(at(state, T0 + 1, created).record).toMatchObject({ phase: "shutdown", instance: { id: "i-1" } });
+  });
+
+  test("P9: its pool hears that nothing was made", () => {
+    expect(upsertOf(at(asked, T0, refused), T0).unmade).toBe(true);
+    expect(upsertOf(at(asked, T0, lost), T0).unmade).toBeUndefined();
+  });
+
+  test("P9: a record of an earlier version is not taken for proof", () => {
+    const { record } = at(asked, T0, lost);
+    const { mayBeMade: _none, ...earlier } = record;
+    expect(at(loadedWorker(earlier, reloaded(asked).placements), T0, kill).record.phase).toBe("shutdown");
+  });
+});
+
+describe("P9: an operator can force the end of a worker", () => {
+  test("P9: without a machine that is known it is gone at once, and says what may be left", () => {
+    const state = at(at(asked, T0, lost), T0, kill, force);
+    expect(state.record.phase).toBe("gone");
+    expect(statusOf(state, T0).leftBehind).toEqual({
+      worker: "default-s-1",
+      instance: null,
+      provider: intent().provider.url,
+    });
+  });
+
+  test.each<[string, WorkerEventIn]>([
+    ["answered", destroyed],
+    [
+      "refused",
+      { type: "destroy_answered", answer: { kind: "failed", failure: { class: "temporary", text: "" } } },
+    ],
+  ])("P9: with one it is gone when a destroy was %s", (_what, answer) => {
+    const state = at(ready(), T0, force);
+    expect(state.record.phase).toBe("shutdown");
+    expect(owed(state, T0, "destroy")).toHaveLength(1);
+    const end = at(state, T0 + 1, answer);
+    expect(end.record.phase).toBe("gone");
+    expect(statusOf(end, T0).leftBehind?.instance).toBe("i-1");
+  });
+
+  test("P9: a lease of a run is waited for", () => {
+    const state = at(at(holding(["a"]), T0, force), T0, destroyed);
+    expect(state.record.phase).toBe("shutdown");
+    const overdue = at(state, T0 + LEASE, { type: "tick" });
+    expect(livePlacements(overdue)).toHaveLength(1);
+    expect(at(overdue, T0 + LEASE + LEASE_MARGIN_MS, { type: "tick" }).record.phase).toBe("gone");
+  });
+
+  test("P9: a listing that shows its machine brings it back, and then it is waited for", () => {
+    const gone = at(at(ready(), T0, force), T0, destroyed);
+    const back = at(at(gone, T0 + 20_000, listed("running")), T0 + 20_000, turn(gone), destroyed);
+    expect(back.record.phase).toBe("shutdown");
+    expect(at(back, T0 + 30_000, listed("terminated")).record.phase).toBe("gone");
+  });
+
+  test("P9: nothing else is forced: a repeated kill and one without force change nothing", () => {
+    const state = at(ready(), T0, force);
+    expect(at(state, T0, kill, force).record).toBe(state.record);
+    expect(at(at(ready(), T0, kill), T0, destroyed).record.phase).toBe("shutdown");
+  });
+});
+
+test("P9: the listing of another provider says nothing of a worker", () => {
+  const state = ready();
+  expect(at(state, T0, listed("terminated", "http://other.test")).record).toBe(state.record);
+});
