@@ -10,7 +10,7 @@ export interface WorkerLog {
 }
 
 /**
- * Whether a line is about workerd's own insides, such as a fetch that could not look up a name: whoever called
+ * Whether a line is about workerd's own insides, such as a fetch that could not look up a name: the caller
  * has got an error too, and says in plain words what that means.
  */
 export function isInternal(text: string): boolean {

@@ -353,7 +353,7 @@ export interface ProviderFailure {
   /** What it holds for; absent: what its class usually does (`decisions.md`, D18). */
   scope?: "all" | "group" | "type";
   retryAfterMs?: Millis;
-  /** The call was refused, or never reached the provider: it has had no effect. Absent: it may have had one. */
+  /** The call was refused, or never left: it has had no effect. Absent: it may have had one. */
   refused?: true;
 }
 

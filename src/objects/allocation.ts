@@ -23,7 +23,6 @@ import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type {
   Ended,
   EndedAnswer,
-  EndRun,
   Forget,
   ForgetAnswer,
   Observed,
@@ -177,12 +176,6 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
 
   async place(place: Place): Promise<PlaceAnswer> {
     return answerPlace(this.#shell.enter({ type: "place", place }));
-  }
-
-  async end({ submittedAt, ...end }: EndRun): Promise<PlaceAnswer> {
-    const isMeant = this.#actor.state.record?.submittedAt === submittedAt;
-    const event = { type: "abort" as const, force: true, reason: end.reason, by: end.by };
-    return answerPlace(this.#shell.enter(isMeant ? event : undefined));
   }
 
   async poke(): Promise<PlaceAnswer> {

@@ -3,7 +3,6 @@ import type {
   ConfigureAnswer,
   Ended,
   EndedAnswer,
-  EndRun,
   Forget,
   ForgetAnswer,
   Intent,
@@ -22,6 +21,7 @@ import type {
 } from "../core/messages.ts";
 import type { RunUsage } from "../core/worker/usage.ts";
 import type { Why } from "../schema/why.ts";
+import type { AbortCall } from "./rpc.ts";
 
 /** What the objects may ask of each other: the messages of `core/messages.ts`, a method for each. */
 export interface AllocationPeer {
@@ -29,8 +29,7 @@ export interface AllocationPeer {
   observed(observed: Observed): Promise<ObservedAnswer>;
   ended(ended: Ended): Promise<EndedAnswer>;
   forget(forget: Forget): Promise<ForgetAnswer>;
-  /** Its pool is deleted by force: it ends at once. */
-  end(end: EndRun): Promise<PlaceAnswer>;
+  abort(request: AbortCall): Promise<unknown>;
   poke(): Promise<PlaceAnswer>;
 }
 

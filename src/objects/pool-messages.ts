@@ -26,7 +26,12 @@ export async function sendOfPool(
       return { type: "place_answered", key: message.key, poked: kind === "poke_run", answer };
     }
     case "end_run": {
-      const answer = await peers.allocation(to).end(message.body);
+      const { submittedAt, reason, by } = message.body;
+      const run = peers.allocation(to);
+      const there = await run.poke();
+      const isMeant = there.kind === "run" && there.run.submittedAt === submittedAt;
+      if (isMeant) await run.abort({ reason, by, force: true, waitMs: 0 });
+      const answer = isMeant ? await run.poke() : there;
       return { type: "end_answered", key: message.key, answer };
     }
     case "forget": {

@@ -37,7 +37,7 @@ test("P4: a log that cannot be opened is opened as soon as it can be", () => {
 
 test.each([
   [
-    "e = rust/worker/ffi.rs:110: failed: failed to lookup address information\nstack: a@1 b@2; sentryErrorContext = jsgInternalError; wdErrId = x",
+    "e = rust/worker/ffi.rs:110: failed: failed to lookup address\nstack: a@1; sentryErrorContext = jsgInternalError",
     true,
   ],
   ["Uncaught Error: e = 3", false],

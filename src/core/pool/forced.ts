@@ -26,7 +26,7 @@ export function tellElsewhere(state: PoolState, now: Instant): void {
 }
 
 /**
- * A pool that is deleted, and has no runs any more, needs no machine that was only thought of: nobody has told
+ * A pool that is deleted, and has no runs any more, needs no machine that was only planned: nobody has told
  * these workers that they are to be, so nothing can have been made.
  */
 export function dropUntold(state: Configured, now: Instant): void {

@@ -87,7 +87,9 @@ export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> =
     if (folded.record === null) return folded;
     // The record is there, and stays.
     const aged = foldTime(folded as Living, now) as Living;
-    return numbered(before, foldEnd(refuseUntold(aged, now) as Living, now));
+    // As above.
+    const told = refuseUntold(aged, now) as Living;
+    return numbered(before, foldEnd(told, now));
   },
 
   due(state, now) {

@@ -111,7 +111,7 @@ export interface WorkerRecord {
   failure?: WorkerFailure;
   /** How often a create call has failed, while there is no machine. Absent: never. */
   createTries?: number;
-  /** A create call may have made a machine: it had no answer, or one that left that open. Absent: none may. */
+  /** A create call may have made a machine: its answer was lost, or left that open. Absent: none may. */
   mayBeMade?: true;
   /** A create call was under way when its end began, and has had no answer. Absent: none was. */
   calling?: true;
