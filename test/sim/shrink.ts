@@ -26,7 +26,8 @@ export async function shortest(failing: Options): Promise<{ options: Options; re
 }
 
 function* simplifications(options: Options): Generator<Options> {
-  for (const runs of [1, 2, 3]) if (runs < options.runs) yield { ...options, runs };
+  for (const runs of [1, 2, 3, options.runs - 1])
+    if (runs > 0 && runs < options.runs) yield { ...options, runs };
   for (const fault of options.faults) {
     yield { ...options, faults: options.faults.filter((one) => one !== fault) };
   }

@@ -108,6 +108,8 @@ describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", ()
       "does nothing",
       "says nothing",
       "alarm is lost",
+      "it takes no writes",
+      "its disk is full",
       "drains it",
       "are lost",
       "falls silent",

@@ -270,6 +270,10 @@ function workerMessages(state: Configured, now: Instant): PoolMessage[] {
   // Of these nothing has been heard for one lease: their alarm may be lost (`architecture.md` §3).
   const since = now - durationMs(state.record.config.timeouts.lease);
   for (const worker of state.memo.heardWorkers.silentSince(since)) {
+    // One that has never been heard of is told to be created. A poke that overtakes that order is answered
+    // that there is no such worker, and the answer may come after the word that it is booting.
+    const row = state.workers.get(worker);
+    if (row === undefined || row.phase === "asked" || isUnheard(row)) continue;
     owed.push({ to: worker, kind: "poke_worker", repeatedBy: "peer" });
   }
   return owed;
