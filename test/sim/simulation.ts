@@ -207,6 +207,7 @@ class Simulation {
     this.#world.time.after(fromMs, () => {
       this.#world.tell("storage", `it takes no writes for ${forMs / 1_000} s`);
       this.#world.readOnlyUntil = Math.max(this.#world.readOnlyUntil, this.#world.now + forMs);
+      this.#world.readOnlyMs += forMs;
     });
   }
 

@@ -70,7 +70,9 @@ export class Truth {
 
   /** What was said to come has come, or it would not still be said. */
   #hasCome(name: string, { reason, next }: Why): void {
-    if (next.at === null || Date.parse(next.at) > this.#world.now - LATE_MS) return;
+    // Where nothing can be stored nothing can come.
+    const lateMs = LATE_MS + this.#world.readOnlyMs;
+    if (next.at === null || Date.parse(next.at) > this.#world.now - lateMs) return;
     this.#world.violated(`5: ${name} is ${reason.code}, and should long "${next.action}" (${next.at})`, name);
   }
 }

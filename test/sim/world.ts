@@ -42,6 +42,8 @@ export class World {
   jumpedAt = Number.NEGATIVE_INFINITY;
   /** Until then no storage takes a write. */
   readOnlyUntil = 0;
+  /** For how long storages have taken no writes, in all. */
+  readOnlyMs = 0;
   violation: Violation | undefined;
   /** What machines have stored of sticky runs: by snapshot, of which placements there are data in it. */
   readonly snapshots = new Map<string, string[]>();
