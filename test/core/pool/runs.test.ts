@@ -268,7 +268,7 @@ describe("an owner that has not been heard of for one lease is asked how it is (
   });
 
   test("P4: a worker that has not been heard of yet is told to be created, and not asked how it is", () => {
-    // After a long outage both would be due at once, and a poke that overtakes the order is answered "no such".
+    // After a long outage both would be due at once. A poke that overtakes the order finds no such worker.
     const asked = configured({}, [waiting("a")], [workerRow("w1", "asked")]);
     expect(owed(asked, T0 + LEASE, "poke_worker")).toEqual([]);
   });
