@@ -20,8 +20,8 @@ import type { World } from "./world.ts";
 /** One look in so many steps: each lets a run and a worker come to what they promise. */
 const EVERY_STEPS = 25;
 /**
- * Alarms are lost, and given up where a full disk fails them for long. What was promised comes when the object
- * is asked how it is: after a lease of silence, at one of the next ticks of the cron.
+ * Alarms are lost, and given up where a full disk fails them for long. What was promised comes when the
+ * object is asked how it is: after a lease of silence, at one of the next ticks of the cron.
  */
 const LATE_MS = 45 * 60_000;
 
