@@ -173,14 +173,14 @@ test("a wait that breaks goes on, and the output is not lost", async () => {
 });
 
 test.each([
-  [404, "unknown_run"],
-  [500, "internal"],
-  [422, "unsatisfiable"],
-])("a refusal with %i is given in the server's words, and not tried again", async (status, code) => {
+  [404, "unknown_run", ""],
+  [500, "internal", "  It is instance / in the log of that Drover.\n"],
+  [422, "unsatisfiable", ""],
+])("a refusal with %i is given in the server's words, and not tried again", async (status, code, more) => {
   const detail = `the words for ${code}`;
   bench.plane.on("POST", RUNS, (_seen, res) => problem(res, status, code, { detail }));
   const ended = await bench.run(["run", "--", "x"]);
-  expect(ended).toMatchObject({ code: 125, stderr: `drover: ${detail}\n` });
+  expect(ended).toMatchObject({ code: 125, stderr: `drover: ${detail}\n${more}` });
   expect(bench.plane.seen.length).toBe(1);
 });
 

@@ -213,34 +213,36 @@ function attemptEvents(
 ): AllocationRecord {
   let next = record;
   if (after.fetching && !before?.fetching) {
-    const at = after.startedAt ?? after.finishedAt ?? now;
-    next = addEvent(next, "Downloading Artifacts", at, "the host fetches its artifacts", { task });
+    const fetchedAt = after.startedAt ?? after.finishedAt ?? now;
+    next = addEvent(next, "Downloading Artifacts", fetchedAt, "the host fetches its artifacts", { task });
   }
   if (after.startedAt !== null && (before?.startedAt ?? null) === null) {
     const details = { attempt: after.id };
     next = addEvent(next, "Started", after.startedAt, "the command was started", { task, details });
   }
+  // What is heard with the end came before it, or with it.
+  const at = ended ?? now;
   if (after.stopped !== undefined && before?.stopped === undefined) {
     const reason = HOST_STOPS[after.stopped];
-    next = addEvent(next, "Killing", now, reason, { task, details: { kill_reason: reason } });
+    next = addEvent(next, "Killing", at, reason, { task, details: { kill_reason: reason } });
   }
   if (after.killError !== null && (before?.killError ?? null) === null) {
     const message = `the host could not kill it in five tries and goes on trying: ${after.killError}`;
-    next = addEvent(next, "Kill Failed", now, message, { task, details: { kill_error: after.killError } });
+    next = addEvent(next, "Kill Failed", at, message, { task, details: { kill_error: after.killError } });
   }
   if (after.startError !== null) {
     const { code, text } = after.startError;
     return code === "artifact_failed"
-      ? addEvent(next, "Failed Artifact Download", now, text, { task, details: { download_error: text } })
-      : addEvent(next, "Driver Failure", now, text, { task, details: { driver_error: text } });
+      ? addEvent(next, "Failed Artifact Download", at, text, { task, details: { download_error: text } })
+      : addEvent(next, "Driver Failure", at, text, { task, details: { driver_error: text } });
   }
   if (after.state === "gone" && after.exit === null) {
     // What was stopped before it had started is not missed.
     if (after.startedAt === null && (after.timedOut || isToStop(next, after))) return next;
-    return addEvent(next, "Lost", now, "nothing of it is left, and how it ended is not known", { task });
+    return addEvent(next, "Lost", at, "nothing of it is left, and how it ended is not known", { task });
   }
   if (after.exit !== null && (before?.exit ?? null) === null)
-    next = terminated(next, task, after.exit, report, ended ?? now);
+    next = terminated(next, task, after.exit, report, at);
   return isOver(after) ? outputEvents(next, task, after, now) : next;
 }
 

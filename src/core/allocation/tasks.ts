@@ -125,6 +125,19 @@ export function isWithHost({ startAt, hostWaits }: TaskRecord): boolean {
   return hostWaits === true && startAt !== undefined;
 }
 
+/**
+ * Whether the host itself has ended a task that comes before poststop tasks, or the time of the run did
+ * there.
+ */
+function isCutByHost(record: AllocationRecord, task: GroupTask): boolean {
+  if (task.hook === "poststop") return false;
+  const epoch = record.endedEpoch + 1;
+  const { attempts } = recordOf(record, task);
+  const isTimeOver = record.wish?.state === "timedout";
+  const timedOut = isTimeOver && attempts.some((one) => one.epoch === epoch && one.timedOut);
+  return timedOut || stopsByHost(attempts, epoch).length > 0;
+}
+
 /** Whether the present attempt of a task may be with the host by now, told or about to be told. */
 export function mayBeOrdered(
   record: AllocationRecord,
@@ -136,8 +149,6 @@ export function mayBeOrdered(
   if (isRestarting(known)) return true;
   const { startAt = 0 } = known;
   // A host that has stopped the others starts no poststop task: it was never ordered there.
-  const stopped = (one: GroupTask) => stopsByHost(recordOf(record, one).attempts, record.endedEpoch + 1);
-  const cut = views.some((view) => view.task.hook !== "poststop" && stopped(view.task).length > 0);
-  if (task.hook === "poststop" && cut) return false;
+  if (task.hook === "poststop" && views.some((view) => isCutByHost(record, view.task))) return false;
   return isWithHost(known) || (now >= startAt && gateIsOpen(task, stageOf(record, views), views));
 }

@@ -17,6 +17,7 @@ import {
   started,
   T0,
 } from "../support/allocation.ts";
+import { group, poststop, task } from "../support/group.ts";
 
 // The control plane was away for 35 s from the second second on. What the host has seen meanwhile counts by
 // when it happened, and not by when it is heard.
@@ -221,4 +222,11 @@ test("P1: a limit that an update lowers below the time that has passed is told t
   // A clock that has jumped here says nothing: what was ordered before stands.
   expect(orderNow(run, 1, T0 + 7_200_000)).toMatchObject({ attempts: [{ id: FIRST, want: "run" }] });
   expect(JSON.stringify(orderNow(run, 1, T0 + 7_200_000))).not.toContain("timeoutMs");
+});
+
+test("P1: no poststop task is ordered when its host ended the others at the time limit", () => {
+  const spec = { argv: undefined, ...group(task("main"), task("post", poststop)), timeout: "20s" };
+  const { record } = heardAfter(spec, [report(100, 20_000, { timedOut: true, exit: KILLED, kill: KILL })]);
+  expect(record).toMatchObject({ ended: true, outcome: { state: "timedout" } });
+  expect(record.tasks.find(({ name }) => name === "post")?.attempts).toEqual([]);
 });
