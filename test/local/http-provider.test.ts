@@ -210,13 +210,36 @@ it("what the service itself calls invalid is, whatever its status", async () => 
   for (const status of [302, 401, 403, 404, 503]) {
     const said = { class: "invalid", text: "no such image" };
     const [create, list] = await failures(says(status, said));
-    expect([create, list]).toEqual([said, said]);
+    expect([create, list]).toEqual([
+      { ...said, refused: true },
+      { ...said, refused: true },
+    ]);
   }
 });
 
 it("the scope of a refusal arrives as it was said (D18)", async () => {
   for (const scope of ["all", "group", "type"] as const) {
     const said = { class: "capacity", text: "none left", scope };
-    expect(await failures(says(503, said))).toEqual([said, said, said]);
+    const refused = { ...said, refused: true };
+    expect(await failures(says(503, said))).toEqual([refused, refused, refused]);
   }
+});
+
+it.each([
+  [302, "", true],
+  [400, "", true],
+  [401, "", true],
+  [403, "", true],
+  [404, "", true],
+  [429, "", true],
+  [403, { class: "temporary", text: "not now" }, true],
+  [503, { class: "quota", text: "two" }, true],
+  [503, { class: "temporary", text: "later" }, undefined],
+  [408, "", undefined],
+  [409, "", undefined],
+  [500, "", undefined],
+  [502, "", undefined],
+])("P9: whether a create that was answered %d %o may have made a machine", async (status, body, refused) => {
+  const [create] = await failures(says(status, body));
+  expect(create?.refused).toBe(refused);
 });
