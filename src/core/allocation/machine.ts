@@ -33,7 +33,7 @@ import { foldObserved } from "./observe.ts";
 import { isRestart, orderOf, revisionAt, withRevision } from "./orders.ts";
 import { givenUpKills, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfWish } from "./outcome.ts";
 import { uploadingAttempt } from "./outputs.ts";
-import { closePlacement, freshEpoch, newPlacement, storePlacement } from "./placement.ts";
+import { closePlacement, freshEpoch, newPlacement, storePlacement, withTerms } from "./placement.ts";
 import { rescheduled } from "./reschedule.ts";
 import { finish, heard, settle, wish } from "./settle.ts";
 import {
@@ -224,7 +224,12 @@ function placed(
 ): AllocationState {
   const { record, memo } = state;
   if (record === null || record.ended) return state;
-  if (epoch !== record.endedEpoch + 1 || openPlacement(state) !== null) return state;
+  if (epoch !== record.endedEpoch + 1) return state;
+  const open = openPlacement(state);
+  if (open !== null) {
+    // Its host was heard before its pool, which alone knows the terms.
+    return open.worker === worker ? { ...state, record: withTerms(record, open, terms) } : state;
+  }
   const placement = newPlacement(worker, epoch, now, terms);
   // The pool has stored it and repeats it. Only a time limit must not start again after a crash.
   if (record.spec.timeout === undefined) return { ...state, memo: { ...memo, placement } };

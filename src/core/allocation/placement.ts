@@ -19,6 +19,19 @@ export function newPlacement(
   return { epoch, worker, from: now, to: null, outcome: "open", ...terms };
 }
 
+/** The open placement with those of these terms that were not known when it was stored. */
+export function withTerms(
+  record: AllocationRecord,
+  open: PlacementRecord,
+  terms: PlacementTerms,
+): AllocationRecord {
+  const complete = newPlacement(open.worker, open.epoch, open.from, { ...terms, ...open });
+  const isNews = complete.rate !== open.rate || complete.maxKillMs !== open.maxKillMs;
+  const isStored = record.placements.at(-1)?.epoch === open.epoch;
+  if (!isNews || !isStored) return record;
+  return { ...record, placements: [...record.placements.slice(0, -1), complete] };
+}
+
 /** How long the stop of a task may take: as its spec says, and no longer than its host grants. */
 export function killTimeoutOf(task: GroupTask, placement: PlacementRecord | null): Millis {
   return Math.min(task.spec.killTimeoutMs, placement?.maxKillMs ?? MAX_KILL_MS);

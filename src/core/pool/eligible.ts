@@ -43,8 +43,8 @@ export function disappointing({ config, learned }: PoolRecord): Offer[] {
 
 /**
  * Whether a run with such a need may use machines that have GPUs. One that asks for none is kept off them as
- * long as a type without GPUs can hold it, so that they stay free for the runs that need them (`arvados.md`
- * §6.3). `allowRunsWithoutGpus` lifts that; and where the provider is asked for no machine, there is no type.
+ * long as a type without GPUs can hold it, so that they stay free for the runs that need them.
+ * `allowRunsWithoutGpus` lifts that; and where the provider is asked for no machine, there is no type.
  */
 export function mayUseGpus(config: PoolConfig, need: Resources, offers: readonly Offer[]): boolean {
   if (need.gpus > 0 || config.allowRunsWithoutGpus === true || config.maxInstances === 0) return true;

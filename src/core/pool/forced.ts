@@ -2,7 +2,7 @@ import type { Instant } from "../machine.ts";
 import type { Configure, EndRun, LeftBehind, PlaceAnswer } from "../messages.ts";
 import { isTerminal } from "../run-state.ts";
 import { foldPlaceAnswer } from "./runs.ts";
-import { type Configured, hasLiveRuns, isUnheard, type PoolState, providedWorkers, runKey } from "./state.ts";
+import { type Configured, isUnheard, type PoolState, providedWorkers, runKey } from "./state.ts";
 
 /** Why a run of a pool that is deleted by force ends. */
 export const FORCED_REASON = "its pool is deleted by force";
@@ -22,23 +22,6 @@ export function tellElsewhere(state: PoolState, now: Instant): void {
   for (const row of [...providedWorkers(state)]) {
     if (row.phase === "asked") continue;
     state.workers.set(row.worker, { ...row, elsewhere: true }, now);
-  }
-}
-
-/**
- * A pool that is deleted, and has no runs any more, needs no machine that was only planned: nobody has told
- * these workers that they are to be, so nothing can have been made.
- */
-export function dropUntold(state: Configured, now: Instant): void {
-  const { leaving, forced } = state.record;
-  if (leaving !== true || (forced === undefined && hasLiveRuns(state))) return;
-  for (const row of [...providedWorkers(state)]) {
-    if (row.phase !== "asked" || row.turn !== undefined) continue;
-    state.workers.set(
-      row.worker,
-      { ...row, phase: "gone", reason: "its pool is deleted", heardAt: now },
-      now,
-    );
   }
 }
 

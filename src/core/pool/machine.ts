@@ -17,7 +17,7 @@ import type {
 } from "../messages.ts";
 import { OWN_MACHINE } from "../worker/status.ts";
 import { foldConfigure } from "./configure.ts";
-import { dropUntold, foldEndAnswer, runsToEnd, workersToKill, workersToRetire } from "./forced.ts";
+import { foldEndAnswer, runsToEnd, workersToKill, workersToRetire } from "./forced.ts";
 import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./forget.ts";
 import { foldInvite } from "./invite.ts";
 import { isSweepDue, sweepAt } from "./listings.ts";
@@ -34,6 +34,7 @@ import {
 } from "./state.ts";
 import { foldListing } from "./sweep.ts";
 import { freeAt, giveTurns, turnsAt } from "./turns.ts";
+import { withdrawUntold } from "./withdraw.ts";
 import { askForWorker, foldWorker, foldWorkerAnswer, intentOf, POOL_TAG } from "./workers.ts";
 
 export type PoolEvent =
@@ -78,8 +79,8 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   apply(before, event, now) {
     const state = fold(before, event, now);
     if (state.record === null) return state;
-    const configured = { ...state, record: state.record };
-    dropUntold(configured, now);
+    const configured: Configured = { ...state, record: state.record };
+    withdrawUntold(configured, now);
     const decided = decide(lookForExpired(configured, now), now);
     giveTurns(decided, now);
     tellAsker(decided, event);

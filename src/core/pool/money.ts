@@ -1,6 +1,7 @@
 import type { Resources } from "../../schema/common.ts";
 import type { InstanceType, PoolSpend } from "../../schema/pool.ts";
 import type { Instant } from "../machine.ts";
+import type { WorkerFailure } from "../messages.ts";
 import { type Configured, capacityOfRow, providedWorkers, type WorkerRow } from "./state.ts";
 
 /**
@@ -30,9 +31,13 @@ export function spentSince(row: WorkerRow, until: Instant): number {
   return ((priceOfRow(row) ?? 0) * Math.max(0, until - since)) / 3_600_000;
 }
 
+/** Failures by which a provider says that it has made no machine. After another one there may be one. */
+const REFUSALS: readonly WorkerFailure["class"][] = ["rate_limit", "quota", "capacity", "invalid"];
+
 /** Whether the provider has said that it did not make the machine, and nobody has seen it. */
-function isRefused({ instance, failure }: WorkerRow): boolean {
-  return instance === null && failure !== undefined;
+function isRefused({ instance, failure, unmade }: WorkerRow): boolean {
+  if (instance !== null || failure === undefined) return false;
+  return unmade === true || REFUSALS.includes(failure.class);
 }
 
 /**

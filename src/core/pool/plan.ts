@@ -7,7 +7,14 @@ import { type Blocked, type Gate, openGate, triedDespiteQuota } from "./gate.ts"
 import { knownMemory } from "./learned.ts";
 import { byAge, type Machine, Packing } from "./packing.ts";
 import { inOrder } from "./run-index.ts";
-import { type Configured, capacityOfRow, providedWorkers, type RunRow, type WorkerRow } from "./state.ts";
+import {
+  type Configured,
+  capacityOfRow,
+  endingSince,
+  providedWorkers,
+  type RunRow,
+  type WorkerRow,
+} from "./state.ts";
 
 /** Why a run that waits was not placed (`architecture.md` §5, invariant 5). */
 export type WaitCode =
@@ -137,8 +144,8 @@ function leaving(workers: readonly WorkerRow[]): WorkerRow[] {
 const LEAVES_WITHIN_MS = 5 * 60_000;
 
 /** Until when a machine that is to leave counts as room to come. */
-function leavesBy({ phase, heardAt, stopUntil }: WorkerRow): Instant {
-  return phase === "shutdown" ? heardAt + LEAVES_WITHIN_MS : stopUntil;
+function leavesBy(row: WorkerRow): Instant {
+  return row.phase === "shutdown" ? endingSince(row) + LEAVES_WITHIN_MS : row.stopUntil;
 }
 
 function packed(

@@ -66,6 +66,8 @@ export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   heardAt: Instant;
   /** It was asked for at another address than that of the pool's provider now: it is wanted no more. */
   elsewhere?: true;
+  /** Since when it has been ending. Absent: it is not, or an earlier version has stored that. */
+  endingAt?: Instant | undefined;
   /** It was taken for gone then, and what it cost until then is counted. Absent: it never was. */
   spentUntil?: Instant;
   /** That of its latest change (`changes.ts`). Absent: it has not changed since there are numbers. */
@@ -155,6 +157,11 @@ export type Configured = PoolState & { record: PoolRecord };
 /** The key of a run's row: rows lie in the order of submission, which is that of the lists. */
 export function runKey(submittedAt: Instant, run: string): string {
   return `${String(submittedAt).padStart(15, "0")}/${run}`;
+}
+
+/** Since when a machine that is ending has been; a row of an earlier version knows its latest news only. */
+export function endingSince({ endingAt, heardAt }: Pick<WorkerRow, "endingAt" | "heardAt">): Instant {
+  return endingAt ?? heardAt;
 }
 
 /** Whether an epoch of the run is open: that, and nothing else, is what uses capacity (rule R3). */

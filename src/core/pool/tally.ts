@@ -3,7 +3,7 @@ import type { BootOutcome } from "../messages.ts";
 import type { Rows } from "../rows.ts";
 import { isTerminal } from "../run-state.ts";
 import { spentSince } from "./money.ts";
-import { type RunRow, runKey, type WorkerRow } from "./state.ts";
+import { endingSince, type RunRow, runKey, type WorkerRow } from "./state.ts";
 
 /** What has happened in a pool since it was made, by name: numbers that only grow. */
 export type Counts = Record<string, number>;
@@ -137,7 +137,7 @@ function happened(before: WorkerRow, after: WorkerRow, now: Instant): Count[] {
   if (after.phase !== "gone") return counts;
   counts.push([`disappeared ${before.phase === "asked" ? "booting" : before.phase}`, 1]);
   counts.push(["spent", spentSince(after, now)]);
-  if (before.phase === "shutdown") counts.push(...timed("shutdown", now - before.heardAt));
+  if (before.phase === "shutdown") counts.push(...timed("shutdown", now - endingSince(before)));
   return counts;
 }
 

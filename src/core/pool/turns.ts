@@ -10,7 +10,7 @@ import { type Configured, type Hold, isWaiting, type WorkerRow } from "./state.t
 const SECOND_MS: Millis = 1_000;
 
 /**
- * Gives workers their turns to call the provider, as of now (D7, D8): the first create of each, each repeat
+ * Gives workers their turns to call the provider, as of now: the first create of each, each repeat
  * of one, and each destroy. No second has more calls than `maxCloudOpsPerSecond`, listings included; a pause
  * that the provider asks for, or that it seems to need, is one for all calls; and after a hold-off one
  * machine is tried, whether it is new or was refused before. Destroys come before creates.

@@ -7,6 +7,7 @@ import { learn } from "./learned.ts";
 import { plan } from "./plan.ts";
 import {
   type Configured,
+  endingSince,
   isUnheard,
   type PoolRecord,
   type PoolState,
@@ -94,12 +95,14 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   const { wantsStop, ...view } = upsert;
   const stopUntil = wantsStop && mayStop(state, row, now) ? now + CONSENT_MS : 0;
   // Whatever it says, it has been heard: it is trusted with runs again.
+  const endingAt = endingOf(row, upsert, now);
   const heard = {
     ...row,
     ...view,
     waits: upsert.waits,
     unmade: upsert.unmade,
     stopUntil,
+    endingAt,
     refusals: 0,
     pausedUntil: 0,
   };
@@ -109,6 +112,12 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
   const changed = keys.some((key) => JSON.stringify(next[key]) !== JSON.stringify(row[key]));
   if (changed) state.workers.set(row.worker, { ...next, heardAt: now }, now);
   return { ...state, record: learn(withHolds(state.record, row, next, now), row, next) };
+}
+
+/** Since when the worker has been ending, whatever else is heard of it meanwhile; undefined: it is not. */
+function endingOf(before: WorkerRow, { phase }: WorkerUpsert, now: Instant): Instant | undefined {
+  if (phase !== "shutdown") return undefined;
+  return before.phase === "shutdown" ? endingSince(before) : now;
 }
 
 /**

@@ -117,7 +117,9 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
     const tried = { ...record, calledAt: Math.max(record.calledAt ?? 0, calledAt), createNotBefore };
     if (callWanted(tried) === "create") tried.waits = true;
     if (isThere) return { ...state, record: tried };
-    const failed = { ...tried, failure, createTries: (record.createTries ?? 0) + 1, reason: text };
+    // Once it is to end, why that is stays its reason.
+    const reason = record.phase === "booting" ? text : record.reason;
+    const failed = { ...tried, failure, createTries: (record.createTries ?? 0) + 1, reason };
     // One that fails again and again for the same reason is one event: there is room for few.
     const isKnown = record.failure?.text === failure.text && record.failure.class === failure.class;
     return { ...state, record: isKnown ? failed : note(failed, "Create Failed", text, now) };

@@ -187,7 +187,7 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
   }
 }
 
-/** Destroys the machine now, runs or not, in turn or not: its owner asked by name (invariant 4, T18). */
+/** Destroys the machine now, runs or not, in turn or not: its owner asked by name (invariant 4). */
 function foldKill(
   state: Living,
   { reason, by, force = false }: Extract<WorkerEventIn, { type: "kill" }>,

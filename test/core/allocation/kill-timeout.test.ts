@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AllocationEvent } from "../../../src/core/allocation/machine.ts";
+import { openPlacement } from "../../../src/core/allocation/state.ts";
 import { whyOf } from "../../../src/core/allocation/why.ts";
 import { MAX_KILL_MS } from "../../../src/core/limits.ts";
 import type { PoolAnswer } from "../../../src/core/messages.ts";
@@ -9,6 +10,7 @@ import {
   nothing,
   observed,
   pool,
+  reloaded,
   runAt,
   running,
   type Submitted,
@@ -38,6 +40,22 @@ describe("N6: the kill timeout that is shown is the one that the host gets", () 
     const killing = state.record.events.find(({ type }) => type === "Killing");
     expect(killing?.details.kill_timeout).toBe(shown);
     expect(whyOf(state, null, "w1", T0).reason.text).toContain(`killed after ${shown}`);
+  });
+
+  test("also where its host was heard before its pool, after an eviction", () => {
+    const terms = { rate: 0.5, maxKillMs: 700 };
+    const placed: PoolAnswer = { kind: "placed", worker: "w1", epoch: 1, ...terms };
+    const submitted = runAt(nothing(), T0, submit(hour), pool(1, placed));
+    const heard = runAt(reloaded(submitted), T0 + 1, observed([running]));
+    expect(openPlacement(heard)).not.toMatchObject(terms);
+    const version = heard.record.version;
+    const told = runAt(heard, T0 + 2, pool(version, { ...placed, worker: "w2" }), pool(version, placed));
+    expect(told.record.placements).toMatchObject([{ worker: "w1", epoch: 1, from: T0 + 1, ...terms }]);
+    // They are those of its beginning: a price that changes later is not that of this placement.
+    const again = runAt(told, T0 + 3, pool(version, { ...placed, rate: 9 }));
+    expect(again.record).toBe(told.record);
+    const killing = runAt(told, T0 + 4, abort()).record.events.find(({ type }) => type === "Killing");
+    expect(killing?.details.kill_timeout).toBe("700ms");
   });
 
   test("of a task of a group, and of a run whose time is over", () => {

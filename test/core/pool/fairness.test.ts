@@ -54,10 +54,21 @@ describe("A1: at a quota of the provider that our own machines fill, the first r
     );
   });
 
-  test("a machine that does not leave for five minutes is not waited for: another one leaves", () => {
-    const stuck = workerRow("w3", "shutdown", { heardAt: T0 - 5 * MINUTE });
-    const both = held(configured(config, [...busy, needy], [...workers, stuck]), quota(T0 + MINUTE));
-    expect(plan(both, T0).reserved).toEqual({ run: "needy", worker: "w2", leaves: true });
+  test("A1: a machine that does not leave for five minutes is not waited for: another one leaves", () => {
+    const rows = [...workers, workerRow("w3")];
+    let both = held(configured(config, [...busy, needy], rows), quota(T0 + 60 * MINUTE));
+    const says = (version: number, minutes: number, waits?: "destroy") => {
+      both = at(both, T0 + minutes * MINUTE, workerSays("w3", { version, phase: "shutdown", waits }));
+      return plan(both, T0 + minutes * MINUTE).reserved;
+    };
+    expect(says(2, 0)).toEqual({ run: "needy", worker: null });
+    // It is heard of with each call that is made for its end.
+    expect(says(3, 2, "destroy")).toEqual({ run: "needy", worker: null });
+    expect(says(4, 4)).toEqual({ run: "needy", worker: null });
+    expect(says(5, 5, "destroy")).toEqual({ run: "needy", worker: "w2", leaves: true });
+    const earlier = workerRow("w3", "shutdown", { heardAt: T0 - 5 * MINUTE });
+    const stuck = held(configured(config, [...busy, needy], [...workers, earlier]), quota(T0 + MINUTE));
+    expect(plan(stuck, T0).reserved).toEqual({ run: "needy", worker: "w2", leaves: true });
   });
 
   test("while its own machine is tried in spite of the quota, the other one is kept from later runs", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { WorkerFailure } from "../../../src/core/messages.ts";
 import { eligibleTypes } from "../../../src/core/pool/eligible.ts";
-import { priceOfRow, rateOf, spendOf } from "../../../src/core/pool/money.ts";
+import { priceOfRow, rateOf, spendOf, spentSince } from "../../../src/core/pool/money.ts";
 import { poolView, workerSummary } from "../../../src/core/pool/views.ts";
 import { type InstanceType, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
 import { answer, configured, NEED, owed, placed, T0, workerRow } from "../support/pool.ts";
@@ -40,6 +41,28 @@ describe("what a pool's machines cost an hour (api.md: spend per hour, worst-cas
     });
     expect(workers.map((row) => rateOf({ ...NEED, vcpus: 2, memoryBytes: 0 }, row))).toEqual([0.25, 0.25]);
   });
+
+  test.each<[WorkerFailure["class"], number]>([
+    ["rate_limit", 0],
+    ["quota", 0],
+    ["capacity", 0],
+    ["invalid", 0],
+    ["temporary", 1],
+    ["boot", 1],
+  ])(
+    "P3: one whose create has failed by `%s` costs %d: only a refusal says that none was made",
+    (cls, cost) => {
+      const failure = { class: cls, text: "no", at: T0 };
+      const workers = ["booting", "shutdown"] as const;
+      for (const phase of workers) {
+        const row = workerRow("w1", phase, { type: at(1), failure, instance: null });
+        expect(spendOf(configured({ instanceTypes: types }, [], [row])).perHour).toBe(cost);
+        expect(spentSince(row, T0 + 3_600_000)).toBe(cost);
+        const seen = { ...row, instance: "i-1" };
+        expect(spendOf(configured({ instanceTypes: types }, [], [seen])).perHour).toBe(1);
+      }
+    },
+  );
 
   test("a machine of one's own costs nothing", () => {
     const own = workerRow("w1", "ready", { own: true, type: at(), resources: NEED });

@@ -163,6 +163,17 @@ describe("what happens to a machine is counted once (arvados.md §1.13, §2.12)"
       [boots, ready, { ...ready, ...shutdown }, { ...ready, ...gone }],
       { "boot success": 1, destroys: 1, "disappeared shutdown": 1, "shutdown seconds": 60, spent: 0.2 },
     ],
+    [
+      "A1: a shutdown lasts from its beginning, however often its worker is heard of meanwhile",
+      [
+        boots,
+        { ...ready, ...shutdown },
+        { ...ready, ...shutdown, waits: "destroy" },
+        { ...ready, ...shutdown },
+        { ...ready, ...gone },
+      ],
+      { "shutdown times": 1, "shutdown seconds": 180 },
+    ],
   ])("%s", (_what, words, counts) => {
     const told = said(...words);
     expect(told).toMatchObject(counts);

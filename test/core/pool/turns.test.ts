@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CREATE_NOT_AFTER_MS } from "../../../src/core/limits.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
-import type { Configured, Hold } from "../../../src/core/pool/state.ts";
+import { type Configured, type Hold, isRemoved } from "../../../src/core/pool/state.ts";
 import { explainRun } from "../../../src/core/pool/views.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import {
@@ -17,6 +17,7 @@ import {
   workerRow,
   workerSays,
 } from "../support/pool.ts";
+import { poolConfig } from "../support/pool-config.ts";
 
 const tick: PoolEvent = { type: "tick" };
 const RUNS = Array.from({ length: 7 }, (_, n) => waiting(`r${n}`, vcpus(4)));
@@ -99,9 +100,80 @@ describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (D8, arvad
   });
 });
 
-describe("A4, P18: while a hold-off lasts nobody is told to call, and then one is tried", () => {
-  const asked = [workerRow("w1", "asked"), workerRow("w2", "asked")];
+describe("A4: nobody was told of a machine that has had no turn, so its permit can be withdrawn", () => {
+  const untold = (...ids: string[]) => ids.map((id) => workerRow(id, "asked"));
+  const told1 = workerRow("told", "booting");
+  const live = (state: Configured) => [...state.workers.live()].map(({ worker }) => worker);
+  const configure = (more: object) => {
+    const put = { pool: "default", revision: 2, seed: "s", config: poolConfig(), ...more };
+    return { type: "configure" as const, configure: put };
+  };
 
+  test("ten are asked for while a listing was just made, and the first is called invalid: none waits", () => {
+    const runs = Array.from({ length: 10 }, (_, n) => waiting(`r${n}`, vcpus(4)));
+    const pool = configured({ maxInstances: 20 }, runs);
+    pool.memo.sweptAt = T0;
+    const asked = at(pool, T0, tick);
+    expect([live(asked).length, told(asked, T0).length]).toEqual([10, 9]);
+    const [first = ""] = told(asked, T0);
+    const failure = { class: "invalid" as const, text: "no such image", at: T0 };
+    const says = { phase: "shutdown" as const, instance: null, readyAt: null, booted: false };
+    const refused = at(asked, T0 + 1, workerSays(first, { ...says, failure }));
+    expect(live(refused)).toHaveLength(9);
+    expect(explainRun(refused, "r9", T0 + 1)?.reason.code).toBe("hold_off");
+    expect(told(at(refused, T0 + 2_000, tick), T0 + 2_000)).toHaveLength(8);
+  });
+
+  test.each<[string, Hold | undefined, PoolEvent, string[]]>([
+    ["a hold-off without an end", hold(null, { cause: "invalid", scope: "type:small" }), tick, []],
+    ["a hold-off with an end", pause("capacity", "type:small"), tick, []],
+    ["a hold-off of everything", pause("temporary", "all"), tick, []],
+    ["a hold-off of another type", pause("capacity", "type:other"), tick, ["w1", "w2"]],
+    ["a hold-off whose time is over", pause("capacity", "type:small", 0), tick, ["w1", "w2"]],
+    ["a pool that is being deleted", undefined, configure({ remove: "drained" }), []],
+    [
+      "a type that is configured no more",
+      undefined,
+      configure({ config: poolConfig({ instanceTypes: { other: { vcpus: 1, memory: "1GiB" } } }) }),
+      [],
+    ],
+  ])("%s", (_what, one, event, left) => {
+    const rows = [told1, ...untold("w1", "w2")];
+    const state = at(swept(held(configured({}, [], rows), ...(one === undefined ? [] : [one]))), T0, event);
+    expect(live(state)).toEqual(["told", ...left]);
+    expect(live(reloaded(state))).toEqual(["told", ...left]);
+    for (const worker of ["w1", "w2"].filter((id) => !left.includes(id)))
+      expect(state.workers.get(worker)).toMatchObject({ phase: "gone", reason: expect.any(String) });
+  });
+
+  test("the run that counted on it counts on another type at once", () => {
+    const small = { vcpus: 4, memory: "1GiB", price: 1 };
+    const pool = configured(
+      { instanceTypes: { small, dearer: { ...small, price: 1.2 } }, priceFactor: 2 },
+      [waiting("a", vcpus(4))],
+      untold("w1"),
+    );
+    const invalid = hold(null, { cause: "invalid", scope: "type:small" });
+    const state = at(swept(held(pool, invalid)), T0, tick);
+    expect([...state.workers.live()].map((row) => row.instanceType)).toEqual(["dearer"]);
+  });
+
+  test("the deletion of a pool ends without a machine that nobody was told of", () => {
+    const pool = configured({ maxCloudOpsPerSecond: 1 }, [], untold("w1"));
+    pool.memo.sweptAt = T0 - 1;
+    const before = at(pool, T0 - 1, tick);
+    expect(told(before, T0)).toEqual([]);
+    expect(isRemoved(at(before, T0, configure({ remove: "drained" })))).toBe(true);
+  });
+
+  test("a pool that is being deleted still asks for the machines that its runs need", () => {
+    const pool = configured({}, [waiting("a", vcpus(4))], untold("w1"));
+    const state = at(swept(pool), T0, configure({ remove: "drained" }));
+    expect(told(state, T0)).toEqual(["w1"]);
+  });
+});
+
+describe("A4, P18: while a hold-off lasts nobody is told to call, and then one is tried", () => {
   test.each<[Hold["cause"], string, number]>([
     ["rate_limit", "all", 0],
     ["temporary", "all", 0],
@@ -110,11 +182,12 @@ describe("A4, P18: while a hold-off lasts nobody is told to call, and then one i
     ["rate_limit", "list", 2],
     ["capacity", "type:other", 2],
   ])("%s of %s: meanwhile %d are told", (cause, scope, count) => {
-    for (const [rows, calls] of [
-      [asked, told],
-      [refused("w1", "w2"), turns],
+    for (const [runs, rows, calls] of [
+      [RUNS.slice(0, 2), [], told],
+      [[], refused("w1", "w2"), turns],
     ] as const) {
-      const state = at(swept(held(configured({}, [], rows), pause(cause, scope))), T0, tick);
+      const pool = configured({}, [...runs], [...rows]);
+      const state = at(swept(held(pool, pause(cause, scope))), T0, tick);
       expect(calls(state, T0)).toHaveLength(count);
       expect(poolMachine.wakeAt(state) ?? 0).toBeGreaterThanOrEqual(count === 0 ? T0 + 1 : 0);
       const then = at(state, T0 + 9_000, tick);

@@ -154,7 +154,7 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
   });
 
   test("a machine that was never made neither boots nor costs anything", () => {
-    const refused = pool(row({ failure, reason }));
+    const refused = pool(row({ failure: { ...failure, class: "capacity" }, reason }));
     expect(poolView(refused, T0)).toMatchObject({ unmade: { asked: 0, refused: 1 }, spend: { perHour: 0 } });
     expect(poolView(pool(row()), T0)).toMatchObject({ unmade: { asked: 1, refused: 0 } });
     expect(spendOf(pool(row({ instance: "i-1" }))).perHour).toBeGreaterThan(0);

@@ -88,6 +88,22 @@ const told = (state: WorkerState, now: Instant) =>
   workerMachine.due(state, now).flatMap((message) => (message.kind === "upsert" ? [message.body] : []));
 const turnOf = (state: WorkerState): WorkerEventIn => ({ type: "turn", version: state.record?.version ?? 0 });
 
+describe("P15: what has ended a worker stays its reason", () => {
+  const classes: ProviderFailure["class"][] = ["temporary", "rate_limit", "invalid", "capacity"];
+
+  it.each(classes)("also when the answer to its create comes after that: %s", (cls) => {
+    const killed = at(asked(), T0, { type: "kill", reason: "not needed", by: "ann" });
+    const late = at(killed, T0 + SECOND, failed({ class: cls, text: "503" }));
+    expect(late.record).toMatchObject({ phase: "shutdown", reason: "killed by ann: not needed" });
+    expect(late.record?.events.at(-1)).toMatchObject({ type: "Create Failed" });
+  });
+
+  it("and while it boots, the answer is its reason", () => {
+    const state = at(asked(), T0, failed({ class: "temporary", text: "503" }));
+    expect(state.record?.reason).toContain("503");
+  });
+});
+
 describe("A4, P18: a create that failed is repeated when its pool says that it is this worker's turn", () => {
   const classes: ProviderFailure["class"][] = ["rate_limit", "temporary"];
   const pauses = classes.flatMap((cls) => [undefined, 40 * SECOND].map((ms) => [cls, ms] as const));
