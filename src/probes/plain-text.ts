@@ -8,6 +8,8 @@ export interface RunProbe {
   /** Runs that have ended, and to which something still holds on. */
   stale: string[];
   broken: boolean;
+  /** Its boot probe has succeeded. */
+  booted: boolean;
   /** The revision of the orders that the host has applied; 0 if it does not say. */
   ordersSeen: number;
 }
@@ -15,7 +17,8 @@ export interface RunProbe {
 /**
  * Reads a run probe, line by line and by exact match: nothing is trimmed, and a line that is none of those of
  * `arvados.md` §1.7 says nothing. `orders <revision>` is ours: without it, that a run is not listed proves
- * nothing, since the host may not know yet that it is to run it.
+ * nothing, since the host may not know yet that it is to run it. So is `boot ok`: a provider's machine is
+ * ready once its host says so. Its blank keeps it apart from the names of runs.
  */
 export function readRunProbe(text: string): RunProbe {
   const lines = text.split("\n");
@@ -24,11 +27,13 @@ export function readRunProbe(text: string): RunProbe {
     runs: new Set(named(LIVES).filter((run) => run !== BROKEN)),
     stale: named(STALE),
     broken: lines.includes(BROKEN),
+    booted: lines.includes(BOOTED),
     ordersSeen: Number(named(ORDERS).at(-1) ?? 0),
   };
 }
 
 const BROKEN = "broken";
+const BOOTED = "boot ok";
 const LIVES = /^([a-z0-9][a-z0-9-]{0,62})$/;
 const STALE = /^([a-z0-9][a-z0-9-]{0,62}) stale$/;
 const ORDERS = /^orders (\d{1,15})$/;
@@ -48,7 +53,7 @@ export function plainReport(
   incarnation: number,
   placements: readonly PlacementRow[],
 ): Report {
-  const { runs, stale, broken, ordersSeen } = readRunProbe(text);
+  const { runs, stale, broken, booted, ordersSeen } = readRunProbe(text);
   const listed = placements.filter(({ run }) => runs.has(run));
   const ids = listed.flatMap(({ order }) => order?.attempts.map(({ id }) => id) ?? []);
   return {
@@ -56,6 +61,7 @@ export function plainReport(
     seq: sentAtS,
     full: true,
     ordersSeen,
+    ...(booted ? { boot: { ok: true, output: "" } } : {}),
     broken: broken ? "its host says that it cannot run anything any more" : null,
     stale,
     attempts: ids.map((id) => ({ id, state: "running" as const, startedAgoMs: 0 })),

@@ -82,8 +82,9 @@ const report = operation({
   codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker", "stale_incarnation"],
   summary: "A report goes in, orders come back",
   description:
-    "As plain text it is a run probe: one line for each run that lives there, `<run> stale`, `broken`, and " +
-    "`orders <revision>` for the orders that it has applied.",
+    "As plain text it is a run probe: one line for each run that lives there, `<run> stale`, `broken`, " +
+    "`boot ok` once its boot probe has succeeded, and `orders <revision>` for the orders that it has " +
+    "applied.",
   request: { ...reportRequest(), query: z.strictObject({ wait: Wait.optional() }) },
   responses: { 200: jsonAnswer("the orders", OrdersDocument), default: problemAnswer },
 });

@@ -1,10 +1,23 @@
 import { describe, expect, test } from "vitest";
+import type { WorkerEventIn } from "../../src/core/worker/machine.ts";
 import { livePlacements } from "../../src/core/worker/state.ts";
 import { plainReport, readRunProbe } from "../../src/probes/plain-text.ts";
 import { Report } from "../../src/schema/host.ts";
-import { at, attemptOf, holding, owed, report, T0 } from "../core/support/worker.ts";
+import {
+  at,
+  attemptOf,
+  created,
+  holding,
+  intent,
+  nothing,
+  owed,
+  report,
+  T0,
+} from "../core/support/worker.ts";
 
-const NOTHING = { runs: [] as string[], stale: [] as string[], broken: false, ordersSeen: 0 };
+const HOST: WorkerEventIn = { type: "enroll", secret: "whsec_1", bootId: "boot-1" };
+
+const NOTHING = { runs: [] as string[], stale: [] as string[], broken: false, booted: false, ordersSeen: 0 };
 const read = (text: string) => {
   const { runs, ...probe } = readRunProbe(text);
   return { runs: [...runs], ...probe };
@@ -29,6 +42,8 @@ describe("the lines of a run probe, by exact match (arvados.md §1.7)", () => {
       "orders 4\norders 7\n",
       { ordersSeen: 7 },
     ],
+    ["A6 plain-boot: its boot probe succeeded", "boot ok\n", { booted: true }],
+    ["A6 plain-boot: no other words", "boot\nboot ok \nboot failed\n", { runs: ["boot"] }],
     ["ours: no revision", "orders\norders x\norders -1\n", { runs: ["orders"] }],
   ])("%s", (_what, text, probe) => {
     expect(read(text)).toEqual({ ...NOTHING, ...probe });
@@ -50,6 +65,15 @@ describe("the report that it is", () => {
     expect(Report.parse(made)).toEqual(made);
     expect(made).toMatchObject({ incarnation: 3, seq: 1_700_000_000, full: true, stale: ["b"] });
     expect(made.broken).toBeTypeOf("string");
+  });
+
+  test("A6 plain-boot: a provider's machine is ready once its host says so in plain text", () => {
+    const booting = at(nothing(), T0, { type: "create", intent: intent() }, created, HOST);
+    const says = (text: string): WorkerEventIn => {
+      return { type: "report", report: plainReport(text, 1, booting.record.incarnation, []) };
+    };
+    expect(at(booting, T0, says("orders 0\n")).record.phase).toBe("booting");
+    expect(at(booting, T0, says("boot ok\n")).record.phase).toBe("ready");
   });
 
   test("all that was ordered of a listed run lives", () => {
