@@ -140,7 +140,10 @@ export function finish(
     const text = `everything of it has ended${error === null ? "" : `, with trouble: ${error}`}`;
     noted = addEvent(noted, "Killed", now, text, { details: killDetails(record, error) });
   }
-  return { ...noted, outcome, ended: true };
+  // The end of a machine is told by another clock than the ends of its attempts.
+  const last = Math.max(...attempts.map(({ finishedAt }) => finishedAt ?? 0), 0);
+  const final = outcome === null || outcome.at >= last ? outcome : { ...outcome, at: last };
+  return { ...noted, outcome: final, ended: true };
 }
 
 /**

@@ -2,12 +2,13 @@ import { formatDuration } from "../duration.ts";
 import type { Instant } from "../machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../next.ts";
 import type { Group, GroupTask } from "../spec.ts";
+import { deadlineOf, isTimedByHost } from "./deadline.ts";
 import { turnsFrom } from "./group.ts";
 import { poststopBy } from "./hurry.ts";
 import { allButPoststopDead, hasTurn, type TaskView } from "./lifecycle.ts";
 import { killTimeoutOf } from "./placement.ts";
 import type { AllocationRecord, PlacementRecord, TaskRecord } from "./state.ts";
-import { groupOfRun, isKilledNow, isStopping, recordOf, viewsOf } from "./tasks.ts";
+import { attemptOf, groupOfRun, isKilledNow, isOver, isStopping, recordOf, viewsOf } from "./tasks.ts";
 import { isHostEnding, whyStopped } from "./why-stopped.ts";
 
 /** What is said of a stop: who is stopped how, and what happens next. */
@@ -20,6 +21,7 @@ interface Wait {
 interface Scene {
   group: Group;
   views: TaskView[];
+  placement: PlacementRecord;
   now: Instant;
 }
 
@@ -42,11 +44,13 @@ export function stopWait(record: AllocationRecord, placement: PlacementRecord, n
   const live = views.filter((view) => view.state !== "dead").map((view) => view.task);
   const stops = live
     .filter((task) => isStopping(record, task))
-    .map((task) => stopOf(record, { group, views, now }, task));
+    .map((task) => stopOf(record, { group, views, placement, now }, task));
   if (stops.length === 0) {
     const names = quoted(live);
     const [has, ends] = live.length === 1 ? ["task", "runs to its end"] : ["tasks", "run to their ends"];
     const text = `${why}; its poststop ${has} ${names} ${allButPoststopDead(views) ? ends : "come last"}`;
+    const restarting = restartWait(record, now);
+    if (restarting !== null) return { ...restarting, text: `${why}; ${restarting.text}` };
     const next = nextBy("end", `wait for ${names} to end`, "command");
     const by = poststopBy(record);
     if (by === undefined) return { text, next };
@@ -75,6 +79,7 @@ export function restartWait(record: AllocationRecord, now: Instant): Wait | null
 
 function stopOf(record: AllocationRecord, scene: Scene, task: GroupTask): Stop {
   if (isKilledNow(record, task)) return { task, how: "killed", at: scene.now };
+  if (isTooLate(record, scene, task)) return { task, how: "told", at: scene.now };
   const { restartOf, restartAt = 0, n = 1 } = recordOf(record, task);
   // A stop for another start may be under way already.
   const at = Math.min(
@@ -83,6 +88,14 @@ function stopOf(record: AllocationRecord, scene: Scene, task: GroupTask): Stop {
   );
   if (at === Infinity) return { task, how: "later", at };
   return { task, how: at > scene.now ? "delayed" : "told", at };
+}
+
+/** Whether a task is told to end because the time of its run is over, and its host does not see to that. */
+function isTooLate(record: AllocationRecord, { placement, now }: Scene, task: GroupTask): boolean {
+  const deadline = deadlineOf(record, placement.from);
+  const attempt = attemptOf(record, recordOf(record, task), placement.epoch);
+  const over = deadline !== undefined && now >= deadline && record.wish === null;
+  return over && !isTimedByHost(attempt) && (attempt === undefined || !isOver(attempt));
 }
 
 /** When it is its turn to be stopped; infinite, as long as others come first. */
