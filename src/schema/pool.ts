@@ -264,6 +264,9 @@ export const MachineResources = z
   })
   .meta({ id: "MachineResources" });
 
+/** What came of asking a provider for a machine. */
+export const MachineState = z.enum(["asked", "refused", "made"]).meta({ id: "MachineState" });
+
 /** A worker as the pool's list shows it. */
 export const WorkerSummary = z
   .object({
@@ -282,7 +285,7 @@ export const WorkerSummary = z
     runs: z.array(z.string()),
     askedAt: InstantText,
     readyAt: InstantText.nullable(),
-    machine: z.enum(["asked", "refused", "made"]).nullable().optional().meta({
+    machine: MachineState.nullable().optional().meta({
       description: "what came of asking the provider for its machine; null: it is a machine of one's own",
     }),
     reason: z.string().meta({ description: "why it is in this state" }),
