@@ -79,7 +79,11 @@ test("timed out: one deadline over all phases ends the upload, too", async () =>
   const { host } = await uploadingRun();
   const spec = RunSpec.parse({ id: "built", argv: ["true"], outputs, timeout: "1ms" });
   await objects.allocation("built").update({ spec, specIndex: 1, by: "ann" });
-  await eventually(async () => orderOf(await host.report())?.want === "stop" || undefined);
+  // Its host sees to the limit, and is told that it is over.
+  await eventually(async () => {
+    const order = orderOf(await host.report());
+    return (order?.want === "run" && order.timeoutMs === 0) || undefined;
+  });
   await say(host, over("exited", { timedOut: true }));
   expect(await read()).toMatchObject({ state: "timedout", exitCode: null, failure: null, snapshot: null });
 });
