@@ -135,7 +135,7 @@ describe("the boot probe (host-protocol.md, Boot)", () => {
     bench.plane.setup = { probe: { intervalMs: 50, boot } };
     bench.start();
     const failed = await bench.plane.until("a failure", () => bench.plane.reports.find(({ boot }) => boot));
-    expect(failed.boot).toEqual({ ok: false, output: "looking\n" });
+    expect(failed.boot).toEqual({ ok: false, output: "looking\n", exitCode: 1 });
     writeFileSync(flag, "");
     await bench.plane.until("a success", () => bench.plane.reports.some(({ boot }) => boot?.ok));
     await bench.plane.until("silence after", () => bench.plane.reports.at(-1)?.boot === undefined);
@@ -145,7 +145,7 @@ describe("the boot probe (host-protocol.md, Boot)", () => {
     bench.plane.setup = { probe: { intervalMs: 10_000, boot: "sleep 300 & echo up" } };
     bench.start();
     const report = await bench.plane.until("its outcome", () => bench.plane.reports.find(({ boot }) => boot));
-    expect(report.boot).toEqual({ ok: true, output: "up\n" });
+    expect(report.boot).toEqual({ ok: true, output: "up\n", exitCode: 0 });
   });
 });
 
