@@ -96,6 +96,7 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   const onProblem = options.onProblem ?? (() => {});
   await endFormerRuntime(stateDir);
   let client: Client | undefined;
+  const ended = new AbortController();
   const cloud = await openCloud(options, {
     onProblem,
     onDeath: (machine) => void (client && tellOfMachine(client, machine, onProblem)),
@@ -134,9 +135,10 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
       // What a full disk leads to is said once, by that name.
       if (level === "error" && !isInternal(text) && !room.isFull()) onProblem(text);
     },
-    onDeath: tellOfRuntime(ours, onProblem),
+    onDeath: tellOfRuntime(ours, onProblem, ended.signal),
   });
   undo.add(() => runtime.dispose());
+  undo.add(() => ended.abort());
   const cloudUrl = `http://127.0.0.1:${cloudPort}`;
   const config = defaultPool({ url: cloudUrl, secret: providerSecret }, options);
   const shown = await settleDefaultPool({ url, token, config, last: readPoolNote(stateDir) });

@@ -12,15 +12,19 @@ export function endText(code: number | null, signal: string | null): string {
 
 /**
  * Tells in one line that workerd has ended, and in another that it runs again, and what the control plane
- * says of the runs. Returns what is to be called at each end of workerd.
+ * says of the runs. Returns what is to be called at each end of workerd. Nobody is asked once `ended`.
  */
-export function tellOfRuntime(client: Client, tell: (text: string) => void): (how: string) => void {
+export function tellOfRuntime(
+  client: Client,
+  tell: (text: string) => void,
+  ended: AbortSignal,
+): (how: string) => void {
   let isDown = false;
   return (how) => {
     if (isDown) return;
     isDown = true;
     tell(`the control plane (workerd) ${how}, and is started again. What runs on machines goes on.`);
-    void runsText(client).then((runs) => {
+    void runsText(client, ended).then((runs) => {
       isDown = false;
       if (runs !== undefined) tell(`the control plane is running again${runs}.`);
     });
@@ -28,9 +32,9 @@ export function tellOfRuntime(client: Client, tell: (text: string) => void): (ho
 }
 
 /** What runs and what waits, as far as it is known; undefined: the control plane does not answer. */
-async function runsText(client: Client): Promise<string | undefined> {
+async function runsText(client: Client, signal: AbortSignal): Promise<string | undefined> {
   const patience = { unreachableMs: ANSWER_WITHIN_MS };
-  const pools = await client.pools.list({ patience }).catch(() => undefined);
+  const pools = await client.pools.list({ patience, signal }).catch(() => undefined);
   if (pools === undefined) return undefined;
   const sum = (state: "running" | "pending") =>
     pools.items.reduce((count, { runs }) => count + runs[state], 0);
