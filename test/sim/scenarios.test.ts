@@ -14,7 +14,7 @@ const RUN = "group";
 const STEPS = 600;
 const SEEDS_WITHOUT_FAULTS = 5;
 const SEEDS_WITH_FAULTS = 40;
-/** How a group may end that is told otherwise: machines, agents and disks fail, so the mechanism failed it. */
+/** How a group may also end: machines, agents and disks fail, so the mechanism failed it. */
 const BY_FAULT = ["machine_lost", "status_lost", "agent_ended", "unkillable", "start_failed"];
 
 async function play(scenario: Scenario, more: Pick<Options, "seed" | "faults">): Promise<Result> {
