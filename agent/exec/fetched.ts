@@ -9,7 +9,7 @@ import type { TaskDirs } from "./alloc-dirs.ts";
 import { DOWNLOAD_BOUNDS, type DownloadBounds, download, type Source } from "./download.ts";
 import { StartFault } from "./start-fault.ts";
 
-/** Directories that an archive does not list are open to whoever may reach them, as its files are. */
+/** Directories that an archive does not list are as open as its files are. */
 const DIRECTORY_UMASK = 0o022;
 
 /** Where what is fetched goes, and what has been done of it. */
