@@ -1,11 +1,6 @@
 import type { Millis } from "../../src/core/machine.ts";
 
 /**
- * How long the report of a mere start may wait, so that a command that ends within it costs one report and
- * not two (`architecture.md` §9, requests per hot run).
- */
-export const START_REPORT_DELAY_MS: Millis = 1_000;
-/**
  * How long the first unreported byte of output may wait for more. The shell looks for output as often
  * again.
  */

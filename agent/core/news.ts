@@ -1,6 +1,7 @@
+import { START_REPORT_DELAY_MS } from "../../src/core/limits.ts";
 import { earliest, type Instant } from "../../src/core/machine.ts";
 import { isWaiting } from "./attempt.ts";
-import { MAX_REPORT_LOG_BYTES, OUTPUT_REPORT_DELAY_MS, START_REPORT_DELAY_MS } from "./bounds.ts";
+import { MAX_REPORT_LOG_BYTES, OUTPUT_REPORT_DELAY_MS } from "./bounds.ts";
 import { allUnackedBytes, sendableBytes } from "./logs.ts";
 import { isCollecting, isOver } from "./outputs.ts";
 import { withNews } from "./pace.ts";

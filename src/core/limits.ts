@@ -79,6 +79,11 @@ export const MAX_WORKER_EVENTS = 100;
 /** Characters of any text that comes from outside and is kept: an error, a reason, the output of a probe. */
 export const MAX_TEXT_CHARS = 4_096;
 /**
+ * How long the report of a mere start may wait, so that a command that ends within it costs one report and
+ * not two (`architecture.md` §9, requests per hot run).
+ */
+export const START_REPORT_DELAY_MS = 1_000;
+/**
  * What is heard so soon after it has happened needs no note of when that was: all waits that count from the
  * hearing are much longer.
  */

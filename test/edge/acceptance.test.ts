@@ -414,7 +414,7 @@ describe("in the end", () => {
       queue: { depth: 0, oldestAgeMs: null },
       runs: { pending: 0, running: 0 },
     });
-    expect(JSON.parse(text(await cli("workers", "--pool", "brief", "--json")))).toMatchObject([
+    expect(JSON.parse(text(await cli("workers", "--all", "--pool", "brief", "--json")))).toMatchObject([
       { id: items[0].id, state: "gone", runs: [] },
     ]);
     expect(leftOf(up.stateDir).filter((pid) => environmentOf(pid).includes(mark))).toEqual([]);

@@ -83,6 +83,8 @@ describe("the loopback cloud lies and fails as it is told (issue 3, item 7)", ()
       const failure = {
         class: cls,
         text: expect.stringContaining(cls),
+        // The cloud itself has failed: nobody knows what it has made.
+        ...(cls !== "temporary" && { refused: true }),
         ...(retryAfterMs && { retryAfterMs }),
       };
       expect(await provider.create(wanted("w1"))).toEqual({ kind: "failed", failure });

@@ -13,6 +13,8 @@ export interface TaskView {
   state: "pending" | "running" | "dead";
   /** Whether it has run at all since the group began. What ends within a moment is seldom seen to run. */
   started: boolean;
+  /** It waits for its next start, and for longer than a host takes to say that a task runs. */
+  delayed?: boolean;
   /** What may be with the host of it is being stopped, for it to be started again. */
   restarting?: boolean;
   /** Only of a dead task: whether it has failed, and since when it is dead. */
@@ -30,6 +32,13 @@ const isPoststop = ({ task }: TaskView) => task.hook === "poststop";
 
 /** A task that is dead while all others begin anew was left out by an update: nothing waits for that. */
 const isAtRest = ({ state, restarting }: TaskView) => state !== "running" && restarting !== true;
+
+/**
+ * Whether a prestart sidecar keeps main tasks waiting no more: it runs, or it is back before its host would
+ * say so. An update may leave one out, which then is dead; one that has failed ends the group
+ * (`decisions.md`, A main task starts when each prestart sidecar runs).
+ */
+const serves = ({ state, started, delayed }: TaskView) => state !== "pending" || (started && !delayed);
 
 /** Whether every task but the poststop ones is dead: then, and only then, these run (`nomad.md` §1.9). */
 export function allButPoststopDead(views: TaskView[]): boolean {
@@ -50,8 +59,7 @@ function nextStage(stage: Stage, views: TaskView[]): Stage {
       return views.every((view) => isPoststop(view) || isAtRest(view)) ? "prestart" : stage;
     case "prestart": {
       const prepared = all("prestart", false, ({ state, failed }) => state === "dead" && !failed);
-      // One that an update has left out is dead; one that has failed ends the group.
-      const served = all("prestart", true, ({ state }) => state !== "pending");
+      const served = all("prestart", true, serves);
       return prepared && served ? "main" : stage;
     }
     case "main":

@@ -1,5 +1,6 @@
 import type { HostStop } from "../../schema/host.ts";
 import { parseAttemptId } from "../attempt-id.ts";
+import { START_REPORT_DELAY_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import { type Group, type GroupTask, groupOf } from "../spec.ts";
 import { gateIsOpen, reachedStage, type Stage, type TaskView } from "./lifecycle.ts";
@@ -61,9 +62,18 @@ export function viewsOf(record: AllocationRecord, group: Group, epoch: number): 
     }
     const attempt = attemptOf(record, known, epoch);
     const runs = attempt !== undefined && attempt.startedAt !== null && !isOver(attempt);
-    const restarting = isRestarting(known) ? { restarting: true } : {};
-    return { task, state: runs ? "running" : "pending", started, failed: false, deadAt: 0, ...restarting };
+    const waits = {
+      ...(isRestarting(known) && { restarting: true }),
+      ...(isDelayed(known) && { delayed: true }),
+    };
+    return { task, state: runs ? "running" : "pending", started, failed: false, deadAt: 0, ...waits };
   });
+}
+
+/** Whether the delay before the next start of a task is longer than its host takes to say that it runs. */
+function isDelayed({ attempts, startAt }: TaskRecord): boolean {
+  const endedAt = attempts.at(-1)?.finishedAt ?? null;
+  return startAt !== undefined && endedAt !== null && startAt - endedAt > START_REPORT_DELAY_MS;
 }
 
 /** Whether the present attempt of a task is stopped so that the task can be started again. */

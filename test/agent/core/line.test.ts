@@ -8,10 +8,10 @@ import {
   LINE_LOG_RETRY_FIRST_MS,
   REPEAT_FIRST_MS,
   REPEAT_LONGEST_MS,
-  START_REPORT_DELAY_MS,
   WEBHOOK_PATIENCE_MS,
 } from "../../../agent/core/bounds.ts";
 import { hostMachine } from "../../../agent/core/host.ts";
+import { START_REPORT_DELAY_MS } from "../../../src/core/limits.ts";
 import type { AttemptOrder, Orders } from "../../../src/schema/host.ts";
 import { Driven, EXIT, ID, LEASE_MS, run, SETUP } from "./drive.ts";
 

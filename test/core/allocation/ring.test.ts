@@ -41,6 +41,12 @@ test("N3: main waits for a prestart sidecar that runs, and not for one that has 
   expect(story.later(3_000).living).toEqual(["main", "side"]);
 });
 
+test("N3: main starts though a prestart sidecar is down for less than a report of its start takes", () => {
+  const story = new GroupStory(group(task("main"), task("side", again("100ms")), task("init", prestart)));
+  expect(story.ends("side", { code: 1 }).ends("init").living).toEqual(["main"]);
+  expect(story.later(500).living).toEqual(["main", "side"]);
+});
+
 test("N3: a prestart sidecar that an update leaves out keeps nobody waiting", () => {
   const story = new GroupStory(group(task("main"), task("side", again("60s")), task("init", prestart)));
   story.ends("side", { code: 1 });

@@ -28,7 +28,8 @@ export async function startServer(): Promise<Server> {
   const cache = join(import.meta.dirname, "../../../.cache");
   mkdirSync(cache, { recursive: true });
   const stateDir = mkdtempSync(join(cache, "edge-"));
-  const drover = await up({ stateDir });
+  // A size that does not depend on the machine of the tests: the examples have three vCPUs busy at once.
+  const drover = await up({ stateDir, vcpus: 4, memory: "8GiB" });
   const { url, token } = drover;
   const check = await documentCheck(url);
   const send: Send = async (method, path, headers, body) => {

@@ -8,7 +8,7 @@ import { changedBody } from "./body.ts";
 import type { Wire } from "./http.ts";
 import type { Cell, Change } from "./mutations.ts";
 import type { Document, Operation, Site } from "./operations.ts";
-import { faultsOf, resolved, type Schema } from "./schema.ts";
+import { branchesOf, faultsOf, resolved, type Schema, type Schemas } from "./schema.ts";
 import { BYTES, type World } from "./world.ts";
 
 /**
@@ -226,13 +226,16 @@ function textExpectation({ schemas }: Document, site: Site, values: string[], wh
   const one = isList ? resolved(schema.items ?? {}, schemas) : schema;
   if (values.length === 0) return site.required ? { as: "refused", where } : { as: "open" };
   if (values.length > 1 && !isList) return { as: "refused", where };
-  return values.every((value) => fitsAsText(one, value)) ? { as: "open" } : { as: "refused", where };
+  return values.every((value) => fitsAsText(one, schemas, value)) ? { as: "open" } : { as: "refused", where };
 }
 
-function fitsAsText(schema: Schema, value: string): boolean {
-  const isNumber = schema.type === "integer" || schema.type === "number";
-  if (isNumber && !/^-?\d+$/.test(value)) return false;
-  return faultsOf(schema, {}, isNumber ? Number(value) : value).length === 0;
+/** Whether a text fits one form of its schema. Digits are a number only where that form is one. */
+function fitsAsText(schema: Schema, schemas: Schemas, value: string): boolean {
+  return branchesOf(schema, schemas).some((form) => {
+    const isNumber = form.type === "integer" || form.type === "number";
+    if (isNumber && !/^-?\d+$/.test(value)) return false;
+    return faultsOf(form, schemas, isNumber ? Number(value) : value).length === 0;
+  });
 }
 
 /** Spoils the request as a whole. */
