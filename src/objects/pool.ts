@@ -145,10 +145,8 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   async forget(forget: Forget): Promise<void> {
     const key = runKey(forget.submittedAt, forget.run);
     const { runs } = this.#shell.enter({ type: "unwanted", forget });
-    if (runs.get(key)?.forget === true) {
-      const gone = () => this.#actor.state.runs.get(key) === undefined;
-      if (await until(this.#actor, gone, ACKNOWLEDGE_MS)) return this.#waits.deleted(forget.run);
-    }
+    const gone = () => this.#actor.state.runs.get(key) === undefined;
+    if (runs.get(key)?.forget && (await until(this.#actor, gone, ACKNOWLEDGE_MS))) return;
     const text = "the run has ended, and not everybody has confirmed that yet; try again";
     throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
   }
@@ -181,9 +179,12 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   async settled(filter: RunFilter, waitMs: number): Promise<Unsettled> {
     this.#shell.enter();
     const state = this.#configured();
-    const { ids } = filter;
-    const rows = ids === undefined ? [...state.runs.live()] : this.#lists.rowsOf(state, ids);
+    const rows = filter.ids ? this.#lists.rowsOf(state, filter.ids) : [...state.runs.live()];
     return this.#waits.settled(state, filter, rows, waitMs);
+  }
+
+  async gone(ids: string[], waitMs: number, mark: string): Promise<void> {
+    await this.#waits.gone(this.#shell.enter(), ids, waitMs, mark);
   }
 
   async workers(states: WorkerState[]): Promise<WorkerSummary[]> {

@@ -166,7 +166,10 @@ export interface PoolApi {
   forget(run: Forget): Promise<void>;
   /** Answers when the worker is there for which a machine can enroll with the code. */
   invite(request: InvitationRequest): Promise<Invitation>;
-  /** Newest first. `cursor` is the `next` of an earlier answer. `mark` names the moment, for `wait`. */
+  /**
+   * Newest first. `cursor` is the `next` of an earlier answer. `mark` names the moment, for `wait` and
+   * `gone`.
+   */
   list(
     filter: RunFilter,
     page: { limit: number; cursor?: string },
@@ -182,6 +185,11 @@ export interface PoolApi {
    * more, or `waitMs` are over, with what is missing then.
    */
   settled(filter: RunFilter, waitMs: number): Promise<Unsettled>;
+  /**
+   * Answers when one of the runs with these ids has been deleted since the moment of `mark`, or when that is
+   * not known any more, or `waitMs` are over.
+   */
+  gone(ids: string[], waitMs: number, mark: string): Promise<void>;
   workers(states: WorkerState[]): Promise<WorkerSummary[]>;
 }
 

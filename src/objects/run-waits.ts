@@ -48,6 +48,7 @@ export class RunWaits {
   /** Marks are good as long as this is the same. */
   #epoch = "";
   #seen = 0;
+  #deletions = 0;
 
   constructor(timer: Timer = platformTimer) {
     this.#timer = timer;
@@ -63,12 +64,13 @@ export class RunWaits {
   /** Names this moment: what has changed since can be told as long as no labels change, in this process. */
   mark(state: PoolState): string {
     this.changed(state);
-    return `${this.#epoch} ${this.#seen}`;
+    return `${this.#epoch} ${this.#seen} ${this.#deletions}`;
   }
 
   /** Shows what has changed to those whom it concerns. Called after every event. */
   changed({ memo: { changes }, runs }: PoolState): void {
     if (changes !== this.#changes || !changes.remembers(this.#seen)) this.#begin(changes);
+    this.#tellOfDeleted(changes);
     if (changes.latest === this.#seen) return;
     const touched = new Set<Group>();
     if (this.#groups.size > 0) {
@@ -95,9 +97,23 @@ export class RunWaits {
     }
   }
 
-  /** A run was deleted: queries that name its id must read the rows again, and learn that it is gone. */
-  deleted(run: string): void {
-    for (const group of [...(this.#byId.get(run) ?? [])]) this.#end(group, AGAIN);
+  /** Queries that name a run that was deleted must read the rows again, and learn that it is gone. */
+  #tellOfDeleted(changes: Changes): void {
+    if (changes.deletions === this.#deletions) return;
+    for (const run of changes.deletedSince(this.#deletions) ?? this.#byId.keys()) {
+      for (const group of [...(this.#byId.get(run) ?? [])]) this.#end(group, AGAIN);
+    }
+    this.#deletions = changes.deletions;
+  }
+
+  /** Holds until one of these runs has been deleted since the moment of `mark`, or that is not known. */
+  async gone(state: PoolState, ids: string[], waitMs: number, mark: string): Promise<void> {
+    this.changed(state);
+    const [epoch, , deletions] = mark.split(" ");
+    const since = epoch === this.#epoch ? this.#changes?.deletedSince(Number(deletions)) : undefined;
+    if (since === undefined || since.some((run) => ids.includes(run))) return;
+    const filter = { ids, labels: {}, states: [] };
+    await this.#wait(`gone ${JSON.stringify(ids)}`, filter, () => NEVER_OVER, waitMs);
   }
 
   /**
@@ -135,6 +151,7 @@ export class RunWaits {
     this.#changes = changes;
     this.#epoch = crypto.randomUUID();
     this.#seen = changes.latest;
+    this.#deletions = changes.deletions;
     for (const group of [...this.#groups.values()]) this.#end(group, AGAIN);
   }
 
@@ -215,6 +232,9 @@ export class RunWaits {
     else this.#others.delete(group);
   }
 }
+
+/** Waits for what no change of a row tells. */
+const NEVER_OVER: Watch<unknown> = { changed: () => {}, over: () => false, answer: () => undefined };
 
 /** Waits for the first run that matches; of `rows`, if given, while one of these can. */
 function firstOf(filter: RunFilter, rows?: RunRow[]): Watch<RunRow[]> {

@@ -26,6 +26,8 @@ export interface Wanted {
 export interface Found {
   known: Map<string, RunSummary>;
   inPools: Set<string>;
+  /** By the name of a pool: the moment before it was asked. */
+  marks: Map<string, string>;
   service: ServiceStatus[];
 }
 
@@ -38,7 +40,7 @@ export async function lookUp(objects: Objects, wanted: Wanted): Promise<Found> {
   const { ids, told } = wanted;
   const all: RunFilter = { states: [...RUN_STATES], labels: {} };
   const { answers, service } = await askPools(wanted.pools, (name) => listIds(objects, name, all, ids));
-  const rows = [...answers.values()].flat();
+  const rows = [...answers.values()].flatMap(({ items }) => items);
   const known = new Map(rows.map((run) => [run.id, run]));
   await ask(
     objects,
@@ -49,7 +51,8 @@ export async function lookUp(objects: Objects, wanted: Wanted): Promise<Found> {
     const row = known.get(id);
     if (row === undefined || row.version <= run.version) known.set(id, run);
   }
-  return { known, inPools: new Set(rows.map(({ id }) => id)), service };
+  const marks = new Map([...answers].map(([name, { mark }]) => [name, mark]));
+  return { known, inPools: new Set(rows.map(({ id }) => id)), marks, service };
 }
 
 /**
@@ -89,14 +92,16 @@ async function listIds(
   pool: string,
   filter: RunFilter,
   ids: readonly string[],
-): Promise<RunSummary[]> {
+): Promise<{ items: RunSummary[]; mark: string }> {
   const found: RunSummary[] = [];
+  let first: string | undefined;
   for (let from = 0; from < ids.length; from += IDS_PER_CALL) {
     const some = { ...filter, ids: ids.slice(from, from + IDS_PER_CALL) };
-    const { items } = await objects.pool(pool).list(some, { limit: IDS_PER_CALL });
+    const { items, mark } = await objects.pool(pool).list(some, { limit: IDS_PER_CALL });
     found.push(...items);
+    first ??= mark;
   }
-  return found;
+  return { items: found, mark: first ?? "" };
 }
 
 function unknownRuns(ids: string[]): DroverError {

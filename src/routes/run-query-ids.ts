@@ -26,7 +26,7 @@ export async function queryIds(objects: Objects, question: RunQuestion, ids: str
       const holds = open.length === 0 && !missed;
       return question.all ? { ...answer, all: { holds, open: open.length, possible: !missed } } : answer;
     }
-    const first = await waitFor(objects, question, hold, { open, inPools: found.inPools, told });
+    const first = await waitFor(objects, question, hold, { open, found, told });
     if (question.all || (pools.length > 1 && open.length > 1)) continue;
     // Nothing had matched before: what has, now, are all that do.
     for (const run of first) found.known.set(run.id, run);
@@ -61,8 +61,9 @@ async function waitFor(
   objects: Objects,
   { states, labels, all }: RunQuestion,
   hold: Hold,
-  { open, inPools, told }: { open: RunSummary[]; inPools: Set<string>; told: Map<string, RunSummary> },
+  { open, found, told }: { open: RunSummary[]; found: Found; told: Map<string, RunSummary> },
 ): Promise<RunSummary[]> {
+  const { inPools, known } = found;
   const alone = open.length === 1;
   const itself = async ({ id }: RunSummary): Promise<RunSummary[]> => {
     const run = summaryOf(await hold.ask((leftMs) => objects.allocation(id).wait(states, leftMs)));
@@ -75,14 +76,35 @@ async function waitFor(
     return [name, { ids: runs.map(({ id }) => id), states, labels }];
   });
   const own = strangers.map(itself);
+  // One wait that names all of them hears of their deletions by itself, and so does a run about its own.
+  const isOne = open.length === known.size && own.length + filters.length === 1;
+  const gone = isOne ? [] : whenGone(objects, found, hold);
   if (!all) {
     const wait = ([name, filter]: [string, RunFilter]) =>
       hold.ask((leftMs) => objects.pool(name).wait(filter, leftMs));
-    return firstMatch([...own, ...filters.map(wait)]);
+    return Promise.race([firstMatch([...own, ...filters.map(wait)]), ...gone]);
   }
   const settled = filters.map(([name, filter]) =>
     hold.ask((leftMs) => objects.pool(name).settled(filter, leftMs)),
   );
-  await Promise.all([...own, ...settled]);
+  await Promise.race([Promise.all([...own, ...settled]), ...gone]);
   return [];
+}
+
+/**
+ * For each pool: holds until a run is deleted that it has told of; the look that follows meets that. What is
+ * waited for does not depend on it, so a pool that cannot tell fails nothing.
+ */
+function whenGone(objects: Objects, { known, marks }: Found, hold: Hold): Promise<[]>[] {
+  const byPool = Map.groupBy(known.values(), ({ pool }) => pool);
+  return [...byPool].flatMap(([name, runs]) => {
+    const mark = marks.get(name);
+    if (mark === undefined) return [];
+    const ids = runs.map(({ id }) => id);
+    const held = hold.ask((leftMs) => objects.pool(name).gone(ids, leftMs, mark));
+    return held.then(
+      () => [],
+      () => new Promise<[]>(() => {}),
+    );
+  });
 }

@@ -3,6 +3,8 @@ import type { RunRow, WorkerRow } from "./state.ts";
 
 /** Changes that are remembered by a running pool: who follows it is answered from these. */
 export const MAX_CHANGES_KEPT = 10_000;
+/** Deleted runs that are remembered by a running pool, for those who wait for them. */
+export const MAX_DELETIONS_KEPT = 1_000;
 /** Numbers that one millisecond has room for. */
 const NUMBERS_A_MS = 1_000;
 
@@ -27,6 +29,9 @@ export class Changes {
   /** All changes above this that this process has seen are in `#recent`. */
   #forgotten = Number.NEGATIVE_INFINITY;
   #latest: number;
+  /** The runs that were deleted latest, and how many were before them. */
+  #deleted: string[] = [];
+  #deletedBefore = 0;
 
   /** `latest`: the highest number of any row at hand. */
   constructor(latest: number) {
@@ -50,6 +55,24 @@ export class Changes {
   /** Whether all that has changed since then is remembered, for who has read the rows in this process. */
   remembers(after: number): boolean {
     return after >= this.#forgotten;
+  }
+
+  /** How many runs were deleted since this process began. Readers of changes hear nothing of them. */
+  get deletions(): number {
+    return this.#deletedBefore + this.#deleted.length;
+  }
+
+  /** A run was deleted, by hand or because its retention is over. */
+  deleted(run: string): void {
+    this.#deleted.push(run);
+    if (this.#deleted.length <= 2 * MAX_DELETIONS_KEPT) return;
+    this.#deletedBefore += this.#deleted.length - MAX_DELETIONS_KEPT;
+    this.#deleted = this.#deleted.slice(-MAX_DELETIONS_KEPT);
+  }
+
+  /** The runs that were deleted after the first so many; undefined if that is not remembered. */
+  deletedSince(count: number): string[] | undefined {
+    return count < this.#deletedBefore ? undefined : this.#deleted.slice(count - this.#deletedBefore);
   }
 
   /** What has changed after the one of this number, as far as it is remembered. Costs what has changed. */

@@ -74,5 +74,6 @@ export function foldForgotten(state: PoolState, key: string, answer: ForgetAnswe
   state.memo.counting.forget(row);
   state.runs.delete(key);
   state.memo.expired.delete(key);
+  state.memo.changes.deleted(row.run);
   return state;
 }

@@ -325,6 +325,9 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       await until(waitMs, over);
       return look();
     },
+    async gone(ids, waitMs) {
+      await until(waitMs, () => ids.some((id) => !world.runs.has(id)) || undefined);
+    },
     workers: async (states) =>
       [workerSummaryOf(`${name}-w1`, name)].filter((worker) => states.includes(worker.state)),
   };
