@@ -29,12 +29,21 @@ export function watchSleep(file: string | undefined, now: () => Instant, look: (
     const since = seenAt;
     seenAt = at;
     if (at - since <= STOOD_STILL_MS) return undefined;
-    const beat = parseBeat(readIfThere(file));
+    const beat = parseBeat(textOf(file));
     if (beat === undefined) return undefined;
     if (Math.abs(beat.at - since) <= STOOD_STILL_MS) return { since, wokeAt: at };
     const within = since + STOOD_STILL_MS;
     return beat.sleptFrom <= within && within <= beat.wokeAt ? { since, wokeAt: beat.wokeAt } : undefined;
   };
+}
+
+/** Where no file can be opened nobody says anything, which is no excuse. */
+function textOf(file: string): string | undefined {
+  try {
+    return readIfThere(file);
+  } catch {
+    return undefined;
+  }
 }
 
 /** What `drover up` has noted; undefined if that is nothing, or cannot be read. */

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import type { Millis } from "../src/core/machine.ts";
@@ -126,16 +126,20 @@ export function keepWatchdog({ stateDir, endLease, marks, powerOff = "" }: Watch
     const seconds = [WATCHDOG_LOOK_MS, WATCHDOG_LEAD_MS, WATCHDOG_LAST_LEAD_MS, WATCHDOG_BARE_LEAD_MS];
     const args = [stateDir, ...seconds.map(inSeconds), powerOff, ...endLease];
     const log = openSync(join(stateDir, "watchdog.log"), "a", 0o600);
-    const child = spawn("/bin/sh", ["-c", SCRIPT, "drover-watchdog", ...args], {
-      cwd: "/",
-      env: { ...baseEnvironment(), ...Object.fromEntries(set) },
-      detached: true,
-      stdio: ["ignore", log, log],
-    });
-    closeSync(log);
+    let child: ChildProcess;
+    try {
+      child = spawn("/bin/sh", ["-c", SCRIPT, "drover-watchdog", ...args], {
+        cwd: "/",
+        env: { ...baseEnvironment(), ...Object.fromEntries(set) },
+        detached: true,
+        stdio: ["ignore", log, log],
+      });
+    } finally {
+      closeSync(log);
+    }
     child.once("error", (error) => say(`cannot start the watchdog of its lease: ${errorText(error)}`));
     child.unref();
-    replaceFile(name, readIfThere(`/proc/${child.pid}/stat`) ?? "");
+    if (child.pid !== undefined) replaceFile(name, readIfThere(`/proc/${child.pid}/stat`) ?? "");
   } catch (error) {
     say(`cannot start the watchdog of its lease: ${errorText(error)}`);
   }

@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { unlinkSync } from "node:fs";
 import { uptime } from "node:os";
 import { writeWhole } from "./files.ts";
 import { pathIn } from "./names.ts";
@@ -50,8 +50,8 @@ function note(file: string, text: string): void {
 
 function remove(file: string): void {
   try {
-    rmSync(file, { force: true });
+    unlinkSync(file); // `rmSync` would have to open something, and perhaps nothing can be opened
   } catch {
-    // On a disk that nobody may write to, nothing of a control plane can change either.
+    // It is not there, or on a disk that nobody may write to: nothing of a control plane can change either.
   }
 }

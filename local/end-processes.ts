@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isStarved } from "../disk/starved.ts";
 import { environmentOf, listProcesses, type ProcessIdentity, type ProcessInfo } from "./processes.ts";
 
 /** How long to look again and again for what is left, before saying that it cannot be ended. */
@@ -63,11 +64,23 @@ export function findTree(tree: Tree): ProcessInfo[] {
 export async function endTree(tree: Tree): Promise<void> {
   const deadline = performance.now() + END_WITHIN_MS;
   for (;;) {
-    const left = findTree(tree);
-    if (left.length === 0) return;
-    if (performance.now() > deadline) throw new UnendedError(left.map(({ pid }) => pid));
-    for (const { pid } of left) killNow(pid);
+    const left = whoIsLeft(tree, deadline);
+    if (left?.length === 0) return;
+    if (left !== undefined && performance.now() > deadline) {
+      throw new UnendedError(left.map(({ pid }) => pid));
+    }
+    for (const { pid } of left ?? []) killNow(pid);
     await sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** Undefined if this process may open no file, and so cannot look now. After the deadline that is thrown. */
+function whoIsLeft(tree: Tree, deadline: number): ProcessInfo[] | undefined {
+  try {
+    return findTree(tree);
+  } catch (error) {
+    if (!isStarved(error) || performance.now() > deadline) throw error;
+    return undefined;
   }
 }
 

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { isStarved } from "../disk/starved.ts";
 
 /** A process as the kernel lists it (`man 5 proc`). */
 export interface ProcessInfo {
@@ -53,11 +54,15 @@ export function isAlive(identity: ProcessIdentity): boolean {
   return process !== undefined && !process.zombie && process.startTicks === identity.startTicks;
 }
 
-/** Processes come and go while they are read: what is gone, or belongs to others, reads as nothing. */
+/**
+ * Processes come and go while they are read: what is gone, or belongs to others, reads as nothing. Throws if
+ * this process may open no file: nobody is dead for that.
+ */
 function readOrNothing(path: string): string {
   try {
     return readFileSync(path, "utf8");
-  } catch {
+  } catch (error) {
+    if (isStarved(error)) throw error;
     return "";
   }
 }

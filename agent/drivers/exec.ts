@@ -12,6 +12,7 @@ import { markersOf } from "../exec/environment.ts";
 import { entrancesOf } from "../exec/group.ts";
 import type { Groups } from "../exec/groups.ts";
 import { killTree } from "../exec/kill.ts";
+import { patiently } from "../exec/patiently.ts";
 import type { Prestart } from "../exec/prestart.ts";
 import { childrenOf, lives, type Proc, readProc } from "../exec/processes.ts";
 import { readShim, spawnShim } from "../exec/shim.ts";
@@ -58,20 +59,20 @@ export class ExecDriver implements Driver {
     this.#options = options;
   }
 
-  async start(id: string, task: TaskSpec): Promise<Means["kill"]> {
+  async start(id: string, task: TaskSpec, stop: AbortSignal): Promise<Means["kill"] | undefined> {
     const { prestart, groups, store, ended: tellEnd } = this.#options;
-    const { argv, dir, env, stdin } = await prestart.ready(id, task);
+    const { argv, dir, env, stdin } = await prestart.ready(id, task, stop);
     const { umask, resources, memoryLimitBytes = resources.memoryBytes } = task;
     const group = groups.make(id, { vcpus: resources.vcpus, memoryBytes: memoryLimitBytes });
     const entrances = group === undefined ? [] : entrancesOf(group);
     const child = await spawnShim(argv, entrances, dir, env, { ...store.dirsOf(id), stdin, umask });
-    const shim = readProc(child.pid ?? 0);
     const ended = new Promise<void>((settle) => {
-      child.once("exit", (code) => {
-        tellEnd(id, this.#readEnd(id, code));
+      child.once("exit", async (code) => {
+        tellEnd(id, await patiently(() => this.#readEnd(id, code)));
         settle();
       });
     });
+    const shim = await patiently(() => readProc(child.pid ?? 0));
     if (shim !== undefined) this.#running.set(id, { shim, ended });
     return groups.means.kill;
   }
@@ -122,8 +123,8 @@ export class ExecDriver implements Driver {
 
   async #watch(id: string, shim: Proc): Promise<void> {
     do await sleep(ADOPTED_LOOK_MS);
-    while (lives(shim));
-    this.#options.ended(id, this.#readEnd(id));
+    while (await patiently(() => lives(shim)));
+    this.#options.ended(id, await patiently(() => this.#readEnd(id)));
   }
 
   /** `code`: what the shim has exited with, if it is a child of this process. */
@@ -158,8 +159,8 @@ function isUntouched({ startedAt, endedAt, startError, stop }: AttemptJournal): 
  * lost.
  */
 async function endShim({ shim, ended }: Running): Promise<void> {
-  const late = setTimeout(() => {
-    if (lives(shim)) sendSignal(shim.pid, "SIGKILL");
+  const late = setTimeout(async () => {
+    if (await patiently(() => lives(shim))) sendSignal(shim.pid, "SIGKILL");
   }, SHIM_END_MS);
   await ended;
   clearTimeout(late);

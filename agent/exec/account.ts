@@ -1,10 +1,21 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { isStarved } from "../../disk/starved.ts";
+import type { Millis } from "../../src/core/machine.ts";
 import { baseEnvironment } from "./environment.ts";
 import { StartFault } from "./start-fault.ts";
 import { closedOnWay } from "./way.ts";
 
 const run = promisify(execFile);
+
+/** A list of users that lies on a server may hang: that is an error of the start, and never of the agent. */
+const ANSWER_WITHIN_MS: Millis = 30_000;
+
+/** What ends a question to the system: the end of the start that asks, or this time. */
+interface Limits {
+  signal?: AbortSignal | undefined;
+  withinMs?: Millis;
+}
 
 /** A user of this machine. */
 export interface Account {
@@ -18,9 +29,16 @@ export interface Account {
 const NO_DIRECTORY = 3;
 const NO_PROGRAM = 4;
 
-/** Finds a user by name or number, as the machine itself does. A `StartFault` says why that cannot be run. */
-export async function accountOf(user: string, ownUid = process.geteuid?.()): Promise<Account> {
-  const account = parseAccount(await lineOf(user));
+/**
+ * Finds a user by name or number, as the machine itself does. A `StartFault` says why that cannot be run.
+ * Rejects with the reason of the signal if that comes first.
+ */
+export async function accountOf(
+  user: string,
+  limits: Limits = {},
+  ownUid = process.geteuid?.(),
+): Promise<Account> {
+  const account = parseAccount(await lineOf(user, limits));
   if (account === undefined) {
     throw new StartFault("user_not_found", `There is no user "${user}" on this machine.`);
   }
@@ -36,13 +54,34 @@ export function isOwn({ uid }: Account): boolean {
   return uid === process.geteuid?.();
 }
 
-async function lineOf(user: string): Promise<string> {
+async function lineOf(user: string, limits: Limits): Promise<string> {
   try {
-    const { stdout } = await run("getent", ["passwd", "--", user], { env: baseEnvironment() });
+    const { stdout } = await run("getent", ["passwd", "--", user], optionsOf(limits));
     return stdout;
-  } catch {
-    return "";
+  } catch (error) {
+    limits.signal?.throwIfAborted();
+    if (isStarved(error)) throw error;
+    // It has answered, by its exit code, that it knows no such user.
+    if (typeof codeOf(error) === "number") return "";
+    const text = `This machine cannot say who the user "${user}" is: ${reasonOf(error, "getent", limits)}`;
+    throw new StartFault("start_failed", text);
   }
+}
+
+function optionsOf({ signal, withinMs = ANSWER_WITHIN_MS }: Limits) {
+  const options = { cwd: "/", env: baseEnvironment(), timeout: withinMs, killSignal: "SIGKILL" as const };
+  return signal === undefined ? options : { ...options, signal };
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
+}
+
+/** Why a program of the system has not answered. */
+function reasonOf(error: unknown, program: string, { withinMs = ANSWER_WITHIN_MS }: Limits): string {
+  const isLate = error instanceof Error && "killed" in error && error.killed === true;
+  if (isLate) return `\`${program}\` has not answered in ${withinMs / 1_000} s.`;
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Reads a line of the system's list of users (`passwd(5)`); undefined if it is none. */
@@ -75,19 +114,26 @@ function barOf(account: Account, dir: string): string {
  * Looks as the user itself whether it can get at its directory and its command. Afterwards nobody could tell
  * a command that cannot be executed from one that exits with 126 or 127. Throws a `StartFault`.
  */
-export async function checkReach(account: Account, dir: string, file: string): Promise<void> {
+export async function checkReach(
+  account: Account,
+  dir: string,
+  file: string,
+  limits: Limits = {},
+): Promise<void> {
   const check = `[ -x "$1" ] && cd "$1" || exit ${NO_DIRECTORY}; [ -x "$2" ] || exit ${NO_PROGRAM}`;
   const [setpriv = "", ...args] = [...asAccount(account), "sh", "-c", check, "sh", dir, file];
   try {
-    await run(setpriv, args, { cwd: "/", env: baseEnvironment() });
+    await run(setpriv, args, optionsOf(limits));
   } catch (error) {
-    throw faultOf(error, account, dir, file);
+    limits.signal?.throwIfAborted();
+    if (isStarved(error)) throw error;
+    throw faultOf(error, account, dir, file, limits);
   }
 }
 
-function faultOf(error: unknown, account: Account, dir: string, file: string): StartFault {
+function faultOf(error: unknown, account: Account, dir: string, file: string, limits: Limits): StartFault {
   const { name } = account;
-  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === NO_DIRECTORY) {
     return new StartFault(
       "directory_not_found",
@@ -101,6 +147,6 @@ function faultOf(error: unknown, account: Account, dir: string, file: string): S
     const text = 'To run a command as another user this machine needs "setpriv", which it lacks.';
     return new StartFault("start_failed", `${text} It is a part of util-linux.`);
   }
-  const said = error instanceof Error ? error.message : String(error);
+  const said = reasonOf(error, "setpriv", limits);
   return new StartFault("start_failed", `This machine cannot run a command as user "${name}": ${said}`);
 }

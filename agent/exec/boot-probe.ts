@@ -36,10 +36,12 @@ function run(command: string, file: string, instance: string | undefined): Promi
       detached: true,
       stdio: ["ignore", output, output],
     });
-    // The negative pid is its process group: what the probe waits for hangs with it.
-    const late = setTimeout(() => sendSignal(-(child.pid ?? 0), "SIGKILL"), PROBE_TIMEOUT_MS);
     return new Promise((resolve, reject) => {
       child.once("error", reject);
+      const { pid } = child;
+      if (pid === undefined) return; // it could not be started, and says why
+      // The negative pid is its process group: what the probe waits for hangs with it.
+      const late = setTimeout(() => sendSignal(-pid, "SIGKILL"), PROBE_TIMEOUT_MS);
       child.once("exit", (code) => {
         clearTimeout(late);
         resolve(code);

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isStarved } from "../../disk/starved.ts";
 import type { Resources } from "../../src/schema/common.ts";
 import { errorCode, readIfThere } from "../files.ts";
 import type { Hierarchy } from "./hierarchies.ts";
@@ -168,7 +169,8 @@ function withBelow(path: string): string[] {
 function tryRead(file: string): string {
   try {
     return readFileSync(file, "utf8");
-  } catch {
+  } catch (error) {
+    if (isStarved(error)) throw error;
     return "";
   }
 }

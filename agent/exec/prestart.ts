@@ -55,7 +55,7 @@ export class Prestart {
 
   /** Directories, artifacts and the snapshot: what may take long, and can be stopped by `signal`. */
   async prepare(id: string, task: TaskSpec, signal: AbortSignal): Promise<void> {
-    const { dirs, ready } = await this.#scene(id, task);
+    const { dirs, ready } = await this.#scene(id, task, signal);
     const { boot, snapshots } = this.#options;
     const place = { dirs, boot, signal };
     await fetchArtifacts(ready.artifacts, place);
@@ -63,8 +63,8 @@ export class Prestart {
   }
 
   /** Directories again, since a task can delete what it has; environment, user and standard input. */
-  async ready(id: string, task: TaskSpec): Promise<Launch> {
-    const { dirs, ready, account } = await this.#scene(id, task);
+  async ready(id: string, task: TaskSpec, signal: AbortSignal): Promise<Launch> {
+    const { dirs, ready, account } = await this.#scene(id, task, signal);
     const { argv, env } = ready;
     const dir = resolve(dirs.local, ready.dir ?? ".");
     const stdin = task.stdin === undefined ? undefined : writeStdin(dirs, task.stdin);
@@ -76,20 +76,20 @@ export class Prestart {
       const problem = scriptProblem(resolved.file, dir);
       if (problem !== undefined) throw new StartFault(problem.code, problem.text);
       this.#giveOnce(id, dirs, account);
-      await checkReach(account, dir, resolved.file);
+      await checkReach(account, dir, resolved.file, { signal });
       return { argv: [...asAccount(account), resolved.file, ...args], dir, env, stdin };
     }
     // `exec` would take a name that begins with a dash for an option of its own.
     return { argv: [name.startsWith("-") ? resolved.file : name, ...args], dir, env, stdin };
   }
 
-  async #scene(id: string, task: TaskSpec): Promise<Scene> {
+  async #scene(id: string, task: TaskSpec, signal: AbortSignal): Promise<Scene> {
     const { allocs, instance, worker } = this.#options;
     const dirs = allocs.make(id);
     const around = { id, dirs, instance, node: readNode(worker()) };
     const ready = readyTask(task, { ...around, base: baseEnvironment() });
     if (ready.user === undefined) return { dirs, ready, account: undefined };
-    const account = await accountOf(ready.user);
+    const account = await accountOf(ready.user, { signal });
     return { dirs, ready: readyTask(task, { ...around, base: baseEnvironment(account) }), account };
   }
 

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { uptime } from "node:os";
+import { isStarved } from "../../disk/starved.ts";
 
 /** One process as the system shows it. */
 export interface Proc {
@@ -136,11 +137,15 @@ function lastPid(): number {
   return Number(readFileSync("/proc/loadavg", "utf8").trim().split(" ").at(-1));
 }
 
-/** Empty if the process is gone, or is none of ours to look into. */
+/**
+ * Empty if the process is gone, or is none of ours to look into. Throws if this process may open no file:
+ * nobody is dead for that.
+ */
 function readProcFile(pid: number, name: string): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, "utf8");
-  } catch {
+  } catch (error) {
+    if (isStarved(error)) throw error;
     return "";
   }
 }

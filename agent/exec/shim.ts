@@ -3,7 +3,7 @@ import { closeSync, openSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import type { StartError } from "../../src/schema/host.ts";
 import type { TaskEnd } from "../drivers/driver.ts";
-import { readIfThere } from "../files.ts";
+import { errorCode, errorText, readIfThere } from "../files.ts";
 import type { AttemptDirs } from "./dirs.ts";
 import { openFilesLimit } from "./open-files.ts";
 import { type Proc, parseStat } from "./processes.ts";
@@ -12,6 +12,8 @@ import { type Proc, parseStat } from "./processes.ts";
 const NOT_ENTERED = 125;
 /** The same, and its file stays empty, if it could not even write who it is. */
 const UNNAMED = 123;
+/** What it says if the system lets it start no process for its task. */
+const UNFORKED = "unforked";
 
 /**
  * Runs "$@" and leaves its status as the last line of the file that is its own stderr. POSIX `sh`, nothing
@@ -32,6 +34,8 @@ const UNNAMED = 123;
  *   shim that does the two things the other way round, cannot both go on.
  * - Who cannot write its name does not begin: nobody could find it again. The disk is full then. If it fills
  *   up later the status may find no room in the file; so the shim exits with it, for the agent that waits.
+ * - A shell that cannot fork ends at once, which only its last trap sees: without a word of it that would be
+ *   an exit of the task.
  * - A variable that the task's environment has would reach it changed: hence one odd name, and no other.
  * - The agent's own files are private, and Node has raised its limit of open files: the task has the umask
  *   and the limit that come next instead. A limit that is above the hard one stays as it is.
@@ -41,6 +45,7 @@ const SHIM = `trap : HUP INT QUIT USR1 USR2 PIPE ALRM TERM
 read -r __drover_shim <"/proc/$$/stat" && echo "$__drover_shim" >&2 || exit ${UNNAMED}
 [ "/proc/$$/fd/2" -ef "$1" ] || exit
 shift
+trap '{ echo ${UNFORKED}; echo ${NOT_ENTERED}; } >&2; exit ${NOT_ENTERED}' EXIT
 ( trap 'echo unstarted >>"/proc/$$/fd/2"' EXIT
 umask "$1"
 ulimit -S -n "$2" 2>/dev/null
@@ -49,6 +54,7 @@ while [ "$1" != -- ]; do echo 0 >"$1" || exit ${NOT_ENTERED}; shift; done
 shift
 exec "$@" 2>&3 3>&- )
 __drover_shim=$?
+trap - EXIT
 echo "$__drover_shim" >&2
 exit "$__drover_shim"
 `;
@@ -129,6 +135,7 @@ export function readShimEnd(files: ShimFiles, shellTells: boolean, code: number 
   const { said, status = code ?? undefined } = readShimFile(files);
   if (status === undefined) return { lost: true };
   if (status === UNNAMED && readIfThere(files.exit) === "") return { startError: noSpace() };
+  if (said.includes(`${UNFORKED}\n`)) return { startError: starved() };
   if (said.includes("unstarted\n")) return { startError: unstarted(status) };
   const signal = SIGNAL_NAMES.get(status - 128);
   const bySignal = signal !== undefined && (said !== "" || !shellTells || SILENT_STATUSES.has(status));
@@ -140,6 +147,18 @@ export function readShimEnd(files: ShimFiles, shellTells: boolean, code: number 
 export function noSpace(): StartError {
   const text = "No space is left on this machine's disk: the command was not started.";
   return { code: "start_failed", text };
+}
+
+/**
+ * The machine has no more open files, processes or memory to give: that passes, so whoever restarts tasks may
+ * try again.
+ */
+export function starved(error?: unknown): StartError {
+  const code = errorCode(error);
+  const what = code === "EMFILE" || code === "ENFILE" ? "open no more files" : "start no more processes";
+  const why = error === undefined ? "" : ` (${errorText(error)})`;
+  const text = `This machine can ${what} now: the command was not started${why}.`;
+  return { code: "start_failed", text: text.slice(0, 1_024), recoverable: true };
 }
 
 /**

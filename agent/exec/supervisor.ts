@@ -1,3 +1,4 @@
+import { isStarved } from "../../disk/starved.ts";
 import type { Millis } from "../../src/core/machine.ts";
 import { driverOf } from "../../src/core/means.ts";
 import type { StartError } from "../../src/schema/host.ts";
@@ -13,7 +14,7 @@ import type { AllocDirs } from "./alloc-dirs.ts";
 import { collectOutputs } from "./collect.ts";
 import type { AttemptStore } from "./dirs.ts";
 import type { Prestart } from "./prestart.ts";
-import { noSpace } from "./shim.ts";
+import { noSpace, starved } from "./shim.ts";
 import { StartFault } from "./start-fault.ts";
 import type { Origin, StickyData } from "./sticky-data.ts";
 import { Streams } from "./streams.ts";
@@ -279,6 +280,7 @@ function startErrorOf(error: unknown): StartError {
     return { code: "arguments_too_long", text };
   }
   if (isDiskFull(error)) return noSpace();
+  if (isStarved(error)) return starved(error);
   return {
     code: "start_failed",
     text: `The command could not be started: ${errorText(error)}`.slice(0, 1_024),

@@ -39,5 +39,6 @@ export function addPoolsDelete(pools: Command, io: Io): void {
 function inUse(name: string): CliError {
   return new CliError(`Pool ${printable(name)} has machines, or runs that have not ended.`, [
     `Let them end, and delete it then by itself: drover pools delete --drain ${quoteArgv([name])}`,
+    `Or kill them now: drover pools delete --force ${quoteArgv([name])}`,
   ]);
 }

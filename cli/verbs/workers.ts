@@ -90,7 +90,6 @@ function view(worker: WorkerStatus, io: Io): string {
     ["Type", worker.instanceType],
     ["Price", priceText(worker)],
     ["Instance", worker.instance ?? ""],
-    ["Also listed", doublesText(worker)],
     ["Address", worker.address ?? ""],
     [
       "Resources",
@@ -110,11 +109,6 @@ function view(worker: WorkerStatus, io: Io): string {
     ({ at, type, message }) => `  ${at}  ${printable(`${type}: ${message}`)}\n`,
   );
   return fields(top, bold) + (events.length === 0 ? "" : `\n${bold("Events")}\n${events.join("")}`);
-}
-
-/** Other machines in its name; empty, if there are none. */
-function doublesText({ doubles = [] }: WorkerStatus): string {
-  return doubles.length === 0 ? "" : `${doubles.join(" ")} under its name, which costs money`;
 }
 
 /** Whether it is given runs, and what to do if not; of one that ends there is nothing to say. */

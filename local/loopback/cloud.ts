@@ -172,7 +172,11 @@ export class LoopbackCloud {
   #watch(entry: Entry): void {
     const { id, root } = entry;
     const look = () => {
-      if (root !== undefined && isAlive(root)) return;
+      try {
+        if (root !== undefined && isAlive(root)) return;
+      } catch {
+        return; // nobody can look now; the next look tells
+      }
       this.#tellOfDeath(entry, endText(null, null));
       void this.#end(entry);
     };
@@ -188,7 +192,8 @@ export class LoopbackCloud {
       void this.#end(entry);
     });
     child.unref();
-    const root = child.pid === undefined ? undefined : readProcess(child.pid);
+    if (child.pid === undefined) throw new Error("this machine can start no more processes");
+    const root = readProcess(child.pid);
     if (root !== undefined) entry.root = { pid: root.pid, startTicks: root.startTicks };
     entry.state = "running";
     this.#put(entry);

@@ -331,11 +331,18 @@ describe("user", () => {
     },
   );
 
+  test.each<[string, Parameters<typeof accountOf>[1], string]>([
+    ["does not answer in time", { withinMs: 1 }, "`getent` has not answered in 0.001 s"],
+    ["is not waited for any more", { signal: AbortSignal.abort(new Error("stopped")) }, "stopped"],
+  ])("a list of users that %s ends the start, and nothing else waits", async (_, limits, said) => {
+    await expect(accountOf("nobody", limits)).rejects.toThrow(said);
+  });
+
   test("an agent that is not root runs tasks as its own user only", async () => {
-    await expect(accountOf("root", 1_000)).rejects.toThrow("The agent of this machine is not root");
-    expect((await accountOf("root", 0)).uid).toBe(0);
-    const { uid } = await accountOf("nobody", 0);
-    expect((await accountOf("nobody", uid)).name).toBe("nobody");
+    await expect(accountOf("root", {}, 1_000)).rejects.toThrow("The agent of this machine is not root");
+    expect((await accountOf("root", {}, 0)).uid).toBe(0);
+    const { uid } = await accountOf("nobody", {}, 0);
+    expect((await accountOf("nobody", {}, uid)).name).toBe("nobody");
   });
 
   test.each([

@@ -71,6 +71,48 @@ test("kill keeps the reason with the worker", async () => {
   expect(posts()).toEqual([["/v1/workers/w-1/kill", { reason: "it smokes" }]]);
 });
 
+const LEFT = { worker: "w-1", instance: "i-7", provider: "http://cloud.test" };
+const MAY_BE_LEFT =
+  "drover: Machine i-7 of worker w-1 may be left at http://cloud.test: look for it there, and delete it.\n";
+
+test.each([
+  ["of a machine that may be left names it", { leftBehind: LEFT }, MAY_BE_LEFT],
+  ["of a machine that cannot have been made warns of nothing", {}, ""],
+  [
+    "of a machine that nobody has named yet names its worker",
+    { leftBehind: { ...LEFT, instance: null } },
+    MAY_BE_LEFT.replace("Machine i-7", "A machine"),
+  ],
+])("P9: kill --force %s", async (_what, more, said) => {
+  const ends = { id: "w-1", state: "shutdown", own: false, reason: "killed by ann", ...more };
+  bench.plane.on("POST", VERB, (_seen, res) => json(res, 200, ends));
+  const ended = await bench.run(["kill", "--force", "w-1"]);
+  expect([ended.code, ended.stderr]).toEqual([0, said]);
+  expect(ended.stdout.toString()).toBe("w-1 is being destroyed: killed by ann\n");
+  expect(posts()).toEqual([["/v1/workers/w-1/kill", { force: true }]]);
+});
+
+const LATER = "takes no more runs, and is deleted when those that it has have ended, and its machines";
+test.each([
+  ["--force", { deleted: false, leftBehind: [LEFT] }, "force=1", `build ${LATER}\n`, MAY_BE_LEFT],
+  ["--force", { deleted: true, leftBehind: [] }, "force=1", "build is deleted\n", ""],
+  ["--drain", { deleted: false }, "drain=1", `build ${LATER}\n`, ""],
+])("P9: pools delete %s, answered with %j", async (flag, answer, query, printed, said) => {
+  bench.plane.on("DELETE", POOL, (_seen, res) => json(res, 200, answer));
+  const ended = await bench.run(["pools", "delete", flag, "build"]);
+  expect([ended.code, ended.stdout.toString(), ended.stderr]).toEqual([0, printed, said]);
+  const [asked] = bench.plane.seen.filter(({ method }) => method === "DELETE");
+  expect(new URLSearchParams(asked?.query).toString()).toBe(query);
+});
+
+test("P9: a pool that is in use is not deleted, and what deletes it is said", async () => {
+  bench.plane.on("DELETE", POOL, (_seen, res) => problem(res, 409, "pool_in_use"));
+  const ended = await bench.run(["pools", "delete", "build"]);
+  expect(ended.code).toBe(125);
+  expect(ended.stderr).toContain("drover pools delete --drain build");
+  expect(ended.stderr).toContain("drover pools delete --force build");
+});
+
 test.each(["hold", "resume"])("%s of a machine that ends does not save it, and fails", async (verb) => {
   serveWorkers();
   const ended = await bench.run([verb, "old"]);

@@ -7,23 +7,19 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { portProblem } from "../../local/ports.ts";
 import { listProcesses } from "../../local/processes.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
-import { creation } from "./support/cloud.ts";
 import { scratchDir, until } from "./support/scratch.ts";
-import { ask, type Context, leftOf, startUp, type UpProcess, whenUp } from "./support/up-process.ts";
+import {
+  ask,
+  bootMachine,
+  type Context,
+  leftOf,
+  startUp,
+  type UpProcess,
+  whenUp,
+} from "./support/up-process.ts";
 
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 const kept = (stateDir: string) => JSON.parse(readFileSync(join(stateDir, "up.json"), "utf8"));
-
-/** Boots a machine as the control plane would. */
-async function bootMachine(stateDir: string, token: string) {
-  const { cloudPort, providerSecret } = kept(stateDir);
-  const response = await fetch(`http://127.0.0.1:${cloudPort}/instances`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${providerSecret}` },
-    body: JSON.stringify(creation(token, "setsid sleep 1000 & sleep 1000\n")),
-  });
-  expect(response.status).toBe(200);
-}
 
 /** A `drover up` that was killed while it had one machine, and the processes of that. */
 async function killedWithMachine() {

@@ -98,11 +98,6 @@ export interface PoolRecord {
    * forgotten long before an hour is over. Absent: nobody has asked.
    */
   emptySweptAt?: Instant;
-  /**
-   * Until when a machine may still appear that was given up because no listing had it: an empty pool goes on
-   * asking for listings until then. Absent: no such machine is awaited.
-   */
-  lateUntil?: Instant | undefined;
   /** What has been counted. Absent: nothing, or by no version that counts. */
   tally?: Tally;
 }
@@ -132,7 +127,7 @@ export interface PoolMemo {
   changes: Changes;
   sweptAt: Instant | null;
   sweepError: string | null;
-  /** Machines with our pool's tag in the latest listing that no worker counts as its own: left alone. */
+  /** Machines with our pool's tag in the latest listing that are not this pool's: nobody touches them. */
   strangers: string[];
   /** What listings say that workers must still hear. */
   sightings: Record<string, Sighting>;

@@ -41,7 +41,6 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
     askedAt: iso(record.askedAt),
     readyAt: orNull(record.readyAt),
     machine: machineMade(record),
-    doubles: record.doubles ?? [],
     reason: view.reason,
     version: record.version,
     bootProbe: probeOf(record),

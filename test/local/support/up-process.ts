@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
 import { environmentOf, listProcesses } from "../../../local/processes.ts";
+import { creation } from "./cloud.ts";
 import { until } from "./scratch.ts";
 
 /** A `drover up` in a process group of its own, as a terminal would have it. */
@@ -80,4 +81,20 @@ export function leftOf(stateDir: string): number[] {
         !zombie && environmentOf(pid).some((entry) => marks.some((m) => entry.startsWith(m))),
     )
     .map(({ pid }) => pid);
+}
+
+/** Asks the cloud for a machine as the control plane would. Returns the status of the answer. */
+export async function askForMachine(stateDir: string, token: string): Promise<number> {
+  const { cloudPort, providerSecret } = JSON.parse(readFileSync(join(stateDir, "up.json"), "utf8"));
+  const response = await fetch(`http://127.0.0.1:${cloudPort}/instances`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${providerSecret}` },
+    body: JSON.stringify(creation(token, "setsid sleep 1000 & sleep 1000\n")),
+  });
+  return response.status;
+}
+
+/** The same, and it is made. */
+export async function bootMachine(stateDir: string, token: string): Promise<void> {
+  expect(await askForMachine(stateDir, token)).toBe(200);
 }

@@ -7,11 +7,8 @@ const TICK_MS = 5;
 
 /** A machine that plays what its orders say. */
 export interface PlayedHost {
-  /**
-   * Its agent is killed, and started again some seconds later. Not while an attempt is being started, which
-   * would be lost by that: false then.
-   */
-  restartAgent(): boolean;
+  /** Its agent is killed, and started again some seconds later. */
+  restartAgent(): void;
   /** To be called at the end of a test: nothing of it goes on. */
   end(): void;
 }
@@ -51,11 +48,7 @@ export function startPlayedHost(worker: string, code: string): PlayedHost {
   const clock = setInterval(() => world.time.until(Date.now() + ahead), TICK_MS);
   void host.startAgent();
   return {
-    restartAgent: () => {
-      if (host.isStarting) return false;
-      host.restartAgent();
-      return true;
-    },
+    restartAgent: () => host.restartAgent(),
     end: () => {
       clearInterval(clock);
       host.die("the test is over");
