@@ -25,10 +25,10 @@ export function briefDuration(ms: number): string {
   return units.slice(0, 2).join("");
 }
 
-/** The time between two instants (RFC 3339; `null`: now); empty if it has not begun. */
-export function elapsed(from: string | null, to: string | null): string {
+/** The time from an instant (RFC 3339) to another, or to the server's now; empty if it has not begun. */
+export function elapsed(from: string | null, to: string | number): string {
   if (from === null) return "";
-  const end = to === null ? Date.now() : Date.parse(to);
+  const end = typeof to === "number" ? to : Date.parse(to);
   return briefDuration(end - Date.parse(from));
 }
 

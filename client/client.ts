@@ -5,6 +5,7 @@ import { callOf } from "./operations.ts";
 import { DEFAULT_PATIENCE, type Patience, patienceOf } from "./retry.ts";
 import { runListsOf } from "./run-lists.ts";
 import { singleRunsOf, submissionsOf } from "./runs.ts";
+import { ServerClock } from "./server-clock.ts";
 import { snapshotsOf } from "./snapshots.ts";
 
 export interface ClientOptions {
@@ -29,9 +30,17 @@ export function createClient(options: ClientOptions) {
     token: options.token,
     userAgent: options.userAgent ?? "drover-client",
     patience: patienceOf(DEFAULT_PATIENCE, options.patience),
+    clock: new ServerClock(),
   };
   return {
     ...easyCallsOf(target),
+
+    /**
+     * The server's time in milliseconds since 1970, by its last answer: to be compared with instants that it
+     * gives.
+     */
+    now: () => target.clock.now(),
+
     runs: { ...submissionsOf(target), ...singleRunsOf(target), ...runListsOf(target) },
     pools: poolsOf(target),
     workers: workersOf(target),

@@ -1,3 +1,4 @@
+import { serverNowOf } from "./server-clock.ts";
 import type { Problem } from "./types.ts";
 
 /** Why Drover says no, or `unexpected_answer` if something else answered. */
@@ -99,14 +100,14 @@ function problemOf(text: string): KnownProblem | undefined {
   return value as KnownProblem;
 }
 
-/** `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), in milliseconds. */
+/** `Retry-After` in seconds or as a date of the server's clock (RFC 9110 §10.2.3), in milliseconds. */
 function retryAfterOf(response: Response): number | undefined {
   const text = response.headers.get("retry-after");
   if (text === null) return undefined;
   const seconds = Number(text);
   if (!Number.isNaN(seconds)) return Math.max(0, seconds * 1_000);
   const at = Date.parse(text);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
+  return Number.isNaN(at) ? undefined : Math.max(0, at - serverNowOf(response));
 }
 
 const REASONS: Record<string, string> = {

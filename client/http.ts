@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorOf, notDrover, UnreachableError } from "./errors.ts";
 import { type Patience, patienceOf, retryDelayMs } from "./retry.ts";
+import type { ServerClock } from "./server-clock.ts";
 
 /** Where a Drover is, who asks, and how patiently. */
 export interface Target {
@@ -8,6 +9,7 @@ export interface Target {
   token: string;
   userAgent: string;
   patience: Patience;
+  clock: ServerClock;
 }
 
 /** What the caller of any route may say about the call itself. */
@@ -178,6 +180,7 @@ async function exchange(target: Target, call: Call, signal: AbortSignal | undefi
     signal: signal ?? null,
   });
   const response = await broken(target, call, sent);
+  target.clock.learn(response);
   if (!response.ok) throw await broken(target, call, errorOf(response));
   return response;
 }

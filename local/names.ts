@@ -9,6 +9,7 @@ export const NAMES = [
   ".gitignore",
   "awake",
   "cache",
+  "clock.json",
   "context.json",
   "instances",
   "instances.json",

@@ -1,6 +1,8 @@
+import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
+import { CLOCK_WAS_SET } from "../src/core/clock.ts";
 import { endTree } from "./end-processes.ts";
 import { pathIn } from "./names.ts";
 import { ticker } from "./ticker.ts";
@@ -31,6 +33,8 @@ export interface RuntimeOptions {
   port: number;
   /** Variables and secrets of the Worker. */
   vars: Record<string, string>;
+  /** How far Drover's time is ahead of this machine's clock, to begin with. */
+  aheadMs: number;
   /** A line that the Worker, or the runtime, has written. */
   onLog(level: string, text: string): void;
   /** workerd has ended, and nobody had told it to: how, in words. It is started again. */
@@ -38,6 +42,12 @@ export interface RuntimeOptions {
 }
 
 export interface Runtime {
+  /**
+   * The machine's clock was set, and Drover's time is now so far ahead of it: starts the Worker again with
+   * that, and wakes all that lives, since alarms go by another clock. A workerd that goes on would be of no
+   * use: while its clock is behind what it has shown an object, no time passes for that object.
+   */
+  clockWasSet(aheadMs: number): Promise<void>;
   /** Ends the Worker and whatever belongs to it. */
   dispose(): Promise<void>;
 }
@@ -53,43 +63,57 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { stateDir, onLog } = options;
   const program = setToolEnvironment(stateDir);
   let isUp = false;
+  let workerd: ChildProcess | undefined;
+  let replaced: ChildProcess | undefined;
   onChildOf(program, (child) => {
+    workerd = child;
     child.once("exit", (code, signal) => {
-      if (isUp) options.onDeath(endText(code, signal));
+      if (isUp && child !== replaced) options.onDeath(endText(code, signal));
     });
   });
   const { Miniflare, convertV4MiniflareOptions } = await import("miniflare");
   const { worker, crons } = await readConfig(options);
-  const miniflareOptions = convertV4MiniflareOptions({
-    host: "127.0.0.1",
-    port: options.port,
-    cf: false,
-    logRequests: false,
-    resourcePersistencePath: pathIn(stateDir, "objects"),
-    unsafeRuntimeEnv: { [MARK]: stateDir },
-    handleStructuredLogs: ({ level, message }) => onLog(level, message),
-    workers: [worker],
-  });
-  const miniflare = keepingSignals(() => new Miniflare(miniflareOptions));
+  let { aheadMs: givenAheadMs } = options;
+  const miniflareOptions = () =>
+    convertV4MiniflareOptions({
+      host: "127.0.0.1",
+      port: options.port,
+      cf: false,
+      logRequests: false,
+      resourcePersistencePath: pathIn(stateDir, "objects"),
+      unsafeRuntimeEnv: { [MARK]: stateDir },
+      handleStructuredLogs: ({ level, message }) => onLog(level, message),
+      workers: [{ ...worker, bindings: { ...worker.bindings, DROVER_CLOCK_AHEAD_MS: String(givenAheadMs) } }],
+    });
+  const miniflare = keepingSignals(() => new Miniflare(miniflareOptions()));
   const dispose = async () => {
     isUp = false;
     await miniflare.dispose();
     await endFormerRuntime(stateDir);
   };
-  const fire = async (cron: string) => {
-    await (await miniflare.getWorker()).scheduled({ cron });
-  };
+  const fire = async (cron: string) => await (await miniflare.getWorker()).scheduled({ cron });
   try {
     await miniflare.ready;
     isUp = true;
     const stopTicking = ticker(crons, fire, (text) => onLog("error", text));
-    const again = () => miniflare.setOptions(miniflareOptions);
+    const again = () => miniflare.setOptions(miniflareOptions());
     const stopKeeping = keepRunning(
       () => miniflare.ready,
       again,
       (text) => onLog("error", text),
     );
     return {
+      clockWasSet: async (aheadMs) => {
+        if (aheadMs !== givenAheadMs) {
+          replaced = workerd;
+          // From now on it judges nothing by the wrong time.
+          workerd?.kill("SIGSTOP");
+          givenAheadMs = aheadMs;
+          await again();
+        }
+        const { outcome } = await fire(CLOCK_WAS_SET);
+        if (outcome !== "ok") throw new Error(`the Worker ended with "${outcome}"`);
+      },
       dispose: async () => {
         stopTicking();
         stopKeeping();

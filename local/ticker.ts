@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000;
  */
 export function ticker(
   crons: string[],
-  fire: (cron: string) => Promise<void>,
+  fire: (cron: string) => Promise<unknown>,
   onProblem: (text: string) => void,
 ): () => void {
   let over = false;

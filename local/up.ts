@@ -3,7 +3,9 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "../client/client.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
+import { formatDuration } from "../src/core/duration.ts";
 import { beat } from "./beat.ts";
+import { DroverClock } from "./clock.ts";
 import { defaultPool, type PoolChoices, settleDefaultPool } from "./default-pool.ts";
 import { endRuns } from "./end-runs.ts";
 import { takeLock } from "./lock.ts";
@@ -125,11 +127,13 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   undo.add(beat(stateDir, (ms) => log.write("info", `Nothing ran here for ${Math.round(ms / 1_000)} s.`)));
   const url = `http://127.0.0.1:${port}`;
   const ours = createClient({ url, token, userAgent: "drover-up" });
+  const clock = new DroverClock(stateDir);
   const runtime = await startRuntime({
     ...worker,
     stateDir,
     port,
     vars: { DROVER_ADMIN_TOKEN: token, DROVER_SIGNING_KEY: signingKey, DROVER_URL: url },
+    aheadMs: clock.aheadMs(),
     onLog(level, text) {
       log.write(level, text);
       // What a full disk leads to is said once, by that name.
@@ -139,6 +143,16 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   });
   undo.add(() => runtime.dispose());
   undo.add(() => ended.abort());
+  undo.add(
+    clock.watch(
+      (aheadMs) => runtime.clockWasSet(aheadMs),
+      (byMs, aheadMs) => {
+        log.write("warn", clockText(byMs, aheadMs));
+        onProblem(clockText(byMs, aheadMs));
+      },
+      (error) => log.write("error", `Not all could be woken after the clock was set. ${String(error)}`),
+    ),
+  );
   const cloudUrl = `http://127.0.0.1:${cloudPort}`;
   const config = defaultPool({ url: cloudUrl, secret: providerSecret }, options);
   const shown = await settleDefaultPool({ url, token, config, last: readPoolNote(stateDir) });
@@ -156,6 +170,16 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   };
   const stop = () => undo.run();
   return { url, token, stateDir, cloudUrl, adopted, machines, endRuns: endAllRuns, stop };
+}
+
+/** Says that the clock was set, and what of Drover's time differs from it now. */
+function clockText(byMs: number, aheadMs: number): string {
+  const amount = (ms: number) => formatDuration(Math.round(Math.abs(ms) / 1_000) * 1_000);
+  const how = `the clock of this machine was set ${byMs < 0 ? "back" : "forth"} by ${amount(byMs)}`;
+  const where = `${amount(aheadMs)} ${aheadMs < 0 ? "behind" : "ahead of"} the clock`;
+  const since =
+    aheadMs === 0 ? "is that of the clock" : `goes on as before, ${where} until the machine is restarted`;
+  return `${how}: the control plane was started again. Drover's time ${since}.`;
 }
 
 const POOL_STAYS =

@@ -1,5 +1,7 @@
+import { CLOCK_WAS_SET } from "./core/clock.ts";
 import { AGENT } from "./generated/agent-bundle.ts";
 import { REFERENCE } from "./generated/reference-bundle.ts";
+import { droverNow } from "./objects/clock.ts";
 import { type Env, urlOf } from "./objects/env.ts";
 import { objectsOf } from "./objects/stubs.ts";
 import { createApp } from "./routes/app.ts";
@@ -13,10 +15,13 @@ const app = createApp(AGENT, REFERENCE);
 
 export default {
   fetch(request, env, ctx) {
-    const url = urlOf(env);
-    return app.fetch(request, { adminToken: env.DROVER_ADMIN_TOKEN, url, objects: objectsOf(env) }, ctx);
+    const objects = objectsOf(env);
+    const bindings = { adminToken: env.DROVER_ADMIN_TOKEN, url: urlOf(env), objects, now: droverNow };
+    return app.fetch(request, bindings, ctx);
   },
-  async scheduled(_controller, env) {
-    await objectsOf(env).registry().poke();
+  async scheduled({ cron }, env) {
+    await objectsOf(env)
+      .registry()
+      .poke(cron === CLOCK_WAS_SET);
   },
 } satisfies ExportedHandler<Env>;

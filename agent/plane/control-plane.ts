@@ -109,7 +109,7 @@ function contentOf({ status, headers, body }: Answer): unknown {
     if (content !== undefined) return content;
     throw new Error(`The answer with status ${status} is no JSON: is this the control plane?`);
   }
-  throw new Refusal(status, detailOf(content) || `status ${status}`, retryAfter(headers["retry-after"]));
+  throw new Refusal(status, detailOf(content) || `status ${status}`, retryAfter(headers));
 }
 
 function parse(text: string): unknown {
@@ -127,9 +127,10 @@ function detailOf(problem: unknown): string {
   return typeof detail === "string" ? detail : "";
 }
 
-/** `Retry-After` is a number of seconds or a date (RFC 9110, 10.2.3). */
-function retryAfter(text: string | undefined): Millis | undefined {
+/** `Retry-After` is a number of seconds or a date of the server's clock (RFC 9110, 10.2.3). */
+function retryAfter({ "retry-after": text, date = "" }: Answer["headers"]): Millis | undefined {
   if (text === undefined) return undefined;
-  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  const serverNow = Date.parse(date) || Date.now();
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - serverNow;
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }

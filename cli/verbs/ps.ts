@@ -49,11 +49,14 @@ export function addPs(program: Command, io: Io): void {
     .option("--json", "print the runs as a JSON list")
     .addHelpText("after", HELP)
     .action(async (flags: PsFlags) => {
-      const { runs, troubles } = await select(connect(io).client, flags);
+      const { client } = connect(io);
+      const { runs, troubles } = await select(client, flags);
       const shown = runs.slice(0, flags.limit);
       const isFiltered = flags.state !== undefined || flags.label !== undefined || flags.pool !== undefined;
       const empty = isFiltered ? "No runs match." : "No runs.";
-      await io.stdout.write(flags.json ? `${JSON.stringify(shown, null, 2)}\n` : view(shown, io, empty));
+      await io.stdout.write(
+        flags.json ? `${JSON.stringify(shown, null, 2)}\n` : view(shown, io, client.now(), empty),
+      );
       for (const trouble of troubles) await io.say(trouble);
       if (runs.length > shown.length)
         await io.say(`There are more runs; --limit shows more than ${flags.limit}.`);
@@ -113,14 +116,14 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-function view(runs: readonly RunSummary[], io: Io, empty: string): string {
+function view(runs: readonly RunSummary[], io: Io, now: number, empty: string): string {
   const headings = ["RUN", "STATE", "EXIT", "AGE", "TOOK", "WORKER", "COMMAND"];
   const rows = runs.map((run) => [
     run.id,
     run.state,
     run.exitCode === null ? "" : String(run.exitCode),
-    elapsed(run.submittedAt, null),
-    elapsed(run.startedAt, run.finishedAt),
+    elapsed(run.submittedAt, now),
+    elapsed(run.startedAt, run.finishedAt ?? now),
     run.worker ?? "",
     run.command,
   ]);

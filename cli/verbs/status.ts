@@ -20,12 +20,14 @@ export function addStatus(program: Command, io: Io): void {
     .option("--json", "print the status as JSON")
     .addHelpText("after", HELP)
     .action(async (id: string, flags: { json?: boolean }) => {
-      const status = await connect(io).client.runs.get(id);
-      await io.stdout.write(flags.json ? `${JSON.stringify(status, null, 2)}\n` : view(status, io));
+      const { client } = connect(io);
+      const status = await client.runs.get(id);
+      const shown = flags.json ? `${JSON.stringify(status, null, 2)}\n` : view(status, io, client.now());
+      await io.stdout.write(shown);
     });
 }
 
-function view(run: RunStatus, io: Io): string {
+function view(run: RunStatus, io: Io, now: number): string {
   const labels = Object.entries(run.labels).map(([name, value]) => `${name}=${value}`);
   const top: [string, string][] = [
     ["Run", run.id],
@@ -38,7 +40,7 @@ function view(run: RunStatus, io: Io): string {
     ["Labels", labels.join(" ")],
     ["Pool", run.pool],
     ["Worker", run.placements.at(-1)?.worker ?? ""],
-    ["Submitted", `${run.submittedAt} (${elapsed(run.submittedAt, null)} ago)`],
+    ["Submitted", `${run.submittedAt} (${elapsed(run.submittedAt, now)} ago)`],
     ["Placed", after(run.placedAt, run.submittedAt)],
     ["Started", after(run.startedAt, run.placedAt ?? run.submittedAt)],
     ["Finished", after(run.finishedAt, run.startedAt ?? run.submittedAt)],

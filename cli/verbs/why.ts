@@ -22,8 +22,9 @@ export function addWhy(program: Command, io: Io): void {
     .option("--json", "print it as JSON")
     .addHelpText("after", HELP)
     .action(async (id: string, flags: { json?: boolean }) => {
-      const why = await whyOf(connect(io).client, id);
-      await io.stdout.write(flags.json ? `${JSON.stringify(why, null, 2)}\n` : view(why, io));
+      const { client } = connect(io);
+      const why = await whyOf(client, id);
+      await io.stdout.write(flags.json ? `${JSON.stringify(why, null, 2)}\n` : view(why, io, client.now()));
     });
 }
 
@@ -48,7 +49,7 @@ function isUnknown(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
 }
 
-function view(why: Why, io: Io): string {
+function view(why: Why, io: Io, now: number): string {
   const { bold } = colorsFor(io.stdout);
   const { code, text, ...details } = why.reason;
   const facts = Object.entries(details).map(([name, value]) => `${name} ${value}`);
@@ -57,15 +58,15 @@ function view(why: Why, io: Io): string {
       ["State", why.state],
       ["Why", `${text} (${code})`],
       ["", facts.join(", ")],
-      ["Next", nextLine(why.next)],
+      ["Next", nextLine(why.next, now)],
       ...why.chain.map(({ what, state, text: link }): [string, string] => [what, `${state}: ${link}`]),
     ],
     bold,
   );
 }
 
-function nextLine(next: Why["next"]): string {
+function nextLine(next: Why["next"], now: number): string {
   if (next.at === null) return next.action;
-  const ms = Date.parse(next.at) - Date.now();
+  const ms = Date.parse(next.at) - now;
   return `${next.action} ${ms > 0 ? `in ${briefDuration(ms)}` : "now"} (${next.at})`;
 }

@@ -45,7 +45,9 @@ export function addWorkers(program: Command, io: Io): void {
       const { client } = connect(io);
       if (id !== undefined) {
         const worker = await client.workers.get(id);
-        await io.stdout.write(flags.json ? `${JSON.stringify(worker, null, 2)}\n` : view(worker, io));
+        await io.stdout.write(
+          flags.json ? `${JSON.stringify(worker, null, 2)}\n` : view(worker, io, client.now()),
+        );
         return;
       }
       const states = flags.state ?? (flags.all === true ? undefined : PRESENT);
@@ -53,13 +55,15 @@ export function addWorkers(program: Command, io: Io): void {
       const isFiltered = flags.pool !== undefined || flags.state !== undefined;
       const empty = isFiltered ? "No machines match." : "No machines.";
       await io.stdout.write(
-        flags.json ? `${JSON.stringify(list.items, null, 2)}\n` : listView(list.items, io, empty),
+        flags.json
+          ? `${JSON.stringify(list.items, null, 2)}\n`
+          : listView(list.items, io, client.now(), empty),
       );
       for (const trouble of troublesOf(list.service)) await io.say(trouble);
     });
 }
 
-function listView(workers: readonly WorkerSummary[], io: Io, empty: string): string {
+function listView(workers: readonly WorkerSummary[], io: Io, now: number, empty: string): string {
   const headings = ["WORKER", "POOL", "STATE", "TYPE", "RUNS", "AGE", "READY AFTER", "WHY"];
   const rows = workers.map((worker) => [
     worker.id,
@@ -67,7 +71,7 @@ function listView(workers: readonly WorkerSummary[], io: Io, empty: string): str
     worker.idleBehavior === "run" ? stateText(worker) : `${stateText(worker)} (${worker.idleBehavior})`,
     worker.instanceType,
     String(worker.runs.length),
-    elapsed(worker.askedAt, null),
+    elapsed(worker.askedAt, now),
     worker.readyAt === null ? "" : elapsed(worker.askedAt, worker.readyAt),
     worker.reason,
   ]);
@@ -79,7 +83,7 @@ function stateText({ state, machine }: WorkerSummary): string {
   return state === "booting" && (machine === "asked" || machine === "refused") ? machine : state;
 }
 
-function view(worker: WorkerStatus, io: Io): string {
+function view(worker: WorkerStatus, io: Io, now: number): string {
   const { bold } = colorsFor(io.stdout);
   const { vcpus, memoryBytes, diskBytes, gpus } = worker.resources;
   const top: [string, string][] = [
@@ -96,12 +100,12 @@ function view(worker: WorkerStatus, io: Io): string {
       `${vcpus} CPUs, ${formatSize(memoryBytes)} memory, ${formatSize(diskBytes)} disk, ${gpus} GPUs`,
     ],
     ["Runs", worker.runs.join(" ")],
-    ["Asked for", `${worker.askedAt} (${elapsed(worker.askedAt, null)} ago)`],
+    ["Asked for", `${worker.askedAt} (${elapsed(worker.askedAt, now)} ago)`],
     [
       "Ready",
       worker.readyAt === null ? "" : `${worker.readyAt} (after ${elapsed(worker.askedAt, worker.readyAt)})`,
     ],
-    ["Last report", worker.lastReportAt === null ? "" : `${elapsed(worker.lastReportAt, null)} ago`],
+    ["Last report", worker.lastReportAt === null ? "" : `${elapsed(worker.lastReportAt, now)} ago`],
     ["Lease until", worker.leaseUntil ?? ""],
     ["Boot probe", probeLine(worker.bootProbe)],
   ];

@@ -1,5 +1,6 @@
 import { MIN_ALARM_DELAY_MS } from "../core/limits.ts";
 import type { Instant } from "../core/machine.ts";
+import { fromPlatform, onPlatform } from "./clock.ts";
 import { meter } from "./meter.ts";
 
 /** An armed alarm that is this late will not fire any more (`cloudflare.md` §1.5, rule 4). */
@@ -19,7 +20,8 @@ export class LazyAlarm {
 
   /** Reads what is armed. To be awaited before anything else happens in the object. */
   async load(): Promise<void> {
-    this.#armedFor = await this.#storage.getAlarm();
+    const at = await this.#storage.getAlarm();
+    this.#armedFor = at === null ? null : fromPlatform(at);
   }
 
   /** When it fires; null if none is armed. */
@@ -38,7 +40,7 @@ export class LazyAlarm {
     if (armed !== null && armed <= at && armed > now - OVERDUE_MS) return;
     this.#armedFor = Math.max(at, now + MIN_ALARM_DELAY_MS);
     meter.rowsWritten += 1;
-    void this.#storage.setAlarm(this.#armedFor); // not awaited: it belongs to the commit around it
+    void this.#storage.setAlarm(onPlatform(this.#armedFor)); // not awaited: part of the commit around it
   }
 
   /** The storage, and with it the alarm, has been emptied. */

@@ -3,6 +3,7 @@ import { statsOf } from "../core/allocation/stats.ts";
 import { whyOf } from "../core/allocation/why.ts";
 import type { RunStats } from "../schema/stats.ts";
 import type { Why } from "../schema/why.ts";
+import { droverNow } from "./clock.ts";
 import type { Peers } from "./stubs.ts";
 
 /** Why a run is as it is: what it knows itself, and what the one says that it waits for. */
@@ -12,7 +13,7 @@ export async function explainRun(state: Existing, peers: Peers): Promise<Why> {
   const waits = placement === null && !record.ended;
   const pool = waits ? await peers.pool(record.spec.pool).explain(record.id) : null;
   const worker = placement === null ? null : await peers.worker(placement.worker).why(record.id);
-  return whyOf(state, pool ?? worker, placement?.worker ?? null, Date.now());
+  return whyOf(state, pool ?? worker, placement?.worker ?? null, droverNow());
 }
 
 /** What a run uses. Only its worker knows, from its host; a run without a place uses nothing. */

@@ -58,12 +58,12 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     allocationMachine,
     { type: "tick" },
     {
-      load: (alarmAt) => allocationFrom(this.#store.read(), alarmAt, Date.now()),
+      load: (alarmAt, now) => allocationFrom(this.#store.read(), alarmAt, now),
       save: (state) => this.#save(state),
       saved: () => this.#store.sweep(),
       send: (message): Promise<AllocationEvent> =>
         sendOfAllocation(this.env, message, () =>
-          this.#logs.clear(() => areLogsOver(this.#actor.state, Date.now())),
+          this.#logs.clear(() => areLogsOver(this.#actor.state, this.#shell.now())),
         ),
     },
   );
@@ -105,23 +105,23 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     }
     const { refusal } = this.#actor.state.memo;
     if (refusal !== null) throw refusedBy(spec.pool, refusal);
-    return { created, status: readRun(this.#existing(), Date.now()) };
+    return { created, status: readRun(this.#existing(), this.#shell.now()) };
   }
 
   async read(): Promise<RunStatus> {
-    return readRun(this.#entered(), Date.now());
+    return readRun(this.#entered(), this.#shell.now());
   }
 
   async wait(states: RunState[], waitMs: number): Promise<RunStatus> {
     this.#entered();
     await until(this.#actor, () => isSettled(this.#actor.state, states), waitMs);
-    return readRun(this.#existing(), Date.now());
+    return readRun(this.#existing(), this.#shell.now());
   }
 
   async abort({ waitMs, ...wish }: Parameters<AllocationApi["abort"]>[0]): Promise<RunStatus> {
     this.#entered({ type: "abort", ...wish });
     await until(this.#actor, () => this.#actor.state.record?.ended !== false, waitMs);
-    return readRun(this.#existing(), Date.now());
+    return readRun(this.#existing(), this.#shell.now());
   }
 
   async restart(wish: RestartWish, ask?: Ask): Promise<Asked> {
@@ -137,14 +137,14 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     const refusal = replayed ? null : refusalOfWish(this.#existing(), event.wish);
     if (refusal !== null) throw refusal;
     this.#actor.apply(event);
-    return { replayed, status: readRun(this.#existing(), Date.now()) };
+    return { replayed, status: readRun(this.#existing(), this.#shell.now()) };
   }
 
   async update({ spec, specIndex, by }: UpdateRequest): Promise<RunStatus> {
     const refusal = refusalOfUpdate(this.#entered().record, spec, specIndex);
     if (refusal !== null) throw refusal;
     this.#actor.apply({ type: "update", spec, specIndex, by });
-    return readRun(this.#existing(), Date.now());
+    return readRun(this.#existing(), this.#shell.now());
   }
 
   async events(after: number, waitMs: number): ReturnType<AllocationApi["events"]> {
@@ -189,7 +189,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async observed(observed: Observed): Promise<ObservedAnswer> {
-    return answerObserved(this.#shell.enter({ type: "observed", observed }), observed, Date.now());
+    return answerObserved(this.#shell.enter({ type: "observed", observed }), observed, this.#shell.now());
   }
 
   async ended(ended: Ended): Promise<EndedAnswer> {

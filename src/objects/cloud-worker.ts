@@ -21,6 +21,7 @@ import { isUsageFresh, type RunUsage, usageOfRun } from "../core/worker/usage.ts
 import type { EnrollRequest, HostSetup, Orders } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
+import { droverNow } from "./clock.ts";
 import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
 import { exchange, heldReports, livingWorker } from "./exchange.ts";
@@ -56,11 +57,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     },
   );
   readonly #actor = this.#shell.actor;
-  readonly #line = new HostLine(
-    this.#actor,
-    () => socketsOf(this.ctx),
-    () => Date.now(),
-  );
+  readonly #line = new HostLine(this.#actor, () => socketsOf(this.ctx), droverNow);
 
   get #name(): string {
     return this.ctx.id.name ?? "";
@@ -113,7 +110,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
 
   #answer(state: WorkerState): WorkerAnswer {
     if (state.record === null) return { kind: "no_such" };
-    return { kind: "worker", worker: upsertOf({ ...state, record: state.record }, Date.now()) };
+    return { kind: "worker", worker: upsertOf({ ...state, record: state.record }, droverNow()) };
   }
 
   async order(order: Order): Promise<OrderAnswer> {
@@ -136,7 +133,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     this.#shell.count();
     await verifyHost(this.#door, call);
     const report = reportOf(call, this.#living());
-    return refusing(this.#door, () => exchange(this.#actor, report, waitMs, () => Date.now()));
+    return refusing(this.#door, () => exchange(this.#actor, report, waitMs, droverNow));
   }
 
   async hostSecret(): Promise<string | null> {
@@ -159,24 +156,24 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
 
   async read(): Promise<WorkerStatus> {
     this.#enter();
-    return statusOf(this.#living(), Date.now());
+    return statusOf(this.#living(), droverNow());
   }
 
   async why(run?: string): Promise<Why> {
     this.#enter();
-    return whyOf(this.#living(), Date.now(), run);
+    return whyOf(this.#living(), droverNow(), run);
   }
 
   async usage(run: string): Promise<RunUsage | null> {
     this.#enter();
-    if (!isUsageFresh(this.#living(), Date.now())) this.#line.askForAll();
-    await until(this.#actor, () => isUsageFresh(this.#living(), Date.now()), SAMPLE_WAIT_MS);
+    if (!isUsageFresh(this.#living(), droverNow())) this.#line.askForAll();
+    await until(this.#actor, () => isUsageFresh(this.#living(), droverNow()), SAMPLE_WAIT_MS);
     return usageOfRun(this.#living(), run);
   }
 
   async setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus> {
     this.#enter({ type: "behavior", behavior, by });
-    return statusOf(this.#living(), Date.now());
+    return statusOf(this.#living(), droverNow());
   }
 
   async forceEnd(by: string): Promise<WorkerAnswer> {
@@ -185,6 +182,6 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
 
   async kill(request: { reason: string; by: string; force?: boolean }): Promise<WorkerStatus> {
     this.#enter({ type: "kill", ...request });
-    return statusOf(this.#living(), Date.now());
+    return statusOf(this.#living(), droverNow());
   }
 }

@@ -5,6 +5,7 @@ import { AGENT } from "../generated/agent-bundle.ts";
 import { httpProvider } from "../providers/http.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
 
+import { droverNow } from "./clock.ts";
 import { type Env, urlOf } from "./env.ts";
 import { enrollmentCode } from "./signing.ts";
 import { userDataScript } from "./user-data.ts";
@@ -43,5 +44,5 @@ export function destroyInstance(provider: ProviderConfig, instance: string): Pro
 
 /** The provider that a configuration names. */
 export function providerOf(config: ProviderConfig) {
-  return httpProvider(config, () => Date.now());
+  return httpProvider(config, droverNow);
 }

@@ -20,6 +20,8 @@ export interface Env {
   DROVER_SIGNING_KEY: string;
   /** Where hosts reach this Worker. */
   DROVER_URL?: string;
+  /** How many milliseconds Drover's time is ahead of the platform's clock; only `drover up` says it. */
+  DROVER_CLOCK_AHEAD_MS?: string;
 }
 
 /** Where hosts reach this Worker, without a slash at the end; empty if nobody has said. */

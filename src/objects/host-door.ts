@@ -2,6 +2,7 @@ import { DroverError } from "../core/errors.ts";
 import { isClone, isLateEnrollment, isRefusedClone } from "../core/worker/joining.ts";
 import type { Living } from "../core/worker/state.ts";
 import type { EnrollRequest, HostSetup } from "../schema/host.ts";
+import { droverNow } from "./clock.ts";
 import type { Env } from "./env.ts";
 import { livingWorker, type WorkerActor, wrongWorker } from "./exchange.ts";
 import { claimedWorker, hostSetup, parseJoin } from "./host-calls.ts";
@@ -23,7 +24,7 @@ export interface Door {
 export async function enrollHost(door: Door, request: EnrollRequest): Promise<HostSetup> {
   const { actor, name, env } = door;
   return refusing(door, async () => {
-    await verifyCode(request.code, name, env.DROVER_SIGNING_KEY, Date.now());
+    await verifyCode(request.code, name, env.DROVER_SIGNING_KEY, droverNow());
     const { record } = actor.state;
     if (record === null || record.phase === "shutdown" || record.phase === "gone") throw workerOver(name);
     if (isLateEnrollment({ ...actor.state, record }, request)) throw begunAlready(name);
@@ -64,7 +65,7 @@ export async function verifyHost(door: Door, call: SignedCall): Promise<void> {
   await refusing(door, async () => {
     try {
       if (secret === null) throw new DroverError("bad_signature", "no host has enrolled for this worker");
-      await verifyCall(call, secret, Date.now());
+      await verifyCall(call, secret, droverNow());
     } catch (error) {
       const claimed = claimedWorker(call.body);
       throw claimed === undefined || claimed === name ? error : wrongWorker(claimed, name);

@@ -1,3 +1,4 @@
+import { droverNow } from "./clock.ts";
 import type { Signature } from "./rpc.ts";
 import { hostKey, signedPrefix, verifySigned } from "./signing.ts";
 import type { Peers } from "./stubs.ts";
@@ -22,7 +23,7 @@ export async function verifyAtEdge(
   const known = KEYS.get(worker);
   const key = known ?? (await hostKey(await peers.worker(worker).hostSecret()));
   const bytes = await signed();
-  await verifySigned(signature, bytes, key, Date.now());
+  await verifySigned(signature, bytes, key, droverNow());
   if (known === undefined) keep(worker, key);
   return bytes;
 }

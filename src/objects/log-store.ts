@@ -7,6 +7,7 @@ import { DroverError } from "../core/errors.ts";
 import { MAX_LOG_BYTES } from "../core/limits.ts";
 import type { Instant } from "../core/machine.ts";
 import type { StreamName } from "../schema/host.ts";
+import { droverNow } from "./clock.ts";
 import { meter } from "./meter.ts";
 import type { LogChunk, LogObject, LogRequest } from "./rpc.ts";
 
@@ -157,7 +158,7 @@ function expiredLogs(run: string, since: Instant): DroverError {
 export function readLog(store: LogStore, state: Existing, request: LogRequest): LogChunk {
   const { record } = state;
   const attempt = attemptMeant(record, request);
-  const now = Date.now();
+  const now = droverNow();
   const gone = logsGoneSince(state, now);
   if (gone !== undefined) throw expiredLogs(record.id, gone);
   if (attempt === null) return { data: new Uint8Array(), from: 0, size: 0, ended: record.ended, dropped: 0 };

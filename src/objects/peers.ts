@@ -55,7 +55,8 @@ export interface PoolPeer {
   configure(configure: Configure): Promise<ConfigureAnswer>;
   upsertRun(upsert: RunUpsert): Promise<PoolAnswer>;
   upsertWorker(upsert: WorkerUpsert): Promise<WorkerUpsertAnswer>;
-  poke(): Promise<void>;
+  /** `all`: wakes all that lives here, too, since its alarms go by another time. */
+  poke(all: boolean): Promise<void>;
   /** Why a run of this pool waits; null if it does not. */
   explain(run: string): Promise<Why | null>;
 }

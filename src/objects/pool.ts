@@ -44,6 +44,7 @@ import { RunWaits } from "./run-waits.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
+import { wakeAll } from "./wake-all.ts";
 
 /** The object that is a queue and the workers that serve it. What it decides is in `core/pool`. */
 export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
@@ -108,25 +109,26 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     const before = this.#actor.state.runs.get(key)?.labels;
     const state = this.#shell.enter({ type: "run", upsert });
     this.#waits.relabeled(before, state.runs.get(key)?.labels);
-    return answerRun(state, upsert, Date.now());
+    return answerRun(state, upsert, this.#shell.now());
   }
 
   async upsertWorker(upsert: WorkerUpsert): Promise<WorkerUpsertAnswer> {
-    return answerWorker(this.#shell.enter({ type: "worker", upsert }), upsert, Date.now());
+    return answerWorker(this.#shell.enter({ type: "worker", upsert }), upsert, this.#shell.now());
   }
 
-  async poke(): Promise<void> {
-    this.#shell.enter();
+  async poke(all: boolean): Promise<void> {
+    if (all) await wakeAll(this.#shell.enter(), this.env);
+    else this.#shell.enter();
   }
 
   async explain(run: string): Promise<Why | null> {
     this.#shell.enter();
-    return explainRun(this.#configured(), run, Date.now());
+    return explainRun(this.#configured(), run, this.#shell.now());
   }
 
   async view(): Promise<PoolView> {
     this.#shell.enter();
-    return poolView(this.#configured(), Date.now());
+    return poolView(this.#configured(), this.#shell.now());
   }
 
   async events(after: number | null, waitMs: number): Promise<PoolEventList> {
@@ -139,7 +141,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
 
   async metrics(): Promise<Sample[]> {
     this.#shell.enter();
-    return metricsOf(this.#configured(), Date.now());
+    return metricsOf(this.#configured(), this.#shell.now());
   }
 
   async forget(forget: Forget): Promise<void> {

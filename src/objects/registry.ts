@@ -86,10 +86,10 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     return poolsOf(this.#actor.state).some(([one]) => one === name);
   }
 
-  async poke(): Promise<void> {
+  async poke(all = false): Promise<void> {
     this.#shell.enter();
     const { pool } = peersOf(this.env);
-    const pokes = poolsOf(this.#actor.state).map(([name]) => pool(name).poke());
+    const pokes = poolsOf(this.#actor.state).map(([name]) => pool(name).poke(all));
     await Promise.allSettled(pokes); // the next cron tick pokes again whom this one did not reach
   }
 }

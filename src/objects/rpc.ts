@@ -270,8 +270,8 @@ export interface RegistryApi {
   removePool(name: string, how: Removal, by?: string): Promise<PoolDeletion>;
   /** The names of all pools, sorted. */
   pools(): Promise<string[]>;
-  /** Called by the cron trigger: pokes whatever may have been forgotten. */
-  poke(): Promise<void>;
+  /** Called by the cron trigger: pokes what may have been forgotten; `all`: all that lives. */
+  poke(all?: boolean): Promise<void>;
 }
 
 /** How the edge reaches the objects. `objects/stubs.ts` has the real ones. */

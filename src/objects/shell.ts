@@ -1,6 +1,7 @@
 import type { Envelope, Instant, Machine } from "../core/machine.ts";
 import { Actor } from "./actor.ts";
 import { LazyAlarm } from "./alarm.ts";
+import { droverNow } from "./clock.ts";
 import { meter } from "./meter.ts";
 import { logFailure } from "./report-failure.ts";
 import { platformTimer } from "./waiting.ts";
@@ -12,7 +13,7 @@ export interface Wiring<State, Event, Message> {
   /**
    * `alarmAt`: when the armed alarm fires; now, if it is that which wakes the object; null: none is armed.
    */
-  load(alarmAt: Instant | null): State;
+  load(alarmAt: Instant | null, now: Instant): State;
   save(state: State): void;
   /** After each commit, in the same synchronous block. */
   saved?(): void;
@@ -22,6 +23,7 @@ export interface Wiring<State, Event, Message> {
 /** The actor of a Durable Object, with the platform's clock, transactions and alarm. */
 export class Shell<State, Event extends { type: string }, Message extends Envelope> {
   readonly actor: Actor<State, Event, Message>;
+  readonly now = droverNow;
   readonly #alarm: LazyAlarm;
   readonly #tick: Event;
   #firing = false;
@@ -35,14 +37,14 @@ export class Shell<State, Event extends { type: string }, Message extends Envelo
     this.#tick = tick;
     this.#alarm = new LazyAlarm(ctx.storage);
     this.actor = new Actor(machine, {
-      now: () => Date.now(),
-      load: () => wiring.load(this.#firing ? Date.now() : this.#alarm.armedFor),
+      now: droverNow,
+      load: () => wiring.load(this.#firing ? droverNow() : this.#alarm.armedFor, droverNow()),
       commit: (write) => {
         ctx.storage.transactionSync(write);
         wiring.saved?.();
       },
       save: wiring.save,
-      wake: (at) => this.#alarm.arm(at, Date.now()),
+      wake: (at) => this.#alarm.arm(at, droverNow()),
       send: wiring.send,
       timer: platformTimer,
       failed: (message, error, tries) => logFailure(ctx.id.name ?? "", message, error, tries),

@@ -191,11 +191,12 @@ function classify(response: Response, body: string, at: number): ProviderFailure
   return { class: REFUSALS.has(response.status) ? "invalid" : "temporary", text, ...later, ...refused };
 }
 
-/** `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), in milliseconds. */
+/** `Retry-After` in seconds or as a date of the provider's clock (RFC 9110 §10.2.3), in milliseconds. */
 function retryAfterOf(response: Response, at: number): number | undefined {
   const text = response.headers.get("retry-after");
   if (text === null) return undefined;
-  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - at;
+  const theirNow = Date.parse(response.headers.get("date") ?? "") || at;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - theirNow;
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 

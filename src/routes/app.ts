@@ -12,7 +12,7 @@ import { enrollmentRoutes } from "./enrollments.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
 import { hostLogRoutes } from "./host-logs.ts";
-import { hostRoutes } from "./hosts.ts";
+import { hostRoutes, SWITCHING_PROTOCOLS } from "./hosts.ts";
 import { refuseLostNames } from "./lost-names.ts";
 import { metricsRoutes } from "./metrics.ts";
 import { openApiRoute } from "./openapi.ts";
@@ -51,6 +51,9 @@ export function createApp(agent: AgentBundle, reference: readonly ReferenceFile[
   app.use(async (c, next) => {
     c.set("pools", pools);
     await next();
+    // A host's clock may be wrong, and the command's: they correct themselves by the date of an answer.
+    // A socket's answer is passed on as it is: its headers cannot be changed.
+    if (c.res.status !== SWITCHING_PROTOCOLS) c.res.headers.set("Date", new Date(c.env.now()).toUTCString());
   });
   app.use("/v1/*", except(HOSTS, requireToken));
   app.use("/v1/*", except([HOSTS, SNAPSHOTS], limitBody(MAX_BODY_BYTES), refuseLostNames));

@@ -1,5 +1,6 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import type { Instant } from "../core/machine.ts";
 import type { Objects } from "../objects/rpc.ts";
 import type { PoolDirectory } from "./pool-directory.ts";
 
@@ -11,6 +12,8 @@ export interface EdgeBindings {
   url: string;
   /** Stubs of this request: a stub must not outlive the request that made it. */
   objects: Objects;
+  /** Drover's time (`objects/clock.ts`). */
+  now: () => Instant;
 }
 
 export interface EdgeTypes {

@@ -10,7 +10,7 @@ import { operation } from "./operation.ts";
 import { jsonAnswer, jsonBody, problemAnswer, waitMs } from "./params.ts";
 import { SignatureHeaders, signatureOf } from "./signature.ts";
 
-const SWITCHING_PROTOCOLS = 101;
+export const SWITCHING_PROTOCOLS = 101;
 
 /** Nothing at the edge reads orders, so they have no schema that checks them: only a name in the document. */
 const OrdersDocument = z.custom<Orders>().meta({
@@ -106,12 +106,6 @@ const socket = operation({
 
 /** Adds what hosts say to the control plane (`host-protocol.md`). No token: a code, or a signature. */
 export function hostRoutes(app: EdgeApp): void {
-  // A host's clock may be wrong: it corrects itself by the date of each answer, of refusals above all.
-  app.use("/v1/hosts/*", async (c, next) => {
-    await next();
-    // A socket's answer is passed on as it is: its headers cannot be changed.
-    if (c.res.status !== SWITCHING_PROTOCOLS) c.res.headers.set("Date", new Date().toUTCString());
-  });
   app.openapi(
     enroll,
     async (c) => {

@@ -35,7 +35,7 @@ export function metricsRoutes(app: EdgeApp): void {
     async (c) => {
       const { objects } = c.env;
       const wanted = c.req.valid("query").pool;
-      const names = wanted ?? (await c.var.pools.names(objects.registry()));
+      const names = wanted ?? (await c.var.pools.names(c.env));
       const { answers, service } = await askPools(names, (name) => objects.pool(name).metrics());
       const down = service.filter(({ healthy }) => !healthy).map(({ pool }) => downSample(pool));
       return c.text(metricsText([...down, ...[...answers.values()].flat()]), 200, {

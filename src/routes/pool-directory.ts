@@ -1,4 +1,4 @@
-import type { RegistryApi } from "../objects/rpc.ts";
+import type { EdgeBindings } from "./edge.ts";
 
 /** How old the list of pools may be that a query is answered from (`architecture.md` §2, edge cache). */
 const POOL_NAMES_KEPT_MS = 3_000;
@@ -9,7 +9,7 @@ const POOL_NAMES_KEPT_MS = 3_000;
  */
 export interface PoolDirectory {
   /** The names, at most a few seconds old. Fails as the Registry does. */
-  names(registry: RegistryApi): Promise<string[]>;
+  names(env: Pick<EdgeBindings, "objects" | "now">): Promise<string[]>;
   /** Asks the Registry again next time: after a pool was put through this isolate. */
   forget(): void;
 }
@@ -18,12 +18,12 @@ export interface PoolDirectory {
 export function createPoolDirectory(): PoolDirectory {
   let known: { names: string[]; until: number } | undefined;
   return {
-    async names(registry) {
-      if (known !== undefined && Date.now() < known.until) return known.names;
+    async names({ objects, now }) {
+      if (known !== undefined && now() < known.until) return known.names;
       // The value is shared and not the promise: a promise of one request cannot be awaited safely in
       // another.
-      const names = await registry.pools();
-      known = { names, until: Date.now() + POOL_NAMES_KEPT_MS };
+      const names = await objects.registry().pools();
+      known = { names, until: now() + POOL_NAMES_KEPT_MS };
       return names;
     },
     forget() {

@@ -94,7 +94,7 @@ export function poolRoutes(app: EdgeApp): void {
   app.openapi(
     list,
     async (c) => {
-      const names = await c.var.pools.names(c.env.objects.registry());
+      const names = await c.var.pools.names(c.env);
       const { answers, service } = await askPools(names, (name) => c.env.objects.pool(name).view());
       const items = names.flatMap((name) => answers.get(name) ?? []);
       return c.json({ items, next: null, service }, 200);

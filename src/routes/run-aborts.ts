@@ -57,7 +57,7 @@ async function select(c: EdgeContext, wanted: Omit<z.output<typeof AbortManyRequ
     ids: ids === undefined ? undefined : [...new Set(ids)],
     labels,
     states: live,
-    pools: pool === undefined ? await c.var.pools.names(objects.registry()) : [pool],
+    pools: pool === undefined ? await c.var.pools.names(c.env) : [pool],
     onlyThesePools: pool !== undefined,
     all: false,
     waitMs: 0,

@@ -119,7 +119,7 @@ export function runListRoutes(app: EdgeApp): void {
 }
 
 function poolNames(c: EdgeContext): Promise<string[]> {
-  return c.var.pools.names(c.env.objects.registry());
+  return c.var.pools.names(c.env);
 }
 
 function labelsOf(pairs: readonly string[]): Record<string, string> {

@@ -72,6 +72,7 @@ export function submitRoutes(app: EdgeApp): void {
         raw: batch ? raw.runs : [raw],
         batch,
         key,
+        now: c.env.now(),
       });
       await checkSnapshots(c.env.objects, wanted, batch);
       const stored = await store(c.env.objects, wanted, { keyed: key !== undefined, batch });

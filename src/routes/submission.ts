@@ -1,6 +1,7 @@
 import canonicalize from "canonicalize";
 import type { FieldError } from "../core/errors.ts";
 import { MAX_SPEC_BYTES } from "../core/limits.ts";
+import type { Instant } from "../core/machine.ts";
 import { formatSize } from "../core/size.ts";
 import type { RunSpec } from "../schema/run.ts";
 import { invalid } from "./invalid.ts";
@@ -21,6 +22,7 @@ export interface Sent {
   /** Whether it came as `{"runs": […]}`. */
   batch: boolean;
   key: string | undefined;
+  now: Instant;
 }
 
 const encoder = new TextEncoder();
@@ -36,10 +38,10 @@ export async function candidates(sent: Sent): Promise<Candidate[]> {
   const texts = sent.raw.map((raw, index) => canonical(raw, at(sent, index), errors));
   checkIds(sent, errors);
   if (errors.length > 0) throw invalid(errors);
-  const { key, specs, batch } = sent;
+  const { key, specs, batch, now } = sent;
   if (key === undefined) {
     const make = async (spec: RunSpec, index: number) => ({
-      id: spec.id ?? mintId(index),
+      id: spec.id ?? mintId(now, index),
       fresh: spec.id === undefined,
       spec,
       hash: await sha256(texts[index] ?? ""),
@@ -112,8 +114,8 @@ const INDEX_CHARS = 2;
 const RANDOM_CHARS = 10;
 
 /** A new id that sorts by time, and within one batch by index: 50 bits are random. */
-function mintId(index: number): string {
-  const time = Date.now().toString(36).padStart(TIME_CHARS, "0");
+function mintId(now: Instant, index: number): string {
+  const time = now.toString(36).padStart(TIME_CHARS, "0");
   const place = index.toString(36).padStart(INDEX_CHARS, "0");
   // 32 of the 36 characters are used, so that each random byte gives one without bias.
   const random = Array.from(crypto.getRandomValues(new Uint8Array(RANDOM_CHARS)), (byte) =>

@@ -93,7 +93,7 @@ export function workerRoutes(app: EdgeApp): void {
     async (c) => {
       const { pool, state, limit, cursor } = c.req.valid("query");
       const { objects } = c.env;
-      const names = pool === undefined ? await c.var.pools.names(objects.registry()) : [pool];
+      const names = pool === undefined ? await c.var.pools.names(c.env) : [pool];
       const states = state ?? [...WORKER_STATES];
       const { answers, service } = await askPools(names, (name) => objects.pool(name).workers(states));
       const sorted = [...answers.values()]

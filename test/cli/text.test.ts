@@ -21,7 +21,7 @@ test.each([
 });
 
 test("time that has not begun is not shown", () => {
-  expect(elapsed(null, null)).toBe("");
+  expect(elapsed(null, 0)).toBe("");
   expect(elapsed("2026-11-21T08:00:00.000Z", "2026-11-21T08:01:01.000Z")).toBe("1m1s");
 });
 

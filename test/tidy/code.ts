@@ -96,6 +96,14 @@ export const CODE_RULES: Rule[] = [
     ),
   },
   {
+    name: "one-clock",
+    mend: "the platform's clock may be set: take `droverNow` of src/objects/clock.ts, routes `c.env.now`",
+    find: nowhereInCode(
+      (path) => below("src/")(path) && sources(path) && path !== "src/objects/clock.ts",
+      /\bDate\.now\b|\bnew Date\(\s*\)|(?<![\w.]|new )Date\(/g,
+    ),
+  },
+  {
     name: "no-default-export",
     mend: "export it by its name: only the Worker and the configuration of vitest must have a default",
     find: nowhereInCode(

@@ -3,6 +3,7 @@ import type { ImportOf, SourceFile } from "./source.ts";
 /** Modules of core that import nothing but each other: the vocabulary that everybody may use. */
 const LEAVES = [
   "attempt-id",
+  "clock",
   "duration",
   "errors",
   "limits",

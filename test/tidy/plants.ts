@@ -91,6 +91,16 @@ export const PLANTS: Plant[] = [
     at: ["agent/core/a.ts:3"],
   },
   {
+    rule: "one-clock",
+    files: {
+      "src/objects/clock.ts": "Date.now();",
+      "src/objects/a.ts": "const now = droverNow();\nrefuse(() => Date.now()); // Date.now()\nnew Date(now);",
+      "src/routes/a.ts": "new Date();",
+      "local/a.ts": "Date.now();",
+    },
+    at: ["src/objects/a.ts:2", "src/routes/a.ts:1"],
+  },
+  {
     rule: "one-alarm",
     files: {
       "src/objects/pool.ts": "\nstorage.setAlarm(1);",

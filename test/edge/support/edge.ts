@@ -61,7 +61,7 @@ export function createEdge(...pools: string[]): Edge {
       body,
       ...(body instanceof ReadableStream ? { duplex: "half" as const } : {}),
     };
-    const bindings = { adminToken: TOKEN, url: DROVER_URL, objects: world.objects };
+    const bindings = { adminToken: TOKEN, url: DROVER_URL, objects: world.objects, now: () => Date.now() };
     const answer = await app.request(path, init, bindings);
     checkOfApp ??= new DocumentCheck(await (await app.request("/openapi.json", {}, bindings)).json());
     await checkOfApp.check(method, path, answer, world.fault !== noFault);

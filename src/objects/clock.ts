@@ -1,0 +1,27 @@
+import { env } from "cloudflare:workers";
+import type { Instant } from "../core/machine.ts";
+import type { Env } from "./env.ts";
+
+const { DROVER_CLOCK_AHEAD_MS = "0" }: Partial<Env> = env;
+
+/** How far Drover's time is ahead of the platform's clock. It never changes while this process lives. */
+const AHEAD_MS = Number(DROVER_CLOCK_AHEAD_MS);
+
+/**
+ * Drover's time, which all stored instants and all deadlines are in. It goes on evenly when the clock of a
+ * local Drover's machine is set: then `drover up` starts the Worker again with a correction
+ * (`local/clock.ts`). A deployed Worker has none.
+ */
+export function droverNow(): Instant {
+  return Date.now() + AHEAD_MS;
+}
+
+/** An instant of Drover's time on the platform's clock, which alarms go by. */
+export function onPlatform(at: Instant): Instant {
+  return at - AHEAD_MS;
+}
+
+/** An instant of the platform's clock in Drover's time. */
+export function fromPlatform(at: Instant): Instant {
+  return at + AHEAD_MS;
+}
