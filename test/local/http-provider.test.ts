@@ -28,6 +28,7 @@ afterAll(() => {
 });
 
 const NOW = Date.UTC(2026, 10, 21, 8, 30);
+const dateIn = (ms: number) => new Date(NOW + ms).toUTCString();
 /** Long enough for every answer that comes, and short enough to wait for the one that does not. */
 const TIMEOUT_MS = 2_000;
 const WANTED: CreateInstance = {
@@ -189,8 +190,9 @@ describe("when to ask again (peers.md §8 case 20, RFC 9110 §10.2.3)", () => {
 
   it.each<[string, object | string, Record<string, string>, number | undefined]>([
     ["seconds", "", { "retry-after": "7" }, 7_000],
-    ["a date", "", { "retry-after": new Date(NOW + 9_000).toUTCString() }, 9_000],
-    ["a date that has passed", "", { "retry-after": new Date(NOW - 9_000).toUTCString() }, 0],
+    ["a date", "", { "retry-after": dateIn(9_000), date: dateIn(0) }, 9_000],
+    ["a date of its own clock", "", { "retry-after": dateIn(99_000), date: dateIn(90_000) }, 9_000],
+    ["a date that has passed", "", { "retry-after": dateIn(-9_000), date: dateIn(0) }, 0],
     ["no time at all", "", { "retry-after": "soon" }, undefined],
     ["the service's own word", { ...slow, retryAfterMs: 1_500 }, {}, 1_500],
     ["which counts more than the header", { ...slow, retryAfterMs: 1_500 }, { "retry-after": "7" }, 1_500],
