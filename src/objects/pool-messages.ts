@@ -1,6 +1,6 @@
 import type { WorkerAnswer } from "../core/messages.ts";
 import type { PoolEvent, PoolMessage } from "../core/pool/machine.ts";
-import type { Configured } from "../core/pool/state.ts";
+import type { Configured, PoolState } from "../core/pool/state.ts";
 import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
 import type { CloudWorkerPeer } from "./peers.ts";
@@ -63,5 +63,21 @@ function askWorker(worker: CloudWorkerPeer, message: ToWorker): Promise<WorkerAn
       return worker.forceEnd(message.by);
     case "poke_worker":
       return worker.poke();
+  }
+}
+
+/** How many are woken together: each that was not in memory is loaded for it. */
+const WOKEN_AT_ONCE = 100;
+
+/** Pokes each live run and worker of a pool, since no alarm of theirs can be relied on. */
+export async function wakeAll({ runs, workers }: PoolState, env: Env): Promise<void> {
+  const { allocation, worker } = peersOf(env);
+  const pokes: (() => Promise<unknown>)[] = [
+    ...[...workers.live()].map((row) => () => worker(row.worker).poke()),
+    ...[...runs.live()].map((row) => () => allocation(row.run).poke()),
+  ];
+  for (let from = 0; from < pokes.length; from += WOKEN_AT_ONCE) {
+    const some = pokes.slice(from, from + WOKEN_AT_ONCE);
+    await Promise.allSettled(some.map((poke) => poke())); // whom this does not reach is asked after a lease
   }
 }

@@ -37,14 +37,13 @@ import type { Why } from "../schema/why.ts";
 import type { Env } from "./env.ts";
 import { invite } from "./invitations.ts";
 import type { PoolPeer } from "./peers.ts";
-import { sendOfPool } from "./pool-messages.ts";
+import { sendOfPool, wakeAll } from "./pool-messages.ts";
 import type { Invitation, InvitationRequest, PoolApi, RunFilter, Unsettled } from "./rpc.ts";
 import { RunLists } from "./run-lists.ts";
 import { RunWaits } from "./run-waits.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
-import { wakeAll } from "./wake-all.ts";
 
 /** The object that is a queue and the workers that serve it. What it decides is in `core/pool`. */
 export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
@@ -117,8 +116,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   }
 
   async poke(all: boolean): Promise<void> {
-    if (all) await wakeAll(this.#shell.enter(), this.env);
-    else this.#shell.enter();
+    await (all ? wakeAll(this.#shell.enter(), this.env) : this.#shell.enter());
   }
 
   async explain(run: string): Promise<Why | null> {

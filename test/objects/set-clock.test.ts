@@ -1,4 +1,4 @@
-import { createExecutionContext, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { CLOCK_WAS_SET } from "../../src/core/clock.ts";
 import droverWorker from "../../src/worker.ts";
@@ -29,7 +29,7 @@ test("N10: what lives arms its alarm again once the clock was set back, and nobo
     await evictDurableObject(stub);
   }
   const event = { cron: CLOCK_WAS_SET, scheduledTime: Date.now(), noRetry() {} };
-  await droverWorker.scheduled(event, bindings, createExecutionContext());
+  await droverWorker.scheduled(event, bindings);
   for (const stub of stubs) {
     const armed = await runInDurableObject(stub, (_, { storage }) => storage.getAlarm());
     expect(armed).toBeGreaterThan(0);
