@@ -1,3 +1,5 @@
+import { ARCHIVE, BUILD, HOST, LAB, SHARDS, SITE, SNAPSHOT } from "./example-bodies.ts";
+
 /**
  * A request as somebody could send it. The document shows it, with the answer in `example-answers.json`, and
  * a test sends it.
@@ -21,46 +23,6 @@ export interface Example {
   /** The answer is too long to be shown. */
   unshown?: boolean;
 }
-
-const LAB = {
-  provider: { kind: "http", url: "http://127.0.0.1:9", secret: "none" },
-  instanceTypes: { small: { vcpus: 2, memory: "2GiB", price: 0.02 } },
-  maxInstances: 0,
-  probe: { interval: "1s", boot: "true" },
-};
-
-const BUILD = {
-  id: "build-17",
-  argv: ["sh", "-c", "echo compiling; exec sleep 600"],
-  labels: { team: "x" },
-  timeout: "30m",
-};
-
-const SITE = {
-  id: "site-3",
-  tasks: [
-    { name: "db", lifecycle: { hook: "prestart", sidecar: true }, argv: ["sleep", "600"] },
-    { name: "web", leader: true, argv: ["sleep", "600"], env: { PORT: "8080" }, killSignal: "SIGINT" },
-  ],
-  resources: { vcpus: 1, memory: "64MiB" },
-};
-
-const SHARDS = {
-  runs: [
-    { id: "shard-1", argv: ["true"], labels: { set: "nightly" } },
-    { id: "shard-2", argv: ["false"], labels: { set: "nightly" } },
-  ],
-};
-
-const HOST = {
-  agent: { version: "0.1.0", os: "linux", arch: "x64" },
-  bootId: "9b1f0c52-8a0e-4a52-a6a9-0d0f4a1c1b11",
-  resources: { vcpus: 4, memoryBytes: 8_589_934_592, diskBytes: 107_374_182_400, gpus: 0 },
-};
-
-/** A text is easier to show than an archive: no route reads what is in it. */
-const ARCHIVE = "These bytes stand for an archive.\n";
-const SNAPSHOT = { snapshot: "sha256:7c5bf000d64d6dfdb762e61269d7078a4154c5b5707cc34253ab6ff5d3b7c25c" };
 
 const WORKER = { id: "listWorkers/all#/items/0/id" };
 const OWN_WORKER = { worker: "createEnrollment/one#/worker" };
@@ -303,6 +265,15 @@ export const EXAMPLES: readonly Example[] = [
     status: 200,
   },
   {
+    operation: "killWorker",
+    name: "force",
+    summary: "Wait for no listing of its provider, and learn what may be left there",
+    params: A_WORKER,
+    body: { force: true },
+    live: WORKER,
+    status: 200,
+  },
+  {
     operation: "createEnrollment",
     name: "one",
     summary: "A machine may join within an hour",
@@ -389,6 +360,13 @@ export const EXAMPLES: readonly Example[] = [
     name: "drain",
     summary: "As soon as it is empty",
     params: { name: "lab", drain: "1" },
+    status: 200,
+  },
+  {
+    operation: "deletePool",
+    name: "force",
+    summary: "Kill its runs and machines, and learn what may be left",
+    params: { name: "lab", force: "1" },
     status: 200,
   },
 ];
