@@ -4,6 +4,7 @@ import { RUN_REASONS } from "../src/core/allocation/why.ts";
 import { WAIT_CODES } from "../src/core/pool/views.ts";
 import { WORKER_REASONS } from "../src/core/worker/reasons.ts";
 import { readDocument } from "./docs/support/examples.ts";
+import { hasTitle } from "./support/findings.ts";
 
 interface Wait {
   what: string;
@@ -36,11 +37,22 @@ const NO_WAITS = ["ended", "gone"];
 test.each(WAITS.map((wait) => [wait.what, wait] as const))("N1, A3: it has all it needs: %s", (_, wait) => {
   for (const cell of [wait.deadline, wait.owner, wait.wayOut]) expect(cell).not.toBe("");
   expect(existsSync(wait.file), `there is no ${wait.file}`).toBe(true);
-  expect(readDocument(wait.file)).toContain(wait.title);
+  const isThere = hasTitle(wait.file, readDocument(wait.file), wait.title);
+  expect(isThere, `no test of ${wait.file} is called "${wait.title}"`).toBe(true);
 });
 
 test("A3: every reason that a run or a worker gives for waiting has a row", () => {
   const codes = [...RUN_REASONS, ...WAIT_CODES, ...WORKER_REASONS].filter((code) => !NO_WAITS.includes(code));
   const told = new Set(WAITS.flatMap((wait) => wait.codes));
   expect(codes.filter((code) => !told.has(code))).toEqual([]);
+});
+
+test.each([
+  ['test("it waits", () => {});', true],
+  ['test.each([1])("it waits %s", () => {});', true],
+  ['const rows = [\n  ["it waits", 1],\n];', true],
+  ['// test("it waits")', false],
+  ['const text = "so it waits";', false],
+])("a title is that of a test, and no other text: %j", (text, found) => {
+  expect(hasTitle("a.test.ts", text, "it waits")).toBe(found);
 });

@@ -71,3 +71,13 @@ function skippedBy(call: string): Citation["skipped"] {
   if (/\.(?:skip|todo)\b/.test(call)) return "always";
   return /\.(?:skipIf|runIf)\b/.test(call) ? "sometimes" : "never";
 }
+
+/** Whether a title, or its beginning, is that of a test, of a group, or of a row of a table. */
+export function hasTitle(path: string, text: string, title: string): boolean {
+  const { code } = sourceFile(path, text);
+  for (let at = text.indexOf(title); at >= 0; at = text.indexOf(title, at + 1)) {
+    const opening = text.slice(0, at).match(/[([]\s*(?:name: )?["'`]$/);
+    if (opening !== null && code[at - opening[0].length] === opening[0][0]) return true;
+  }
+  return false;
+}
