@@ -14,6 +14,7 @@ import { addPools } from "./verbs/pools.ts";
 import { addProvider } from "./verbs/provider.ts";
 import { addPs } from "./verbs/ps.ts";
 import { addPull } from "./verbs/pull.ts";
+import { addQueue } from "./verbs/queue.ts";
 import { addRestart } from "./verbs/restart.ts";
 import { addRm } from "./verbs/rm.ts";
 import { addRun } from "./verbs/run.ts";
@@ -75,6 +76,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addTending(program, io, exitWith);
   addEnroll(program, io);
   addPools(program, io);
+  addQueue(program, io);
   addEvents(program, io);
   addApply(program, io);
   addSnapshots(program, io);

@@ -8,6 +8,7 @@ import type {
   PoolEventList,
   PoolList,
   PoolView,
+  Queue,
   Why,
   WorkerList,
   WorkerState,
@@ -48,6 +49,14 @@ export function poolsOf(target: Target) {
 
     async get(name: string, options: CallOptions = {}): Promise<PoolView> {
       return await ask(target, "getPool", { path: { name } }, options);
+    },
+
+    /** The runs that wait for a place, in the order in which they get one, a page at a time. */
+    async queue(
+      name: string,
+      { limit, cursor, ...options }: CallOptions & { limit?: number; cursor?: string | undefined } = {},
+    ): Promise<Queue> {
+      return await ask(target, "listQueue", { path: { name }, query: { limit, cursor } }, options);
     },
 
     async list(options: CallOptions = {}): Promise<PoolList> {

@@ -14,6 +14,8 @@ export type {
   PoolList,
   PoolView,
   Problem,
+  Queue,
+  QueuedRun,
   RunBatch,
   RunEvent,
   RunList,

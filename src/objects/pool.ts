@@ -15,6 +15,7 @@ import { eventsAfter, hasEvents } from "../core/pool/events.ts";
 import { loadedPool } from "../core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../core/pool/machine.ts";
 import { metricsOf } from "../core/pool/metrics.ts";
+import type { QueuePlace } from "../core/pool/run-index.ts";
 import { answerRun } from "../core/pool/runs.ts";
 import {
   type Configured,
@@ -27,7 +28,15 @@ import {
   runKey,
   type WorkerRow,
 } from "../core/pool/state.ts";
-import { explainRun, poolView, runSummary, runsByWorker, workerSummary } from "../core/pool/views.ts";
+import {
+  explainRun,
+  poolView,
+  type QueuePage,
+  queuePage,
+  runSummary,
+  runsByWorker,
+  workerSummary,
+} from "../core/pool/views.ts";
 import { answerWorker } from "../core/pool/workers.ts";
 import { Rows } from "../core/rows.ts";
 import type { Sample } from "../schema/metrics.ts";
@@ -127,6 +136,11 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   async view(): Promise<PoolView> {
     this.#shell.enter();
     return poolView(this.#configured(), this.#shell.now());
+  }
+
+  async queue(page: { limit: number; after?: QueuePlace | undefined }): Promise<QueuePage> {
+    this.#shell.enter();
+    return queuePage(this.#configured(), page, Date.now());
   }
 
   async events(after: number | null, waitMs: number): Promise<PoolEventList> {

@@ -106,6 +106,13 @@ export const EXAMPLES: readonly Example[] = [
     status: 201,
   },
   {
+    operation: "listQueue",
+    name: "lab",
+    summary: "What waits in a pool, and why",
+    params: { name: "lab", limit: 10 },
+    status: 200,
+  },
+  {
     operation: "submitRuns",
     name: "refused",
     summary: "A pool that is not there",

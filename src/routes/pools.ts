@@ -1,10 +1,19 @@
 import { z } from "zod";
-import { LATER_POOL_FIELDS, PoolConfig, PoolDeletion, PoolList, PoolView } from "../schema/pool.ts";
+import {
+  LATER_POOL_FIELDS,
+  PoolConfig,
+  PoolDeletion,
+  PoolList,
+  PoolView,
+  Queue,
+  type QueuedRun,
+} from "../schema/pool.ts";
 import { askPools } from "./ask-pools.ts";
+import { Cursor, encodePosition, type Position } from "./cursor.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";
-import { Flag, isOn, jsonAnswer, jsonBody, PoolParams, problemAnswer } from "./params.ts";
+import { Flag, isOn, jsonAnswer, jsonBody, Limit, PoolParams, problemAnswer } from "./params.ts";
 
 const put = operation({
   method: "put",
@@ -45,6 +54,32 @@ const read = operation({
   responses: { 200: jsonAnswer("the pool", PoolView), default: problemAnswer },
 });
 
+/** Where the last page of a queue ended, as its cursor says it. */
+const QUEUE_PLACE = /^(\d{1,3})\/(\d{1,15})$/;
+
+const queue = operation({
+  method: "get",
+  path: "/v1/pools/{name}/queue",
+  operationId: "listQueue",
+  tag: "Pools",
+  access: "token",
+  codes: ["unknown_pool"],
+  summary: "The runs that wait for a place, in the order in which they get one, each with the reason",
+  description:
+    "By priority, then by submission. A run whose turn has not come can be placed before one ahead of it " +
+    "that nothing has room for. All of a page are from one plan.",
+  request: {
+    params: PoolParams,
+    query: z.strictObject({
+      limit: Limit,
+      cursor: Cursor.refine(({ at }) => QUEUE_PLACE.test(at), {
+        error: "must be the `next` of an earlier answer, unchanged",
+      }).optional(),
+    }),
+  },
+  responses: { 200: jsonAnswer("the queue", Queue), default: problemAnswer },
+});
+
 const remove = operation({
   method: "delete",
   path: "/v1/pools/{name}",
@@ -64,6 +99,17 @@ const remove = operation({
   },
   responses: { 200: jsonAnswer("deleted, or being drained", PoolDeletion), default: problemAnswer },
 });
+
+/** The cursor of what is behind this run. */
+function cursorOf({ id, priority, submittedAt }: QueuedRun): string {
+  return encodePosition({ at: `${priority}/${Date.parse(submittedAt)}`, id });
+}
+
+/** The place in the queue that a cursor names. */
+function placeOf({ at, id }: Position) {
+  const [, priority, submittedAt] = QUEUE_PLACE.exec(at) ?? [];
+  return { priority: Number(priority), submittedAt: Number(submittedAt), run: id };
+}
 
 /** Adds the routes of pools (`api.md`, Pools and workers). */
 export function poolRoutes(app: EdgeApp): void {
@@ -98,6 +144,19 @@ export function poolRoutes(app: EdgeApp): void {
       const { answers, service } = await askPools(names, (name) => c.env.objects.pool(name).view());
       const items = names.flatMap((name) => answers.get(name) ?? []);
       return c.json({ items, next: null, service }, 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    queue,
+    async (c) => {
+      const { limit, cursor } = c.req.valid("query");
+      const after = cursor === undefined ? undefined : placeOf(cursor);
+      const pool = c.env.objects.pool(c.req.valid("param").name);
+      const { items, queued, isLast } = await pool.queue({ limit, after });
+      const last = items.at(-1);
+      const next = isLast || last === undefined ? null : cursorOf(last);
+      return c.json({ items, next, queued }, 200);
     },
     refuse(),
   );

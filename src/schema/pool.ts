@@ -4,6 +4,7 @@ import { MAX_POOL_TAGS } from "../core/limits.ts";
 import { Duration, InstantText, Name, PositiveDuration, Size } from "./common.ts";
 import { contradictions } from "./pool-rules.ts";
 import { RunSummary, ServiceStatus } from "./run.ts";
+import { Why } from "./why.ts";
 
 export const InstanceType = z
   .strictObject({
@@ -212,6 +213,32 @@ export const PoolView = z
   })
   .meta({ id: "PoolView" });
 export type PoolView = z.infer<typeof PoolView>;
+
+/** A run that waits for a place, and why. */
+export const QueuedRun = z
+  .object({
+    id: z.string(),
+    position: z.int().meta({ description: "its place in the queue: 1 is the first" }),
+    priority: z.int(),
+    command: z.string().meta({ description: "the beginning of the command line" }),
+    submittedAt: InstantText,
+    ageMs: z.int().meta({ description: "how long ago it was submitted" }),
+    reason: z
+      .object({ code: z.string(), text: z.string() })
+      .meta({ description: "why it waits, as `GET /v1/runs/{id}/why` says" }),
+    next: Why.shape.next.meta({ description: "what happens next, as `GET /v1/runs/{id}/why` says" }),
+  })
+  .meta({ id: "QueuedRun" });
+export type QueuedRun = z.infer<typeof QueuedRun>;
+
+export const Queue = z
+  .object({
+    items: z.array(QueuedRun),
+    next: z.string().nullable(),
+    queued: z.int().meta({ description: "how many runs wait, on this page or not" }),
+  })
+  .meta({ id: "Queue" });
+export type Queue = z.infer<typeof Queue>;
 
 /** What became of the wish to delete a pool. */
 /** A machine that may exist although nobody waits for proof that it does not. */

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { PoolView } from "../../src/schema/pool.ts";
 import { poolConfig } from "../core/support/pool-config.ts";
 import { type Bench, openBench } from "./support/command.ts";
@@ -251,4 +251,47 @@ test("drain of a machine of one's own says that it is let go", async () => {
   bench.plane.on("POST", VERB, (_seen, res) => json(res, 200, letGo));
   const ended = await bench.run(["drain", "w-1"]);
   expect(ended.stdout.toString()).toBe("w-1 is being let go: set to drain by ann\n");
+});
+
+describe("A6 M-queue: queue lists the runs that wait, in their order", () => {
+  const queued = (position: number) => ({
+    id: `run-${position}`,
+    position,
+    priority: 50,
+    command: "make test",
+    submittedAt: "2026-11-21T08:30:00.000Z",
+    ageMs: 61_000,
+    reason: { code: "hold_off", text: "no machine is created for now" },
+    next: { action: "ask for a machine again", at: null },
+  });
+  const serve = (items: object[], count: number) =>
+    bench.plane.on("GET", /^\/v1\/pools\/build\/queue$/, ({ query }: Seen, res) => {
+      const second = query.get("cursor") === "more";
+      const page = second ? items.slice(1) : items.slice(0, 1);
+      json(res, 200, { items: page, next: second ? null : "more", queued: count });
+    });
+
+  test("of a pool, page by page, with the reason and its code", async () => {
+    serve([queued(1), queued(2)], 2);
+    const { code, stdout, stderr } = await bench.run(["queue", "--pool", "build"]);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout.toString()).toMatch(/^PLACE +RUN +PRIORITY +AGE +COMMAND +WHY$/m);
+    const why = "no machine is created for now \\(hold_off\\)";
+    for (const n of [1, 2])
+      expect(stdout.toString()).toMatch(new RegExp(`^${n} +run-${n} +50 +1m1s +make test +${why}$`, "m"));
+  });
+
+  test("as JSON, as many as are wanted", async () => {
+    serve([queued(1), queued(2)], 2);
+    const ended = await bench.run(["queue", "--pool", "build", "--limit", "1", "--json"]);
+    expect(JSON.parse(ended.stdout.toString())).toEqual([queued(1)]);
+    expect(ended.stderr).toContain("2 runs wait; --limit shows more than 1.");
+  });
+
+  test("that is empty", async () => {
+    bench.plane.on("GET", /^\/v1\/pools\/default\/queue$/, (_seen, res) =>
+      json(res, 200, { items: [], next: null, queued: 0 }),
+    );
+    expect((await bench.run(["queue"])).stdout.toString()).toBe("No run waits for a place.\n");
+  });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { encodePosition } from "../../src/routes/cursor.ts";
 import { faultsOf } from "../core/support/exposition.ts";
 import { createEdge } from "./support/edge.ts";
 
@@ -65,5 +66,30 @@ describe("GET /v1/events (api.md, The rest)", () => {
     const first = new TextDecoder().decode((await reader?.read())?.value);
     await reader?.cancel();
     expect(first).toMatch(/^event: worker\ndata: \{"id":"default-w1".*\nid: 7\n\n/);
+  });
+});
+
+describe("A6 M-queue: GET /v1/pools/{name}/queue", () => {
+  test("comes in pages, each by one question to the pool", async () => {
+    const edge = createEdge("a", "b");
+    const seen: string[] = [];
+    let cursor = "";
+    for (;;) {
+      const { items, next, queued } = await edge.json(200, "GET", `/v1/pools/a/queue?limit=3${cursor}`);
+      expect(queued).toBe(4);
+      seen.push(...items.map(({ id }: { id: string }) => id));
+      if (next === null) break;
+      cursor = `&cursor=${next}`;
+    }
+    expect(seen).toEqual(["waits-1", "waits-2", "waits-3", "waits-4"]);
+    expect(edge.calls).toEqual(["pool a queue", "pool a queue"]);
+  });
+
+  test("an unknown pool is 404, and the cursor of another list 400", async () => {
+    const edge = createEdge("a");
+    expect((await edge.json(404, "GET", "/v1/pools/b/queue")).code).toBe("unknown_pool");
+    const other = encodePosition({ at: "2026-11-21T08:30:00.000Z", id: "x" });
+    const refused = await edge.json(400, "GET", `/v1/pools/a/queue?cursor=${other}`);
+    expect(refused.errors).toMatchObject([{ pointer: "?cursor" }]);
   });
 });

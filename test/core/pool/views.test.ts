@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { QueuePlace } from "../../../src/core/pool/run-index.ts";
 import {
   explainRun,
   poolView,
+  queuePage,
   runSummary,
   runsByWorker,
   workerSummary,
@@ -169,5 +171,55 @@ describe("rows as lists show them", () => {
         ["w2", ["c"]],
       ]),
     );
+  });
+});
+
+describe("A6 M-queue: the queue as it is read", () => {
+  const IDS = ["first", "second", "third", "fourth"];
+  /** Four runs of which one has a higher priority, on a pool that may have no machine. */
+  const state = () =>
+    configured({ maxInstances: 0 }, [
+      waiting("fourth", { priority: 10 }),
+      waiting("third", { submittedAt: T0 - 1_000 }),
+      waiting("second", { submittedAt: T0 - 5_000 }),
+      waiting("first", { priority: 90 }),
+      waiting("over", { state: "complete", wants: "nothing" }),
+    ]);
+  const page = (limit: number, after?: QueuePlace) => queuePage(state(), { limit, after }, T0);
+
+  test("is in the order in which runs get a place, each with what its `why` says", () => {
+    const { items, queued, isLast } = page(10);
+    expect(items.map(({ id, position }) => [id, position])).toEqual(IDS.map((id, at) => [id, at + 1]));
+    expect([queued, isLast]).toEqual([4, true]);
+    expect(items[1]).toMatchObject({ priority: 50, ageMs: 5_000, submittedAt: iso(-5_000), command: "true" });
+    for (const { id, position, reason, next } of items) {
+      const why = explainRun(state(), id, T0);
+      expect(why).toMatchObject({ reason: { ...reason, position, queued: 4 }, next });
+      expect(reason.code).toBe("no_workers");
+    }
+  });
+
+  test("comes in pages, which end where the queue ends", () => {
+    const seen: string[] = [];
+    let after: QueuePlace | undefined;
+    for (;;) {
+      const { items, isLast } = page(3, after);
+      seen.push(...items.map(({ id }) => id));
+      const last = items.at(-1);
+      if (isLast || last === undefined) break;
+      after = { run: last.id, priority: last.priority, submittedAt: Date.parse(last.submittedAt) };
+    }
+    expect(seen).toEqual(IDS);
+  });
+
+  test.each<[string, QueuePlace, string[]]>([
+    [
+      "has been placed meanwhile",
+      { run: "gone", priority: 50, submittedAt: T0 - 5_000 },
+      ["second", "third", "fourth"],
+    ],
+    ["was the last", { run: "fourth", priority: 10, submittedAt: T0 }, []],
+  ])("goes on behind a run that %s", (_what, after, ids) => {
+    expect(page(10, after).items.map(({ id }) => id)).toEqual(ids);
   });
 });

@@ -20,6 +20,7 @@ import type {
 import type { EnrollRequest } from "../../../src/schema/host.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run.ts";
+import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
   changed,
   eventOf,
@@ -271,6 +272,11 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
     view: async () => {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
       return poolViewOf(name);
+    },
+    queue: async ({ limit, after }) => {
+      if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
+      const items = QUEUED.filter((row) => after === undefined || isQueuedBehind(row, after));
+      return { items: items.slice(0, limit), queued: QUEUED.length, isLast: items.length <= limit };
     },
     events: async (after, waitMs) => {
       const isGone = () => !world.pools.has(name);

@@ -1,0 +1,67 @@
+import type { Command } from "commander";
+import type { Client } from "../../client/client.ts";
+import type { Queue, QueuedRun } from "../../client/types.ts";
+import { connect } from "../context.ts";
+import type { Io } from "../io.ts";
+import { listText } from "../list.ts";
+import { wholeNumber } from "../options.ts";
+import { briefDuration } from "../text.ts";
+
+interface QueueFlags {
+  pool: string;
+  limit: number;
+  json?: boolean;
+}
+
+/** Runs in one request. */
+const PAGE_RUNS = 1_000;
+
+const HELP = `
+The word in brackets is for programs; docs/operating.md says what to do about each.
+
+Examples:
+  drover queue
+  drover queue --pool build --json | jq -r '.[].id'`;
+
+/** `drover queue`: the runs that wait, in their order, each with the reason. */
+export function addQueue(program: Command, io: Io): void {
+  program
+    .command("queue")
+    .summary("list the runs that wait for a place")
+    .description("Lists the runs of a pool that wait for a place, in their order, each with the reason.")
+    .option("--pool <name>", "the pool (default: default)", "default")
+    .option("--limit <number>", "at most so many (default: 100)", wholeNumber(1, 1_000_000), 100)
+    .option("--json", "print the runs as a JSON list")
+    .addHelpText("after", HELP)
+    .action(async ({ pool, limit, json }: QueueFlags) => {
+      const { items, queued } = await take(connect(io).client, pool, limit);
+      await io.stdout.write(json ? `${JSON.stringify(items, null, 2)}\n` : view(items, io));
+      if (queued > items.length) await io.say(`${queued} runs wait; --limit shows more than ${limit}.`);
+    });
+}
+
+/** Reads pages until there are `count` runs, or all. */
+async function take(client: Client, pool: string, count: number): Promise<Pick<Queue, "items" | "queued">> {
+  const items: QueuedRun[] = [];
+  let cursor: string | undefined;
+  for (;;) {
+    const limit = Math.min(count - items.length, PAGE_RUNS);
+    const page = await client.pools.queue(pool, { limit, cursor });
+    items.push(...page.items);
+    if (page.next === null || items.length >= count) return { items, queued: page.queued };
+    cursor = page.next;
+  }
+}
+
+function view(runs: readonly QueuedRun[], io: Io): string {
+  const headings = ["PLACE", "RUN", "PRIORITY", "AGE", "COMMAND", "WHY"];
+  const rows = runs.map(({ position, id, priority, ageMs, command, reason }) => [
+    String(position),
+    id,
+    String(priority),
+    briefDuration(ageMs),
+    command,
+    `${reason.text} (${reason.code})`,
+  ]);
+  return listText(io, headings, rows, "No run waits for a place.");
+}
