@@ -12,10 +12,10 @@ import type {
 } from "../core/messages.ts";
 import { answerConfigure } from "../core/pool/configure.ts";
 import { eventsAfter, hasEvents } from "../core/pool/events.ts";
+import { type QueuePage, type QueueStretch, queuePage, workersIn } from "../core/pool/lists.ts";
 import { loadedPool } from "../core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../core/pool/machine.ts";
 import { metricsOf } from "../core/pool/metrics.ts";
-import type { QueuePlace } from "../core/pool/run-index.ts";
 import { answerRun } from "../core/pool/runs.ts";
 import {
   type Configured,
@@ -28,15 +28,7 @@ import {
   runKey,
   type WorkerRow,
 } from "../core/pool/state.ts";
-import {
-  explainRun,
-  poolView,
-  type QueuePage,
-  queuePage,
-  runSummary,
-  runsByWorker,
-  workerSummary,
-} from "../core/pool/views.ts";
+import { explainRun, poolView, runSummary } from "../core/pool/views.ts";
 import { answerWorker } from "../core/pool/workers.ts";
 import { Rows } from "../core/rows.ts";
 import type { Sample } from "../schema/metrics.ts";
@@ -138,7 +130,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     return poolView(this.#configured(), this.#shell.now());
   }
 
-  async queue(page: { limit: number; after?: QueuePlace | undefined }): Promise<QueuePage> {
+  async queue(page: QueueStretch): Promise<QueuePage> {
     this.#shell.enter();
     return queuePage(this.#configured(), page, Date.now());
   }
@@ -170,10 +162,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     return invite(this.#actor, this.#configured().record, request, this.env.DROVER_SIGNING_KEY);
   }
 
-  async list(
-    filter: RunFilter,
-    page: { limit: number; cursor?: string },
-  ): Promise<{ items: RunSummary[]; next: string | null; mark: string }> {
+  async list(filter: RunFilter, page: { limit: number; cursor?: string }): ReturnType<PoolApi["list"]> {
     this.#shell.enter();
     const state = this.#configured();
     const mark = this.#waits.mark(state);
@@ -203,11 +192,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
 
   async workers(states: WorkerState[]): Promise<WorkerSummary[]> {
     this.#shell.enter();
-    const state = this.#configured();
-    const runs = runsByWorker(state);
-    const gone = states.includes("gone") ? this.#workers.readLatestEnded("askedAt", GONE_WORKERS_SHOWN) : [];
-    return [...state.workers.live(), ...gone.map(([, row]) => row)]
-      .map((row) => workerSummary(row, runs.get(row.worker) ?? [], this.#name))
-      .filter((one) => states.includes(one.state));
+    const gone = () => this.#workers.readLatestEnded("askedAt", GONE_WORKERS_SHOWN).map(([, row]) => row);
+    return workersIn(this.#configured(), states, gone);
   }
 }

@@ -2,8 +2,7 @@ import type { Ask } from "../core/allocation/asks.ts";
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/chunks.ts";
 import type { RestartWish, SignalWish } from "../core/allocation/user.ts";
 import type { Forget, IdleBehavior, Removal } from "../core/messages.ts";
-import type { QueuePlace } from "../core/pool/run-index.ts";
-import type { QueuePage } from "../core/pool/views.ts";
+import type { QueuePage, QueueStretch } from "../core/pool/lists.ts";
 import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type {
@@ -158,7 +157,7 @@ export interface Invitation {
 export interface PoolApi {
   view(): Promise<PoolView>;
   /** The runs that wait for a place, in their order: the first, or those behind a place. */
-  queue(page: { limit: number; after?: QueuePlace | undefined }): Promise<QueuePage>;
+  queue(page: QueueStretch): Promise<QueuePage>;
   /** What has changed after that number, null: all that lives; holds the answer while there is nothing. */
   events(after: number | null, waitMs: number): Promise<PoolEventList>;
   /** What Prometheus is told of it. */

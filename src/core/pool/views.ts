@@ -1,5 +1,5 @@
 import type { Resources } from "../../schema/common.ts";
-import type { PoolView, QueuedRun, WorkerSummary } from "../../schema/pool.ts";
+import type { PoolView, WorkerSummary } from "../../schema/pool.ts";
 import type { RunSummary } from "../../schema/run.ts";
 import type { NextCode, Why } from "../../schema/why.ts";
 import type { Instant } from "../machine.ts";
@@ -13,7 +13,6 @@ import { isInForce } from "./hold-offs.ts";
 import { learnedOf } from "./learned.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 import { haveGpus, type Plan, plan } from "./plan.ts";
-import { inOrder, type QueuePlace } from "./run-index.ts";
 import { type Configured, capacityOfRow, type PoolRecord, type RunRow, type WorkerRow } from "./state.ts";
 import { isUnmade, type MachineWait, machineOf, waitForMachine } from "./unmade.ts";
 
@@ -107,46 +106,8 @@ export function explainRun(state: Configured, run: string, now: Instant): Why | 
   return position < 0 ? null : whyAt(state, position, plan(state, now), now);
 }
 
-/** A stretch of the queue. */
-export interface QueuePage {
-  items: QueuedRun[];
-  /** How many wait in all. */
-  queued: number;
-  /** Nothing is behind it. */
-  isLast: boolean;
-}
-
-/**
- * The runs that wait for a place, in the order in which they get one, from one plan: those behind `after`,
- * which need not wait any more, or the first.
- */
-export function queuePage(
-  state: Configured,
-  { after, limit }: { after?: QueuePlace | undefined; limit: number },
-  now: Instant,
-): QueuePage {
-  const { queue } = state.memo.index;
-  const found = after === undefined ? 0 : queue.findIndex((row) => inOrder(row, after) > 0);
-  const from = found < 0 ? queue.length : found;
-  const planned = plan(state, now);
-  const items = queue.slice(from, from + limit).map((row, at): QueuedRun => {
-    const { reason, next } = whyAt(state, from + at, planned, now);
-    return {
-      id: row.run,
-      position: from + at + 1,
-      priority: row.priority,
-      command: row.command,
-      submittedAt: iso(row.submittedAt),
-      ageMs: Math.max(0, now - row.submittedAt),
-      reason: { code: reason.code, text: reason.text },
-      next,
-    };
-  });
-  return { items, queued: queue.length, isLast: from + limit >= queue.length };
-}
-
 /** Why the run at this place of the queue waits, by a plan. */
-function whyAt(state: Configured, at: number, { waits, reserved }: Plan, now: Instant): Why {
+export function whyAt(state: Configured, at: number, { waits, reserved }: Plan, now: Instant): Why {
   const { queue } = state.memo.index;
   const row = queue[at];
   if (row === undefined) throw new Error(`nothing is at place ${at} of the queue`);
@@ -274,7 +235,8 @@ function workersInChain(state: Configured, worker: string | undefined): Why["cha
   return [{ what: `worker ${row.worker}`, state: shownState(row.phase, runs), text: row.reason }];
 }
 
-function iso(at: Instant): string {
+/** An instant as it is shown. */
+export function iso(at: Instant): string {
   return new Date(at).toISOString();
 }
 

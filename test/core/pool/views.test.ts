@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { queuePage } from "../../../src/core/pool/lists.ts";
 import type { QueuePlace } from "../../../src/core/pool/run-index.ts";
 import {
   explainRun,
   poolView,
-  queuePage,
   runSummary,
   runsByWorker,
   workerSummary,
