@@ -122,6 +122,8 @@ export const CREATE_NOT_AFTER_MS = 10 * 60_000;
 export const CREATE_STRAGGLER_MS = 90_000;
 /** How long a machine that was made may be missing from listings before that means anything (D4). */
 export const UNLISTED_MS = 2 * 60_000;
+/** How long an empty pool goes on looking for a machine that it gave up because no listing had it. */
+export const LATE_MACHINE_MS = 15 * 60_000;
 /** The longest pause that a provider can ask for: a mistyped one must not stop a pool for ever. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;
 /** Bytes of one answer of a provider: a listing of 10,000 machines fits, an endless answer does not. */

@@ -19,6 +19,12 @@ const EARLY_MS = MOST_DRIFT * LONGEST_DELAY_MS;
 /** What had been ordered of a broken machine before its worker knew may still start there for so long. */
 const ON_ITS_WAY_MS = 60_000;
 
+/**
+ * So soon a machine is found that was given up: at the next sweep. The sweep's alarm may be lost, so that the
+ * cron brings it about, and the machine missing from a listing, or the listing lost.
+ */
+const FOUND_WITHIN_MS = 600_000;
+
 /** After every step the audit looks at all of so many machines; at all of more as much less often. */
 const LOOKED_AT_EACH_STEP = 16;
 
@@ -232,10 +238,15 @@ export class Audit implements ObjectsAudit {
     if (this.#steps % Math.ceil((this.#living + 1) / LOOKED_AT_EACH_STEP) !== 0) return;
     const world = this.#world;
     let living = 0;
-    for (const { worker } of this.cloud?.living() ?? []) {
-      living += 1;
+    for (const machine of this.cloud?.living() ?? []) {
+      const { worker } = machine;
       const phase = this.objects?.workers.get(worker)?.disk.value?.phase;
       const row = this.#workerRow(worker);
+      if (machine.late) {
+        this.#isFoundInTime(machine, phase === undefined || phase === "gone");
+        continue;
+      }
+      living += 1;
       if (phase === undefined || phase === "gone")
         world.violated(`3: the machine of ${worker} lives, and its worker is ${phase}`, worker);
       if (row === undefined || row.phase === "gone")
@@ -246,6 +257,14 @@ export class Audit implements ObjectsAudit {
     if (config !== undefined && living > config.maxInstances)
       world.violated(`9: ${living} machines live, ${config.maxInstances} may`);
     this.#checkResources();
+  }
+
+  /** A machine that comes late may have been given up. Then it is found soon where nothing is in the way. */
+  #isFoundInTime({ worker, bornAt }: { worker: string; bornAt: number }, isLost: boolean): void {
+    const { now, awayUntil, readOnlyUntil } = this.#world;
+    const since = Math.max(bornAt, awayUntil, readOnlyUntil, this.cloud?.refusesUntil ?? 0);
+    if (isLost && now > since + FOUND_WITHIN_MS)
+      this.#world.violated(`3: the machine of ${worker} came late, and nobody has seen it`, worker);
   }
 
   #checkResources(): void {
@@ -283,6 +302,8 @@ export class Audit implements ObjectsAudit {
     for (const { worker } of this.cloud?.living() ?? []) {
       return { text: `3: the machine of ${worker} is never destroyed`, about: [worker] };
     }
+    const [toCome] = this.cloud?.toCome ?? [];
+    if (toCome !== undefined) return { text: `3: the machine of ${toCome} never comes`, about: [toCome] };
     const row = this.#workerRows().find((one) => one.phase !== "gone");
     if (row !== undefined)
       return { text: `5: worker ${row.worker} stays ${row.phase} for ever`, about: [row.worker] };

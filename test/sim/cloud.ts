@@ -1,3 +1,4 @@
+import { LATE_MACHINE_MS } from "../../src/core/limits.ts";
 import type {
   CreateAnswer,
   CreateWorker,
@@ -12,6 +13,10 @@ import type { World } from "./world.ts";
 
 /** How old a listing of this cloud may be, compared with its own acts. */
 export const LIST_CONSISTENCY_MS = 10_000;
+
+/** When a machine comes to be that comes late: after `UNLISTED_MS`, and while it is looked for. */
+const LATE_FROM_MS = 150_000;
+const LATE_UNTIL_MS = LATE_MACHINE_MS;
 
 /** A call whose caller has given up takes effect within this time, or never. */
 const SLOWEST_CREATE_MS = 50_000;
@@ -28,6 +33,8 @@ interface Machine {
   /** Until when listings miss it; and from when on they may again. */
   missedUntil: number;
   missableFrom: number;
+  /** It came to be long after the answer that named it. */
+  late: boolean;
 }
 
 /** What a machine of this cloud runs: set by the simulation. `dead`: it comes to be, and that is all. */
@@ -77,6 +84,8 @@ export class Cloud {
   readonly #account: Account;
   readonly #beganAt: number;
   readonly #machines = new Map<string, Machine>();
+  /** What was promised, and is still to come to be, by worker. */
+  readonly #toCome = new Map<string, Instance>();
   #refusal: { until: number; failure: ProviderFailure } | undefined;
   /** When it was called, and for what. */
   readonly calls: { what: "create" | "destroy" | "list"; at: number }[] = [];
@@ -96,10 +105,20 @@ export class Cloud {
   }
 
   /** The machines that exist now, by their workers. */
-  *living(): Generator<{ worker: string; id: string }> {
-    for (const [worker, machine] of this.#machines) {
-      if (machine.endedAt === undefined) yield { worker, id: machine.instance.id };
+  *living(): Generator<{ worker: string; late: boolean; bornAt: number }> {
+    for (const [worker, { endedAt, late, bornAt }] of this.#machines) {
+      if (endedAt === undefined) yield { worker, late, bornAt };
     }
+  }
+
+  /** The workers of machines that were promised, and are still to come to be. */
+  get toCome(): string[] {
+    return [...this.#toCome.keys()];
+  }
+
+  /** Until when it refuses every call. */
+  get refusesUntil(): number {
+    return this.#refusal?.until ?? 0;
   }
 
   /** From now on it refuses every call, for so long or until nothing fails any more. */
@@ -121,8 +140,8 @@ export class Cloud {
     const { worker } = intent;
     const refused = this.#called("create");
     if (refused !== undefined) return refused;
-    const known = this.#machines.get(worker);
-    if (known !== undefined) return { kind: "created", instance: known.instance };
+    const known = this.#machines.get(worker)?.instance ?? this.#toCome.get(worker);
+    if (known !== undefined) return { kind: "created", instance: known };
     const refusal = this.#refuses(intent);
     if (refusal !== undefined) {
       world.tell(worker, `the cloud makes no machine for it: ${refusal.text}`);
@@ -132,6 +151,7 @@ export class Cloud {
       world.tell(worker, "the cloud refuses to create its machine");
       return { kind: "failed", failure: { class: "capacity", text: "no capacity" } };
     }
+    if (world.strikes("lateMachine")) return { kind: "created", instance: this.#makeLate(intent) };
     if (!world.strikes("lostCreate")) return { kind: "created", instance: this.#make(intent) };
     const slow = world.chance.chance(0.5);
     world.tell(worker, `the answer to its create call is lost${slow ? ", which takes effect late" : ""}`);
@@ -153,27 +173,41 @@ export class Cloud {
   }
 
   #make(intent: CreateWorker): Instance {
-    const world = this.#world;
+    const known = this.#machines.get(intent.worker)?.instance ?? this.#toCome.get(intent.worker);
+    return known ?? this.#begin(intent, this.#promise(intent), false);
+  }
+
+  /** Answers with a machine that comes to be much later. */
+  #makeLate(intent: CreateWorker): Instance {
+    const { time, chance } = this.#world;
     const { worker } = intent;
-    const known = this.#machines.get(worker);
-    if (known !== undefined) return known.instance;
-    const instance: Instance = {
+    const instance = this.#promise(intent);
+    this.#world.tell(worker, "the cloud promises a machine, which comes late");
+    this.#toCome.set(worker, instance);
+    time.after(chance.between(LATE_FROM_MS, LATE_UNTIL_MS), () => {
+      this.#toCome.delete(worker);
+      this.#begin(intent, instance, true);
+    });
+    return instance;
+  }
+
+  #promise({ worker, instanceType, pool }: CreateWorker): Instance {
+    return {
       id: `i-${worker}`,
       name: worker,
       address: null,
       state: "running",
-      instanceType: intent.instanceType,
-      tags: { [WORKER_TAG]: worker, [POOL_TAG]: intent.pool },
-      createdAt: String(world.now),
+      instanceType,
+      tags: { [WORKER_TAG]: worker, [POOL_TAG]: pool },
+      createdAt: String(this.#world.now),
     };
-    this.#machines.set(worker, {
-      instance,
-      bornAt: world.now,
-      endedAt: undefined,
-      missedUntil: 0,
-      missableFrom: 0,
-    });
-    world.tell(worker, `the cloud creates ${instance.id}`);
+  }
+
+  #begin(intent: CreateWorker, instance: Instance, late: boolean): Instance {
+    const { worker } = intent;
+    const known = { instance, bornAt: this.#world.now, endedAt: undefined, late };
+    this.#machines.set(worker, { ...known, missedUntil: 0, missableFrom: 0 });
+    this.#world.tell(worker, `the cloud creates ${instance.id}`);
     this.#boot.boot(worker, this.#isDeadOnArrival(intent));
     return instance;
   }

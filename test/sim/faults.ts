@@ -31,6 +31,10 @@ export const FAULTS = {
   lostCreate: 0.15,
   /** A create call is refused. */
   refusedCreate: 0.1,
+  /**
+   * A create call is answered with a machine that comes to be only minutes later: its worker has given it up.
+   */
+  lateMachine: 0.04,
   /** Listings miss an instance that exists, for less than the consistency window. */
   omission: 0.1,
   /** A destroy call does nothing. */

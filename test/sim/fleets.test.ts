@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { durationMs } from "../../src/core/duration.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 import { RunSpec, type RunSpecInput } from "../../src/schema/run.ts";
 import { type Machines, REAL_MACHINES } from "./objects.ts";
@@ -139,5 +140,25 @@ describe("a demand that sits at the boundary of one machine more (peers.md §8 c
 
   test("that comes back later launches it once each time, and never two", async () => {
     expect((await tell(demand(80 * SECOND), {})).bill.length).toBeLessThanOrEqual(1 + often);
+  });
+});
+
+describe("A6 story1-late-quick: a machine that appears when its worker has given it up", () => {
+  /** A create that a host waits for in vain is given up by the boot time-out, before the machine comes. */
+  const PROMISED_MS = durationMs(POOL.sync.interval) + durationMs(POOL.timeouts.shutdown) + MINUTE;
+
+  test("is seen in an empty pool, and destroyed within minutes", async () => {
+    const abandoned = { ...job("run-1", 0, "1m"), abortAtMs: 10 * SECOND };
+    let machines = 0;
+    for (let seed = 1; seed <= 10; seed += 1) {
+      const rates = { lateMachine: 1 };
+      const { bill } = await tell([abandoned], { rates }, { seed, faults: ["lateMachine"] });
+      machines += bill.length;
+      for (const { paidMs, starts } of bill) {
+        expect(starts).toBe(0);
+        expect(paidMs, `seed ${seed}`).toBeLessThan(PROMISED_MS);
+      }
+    }
+    expect(machines).toBe(10);
   });
 });

@@ -98,6 +98,11 @@ export interface PoolRecord {
    * forgotten long before an hour is over. Absent: nobody has asked.
    */
   emptySweptAt?: Instant;
+  /**
+   * Until when a machine may still appear that was given up because no listing had it: an empty pool goes on
+   * asking for listings until then. Absent: no such machine is awaited.
+   */
+  lateUntil?: Instant | undefined;
   /** What has been counted. Absent: nothing, or by no version that counts. */
   tally?: Tally;
 }

@@ -3,7 +3,7 @@ import type { Instant } from "../machine.ts";
 import type { ListAnswer, Sighting } from "../messages.ts";
 import { holdAfterList } from "./hold-offs.ts";
 import { foldUnknown } from "./orphans.ts";
-import { type Configured, providedWorkers, type WorkerRow } from "./state.ts";
+import { type Configured, type PoolRecord, providedWorkers, type WorkerRow } from "./state.ts";
 import { WORKER_TAG } from "./workers.ts";
 
 /**
@@ -15,7 +15,7 @@ export function foldListing(before: Configured, answer: ListAnswer, now: Instant
   const failure = answer.kind === "failed" ? answer.failure : null;
   const held = holdAfterList(before.record, failure, now);
   const shouldBeEmpty = failure === null && providedWorkers(before).next().done === true;
-  const record = shouldBeEmpty ? { ...held, emptySweptAt: now } : held;
+  const record = shouldBeEmpty ? { ...held, emptySweptAt: now, lateUntil: lateAfter(held, now) } : held;
   const state = { ...before, record, memo: { ...before.memo, sweptAt: now } };
   if (answer.kind === "failed") {
     return { ...state, memo: { ...state.memo, sweepError: answer.failure.text } };
@@ -46,6 +46,11 @@ export function foldListing(before: Configured, answer: ListAnswer, now: Instant
   }
   const sweepError = answer.partial === undefined ? null : `a listing is not whole: ${answer.partial}`;
   return foldUnknown({ ...state, memo: { ...state.memo, sweepError, sightings } }, unknown, now);
+}
+
+/** Until when a machine may still appear late, after a listing of a pool that should be empty. */
+function lateAfter({ lateUntil }: PoolRecord, now: Instant): Instant | undefined {
+  return lateUntil !== undefined && now < lateUntil ? lateUntil : undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Instance } from "../../schema/provider.ts";
-import { CONSENT_MS, CREATE_NOT_AFTER_MS } from "../limits.ts";
+import { CONSENT_MS, CREATE_NOT_AFTER_MS, LATE_MACHINE_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Intent, WorkerAnswer, WorkerUpsert, WorkerUpsertAnswer } from "../messages.ts";
 import { holdAfterFailure, holdsAfterBoot, holdsAfterCreate, holdsAfterLeaving } from "./hold-offs.ts";
@@ -153,8 +153,17 @@ function withHolds(record: PoolRecord, before: WorkerRow, after: WorkerRow, now:
     next = holdAfterFailure(next, before, failure, now);
   if (before.instance === null && after.instance !== null) next = holdsAfterCreate(next, before, now);
   if (!before.booted && after.booted) next = holdsAfterBoot(next, before);
-  const left = before.phase !== "gone" && after.phase === "gone" && after.instance !== null;
-  return left ? holdsAfterLeaving(next, before, now) : next;
+  if (before.phase === "gone" || after.phase !== "gone") return next;
+  if (mayComeLate(after)) next = { ...next, lateUntil: now + LATE_MACHINE_MS };
+  return after.instance === null ? next : holdsAfterLeaving(next, before, now);
+}
+
+/**
+ * Whether a machine that was given up may appear all the same: listings omit it, a call may have made it, and
+ * its host was never ready.
+ */
+function mayComeLate({ booted, missingSince, unmade }: WorkerRow): boolean {
+  return missingSince !== null && !booted && unmade !== true;
 }
 
 /** What a worker's upsert is answered: whether the pool consents to its stopping. */

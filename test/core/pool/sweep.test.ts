@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { ListAnswer } from "../../../src/core/messages.ts";
+import { LATE_MACHINE_MS } from "../../../src/core/limits.ts";
+import type { ListAnswer, WorkerUpsert } from "../../../src/core/messages.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
-import type { Configured, WorkerRow } from "../../../src/core/pool/state.ts";
+import type { Configured, PoolRecord, WorkerRow } from "../../../src/core/pool/state.ts";
 import { WORKER_TAG } from "../../../src/core/pool/workers.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
 import { at, configured, MINUTE, owed, pool, reloaded, T0, workerRow, workerSays } from "../support/pool.ts";
@@ -178,5 +179,66 @@ describe("since when a machine has been missing, in all listings (R5)", () => {
 
   test("a listing that failed is none", () => {
     expect(missing(at(first(), T0, { type: "listed", answer: failed }, listed([], T0 + 9)))).toBe(T0);
+  });
+});
+
+describe("A6 story1-late-quick: an empty pool looks for a machine that it gave up unseen", () => {
+  type End = Partial<WorkerUpsert>;
+  const TERMINATED = [instance("w1", { state: "terminated" })];
+  /** The pool when its only worker, which was booting, has gone after a listing with these machines. */
+  const left = (end: End = {}, items: Instance[] = [], more: Partial<PoolRecord> = {}) => {
+    const { booted = false, instance: id = "i-w1" } = end;
+    const fresh = one("booting", { instance: id, booted });
+    const before = at({ ...fresh, record: { ...fresh.record, ...more } }, T0, listed(items));
+    return at(before, T0, workerSays("w1", { phase: "gone", instance: id, readyAt: null, booted, ...end }));
+  };
+
+  test.each<[string, End, Instance[], boolean]>([
+    ["no listing had it", {}, [], true],
+    ["its create had no answer", { instance: null }, [], true],
+    ["each create was refused", { instance: null, unmade: true }, [], false],
+    ["a listing said that it was terminated", {}, TERMINATED, false],
+    ["it was ready once", { booted: true }, [], false],
+  ])("%s", (_what, end, items, looks) => {
+    for (const state of [left(end, items), reloaded(left(end, items))]) {
+      expect(owed(state, T0 + MINUTE, "list")).toHaveLength(looks ? 1 : 0);
+      if (!looks) expect(poolMachine.wakeAt(state)).toBeUndefined();
+      else expect(poolMachine.wakeAt(state)).toBeLessThanOrEqual(T0 + MINUTE);
+    }
+  });
+
+  test("each `sync.interval` until a machine may come no more, over restarts", () => {
+    let state = left();
+    for (let now = T0 + MINUTE; now <= T0 + LATE_MACHINE_MS; now += MINUTE) {
+      expect(poolMachine.wakeAt(state)).toBe(now);
+      expect(owed(state, now - 1, "list")).toEqual([]);
+      expect(owed(state, now, "list")).toHaveLength(1);
+      state = reloaded(at(state, now, listed([], now)));
+    }
+    expect(poolMachine.wakeAt(state)).toBeUndefined();
+    expect(state.record.lateUntil).toBeUndefined();
+  });
+
+  test("a longer interval does not end it early", () => {
+    const { config } = configured({ sync: { interval: "1h" } }).record;
+    const state = left({}, [], { config });
+    expect(poolMachine.wakeAt(state)).toBe(T0 + LATE_MACHINE_MS);
+  });
+
+  test("a listing that failed goes on with it", () => {
+    const late = T0 + LATE_MACHINE_MS;
+    const state = at(left(), late, { type: "listed", answer: failed });
+    expect(poolMachine.wakeAt(state)).toBe(late + MINUTE);
+  });
+
+  test("the worker of one that appears hears of it", () => {
+    const seen = at(left(), T0 + 3 * MINUTE, listed([instance("w1")]));
+    expect(sightings(seen)).toMatchObject([{ worker: "w1", instance: { id: "i-w1" } }]);
+  });
+
+  test("not in a pool that is deleted", () => {
+    const state = left({}, [], { leaving: true });
+    expect(poolMachine.wakeAt(state)).toBeUndefined();
+    expect(owed(state, T0 + MINUTE, "list")).toEqual([]);
   });
 });
