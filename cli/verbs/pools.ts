@@ -61,11 +61,17 @@ function view(pool: PoolView, io: Io): string {
       ["Runs", `${pool.runs.running} running, ${pool.runs.pending} pending`],
       ["Machines", machines(pool)],
       ["Costs", costs(pool)],
+      ["Strangers", strangers(pool)],
       ...pool.holdOffs.map((hold): [string, string] => ["Held off", held(hold)]),
     ],
     bold,
   );
   return `${top}\n${bold("Configuration")}\n${JSON.stringify(pool.config, null, 2)}\n`;
+}
+
+/** Machines that cost money, perhaps ours, and that nobody uses; empty, if there are none. */
+function strangers({ strangers: ids = [] }: PoolView): string {
+  return ids.length === 0 ? "" : `${ids.join(" ")}: listed with this pool's tag, and no worker's own machine`;
 }
 
 /** What a hold-off keeps from happening, until when, and why. */

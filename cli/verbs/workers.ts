@@ -94,6 +94,7 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
     ["Type", worker.instanceType],
     ["Price", priceText(worker)],
     ["Instance", worker.instance ?? ""],
+    ["Also listed", doublesText(worker)],
     ["Address", worker.address ?? ""],
     [
       "Resources",
@@ -113,6 +114,11 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
     ({ at, type, message }) => `  ${at}  ${printable(`${type}: ${message}`)}\n`,
   );
   return fields(top, bold) + (events.length === 0 ? "" : `\n${bold("Events")}\n${events.join("")}`);
+}
+
+/** Other machines in its name; empty, if there are none. */
+function doublesText({ doubles = [] }: WorkerStatus): string {
+  return doubles.length === 0 ? "" : `${doubles.join(" ")} under its name, which costs money`;
 }
 
 /** Whether it is given runs, and what to do if not; of one that ends there is nothing to say. */

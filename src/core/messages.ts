@@ -223,6 +223,8 @@ export interface WorkerUpsert {
   forced?: true;
   /** The call to the provider for which it waits for a turn. Absent: none, or it paces itself as before. */
   waits?: CloudCall | undefined;
+  /** Other machines that its provider lists under its name, by id. Absent: none. */
+  doubles?: string[] | undefined;
 }
 /** What a worker asks its provider for. */
 export type CloudCall = "create" | "destroy";
@@ -293,6 +295,8 @@ export interface Sighting {
    * knows.
    */
   missingSince?: Instant;
+  /** Other living machines that it has under the same name. Absent: the listing says nothing of them. */
+  doubles?: string[];
   /** The provider as it is configured now: its secret may be another than when the worker was asked for. */
   provider: ProviderConfig;
 }

@@ -205,10 +205,9 @@ export const PoolView = z
       .optional()
       .meta({ description: "it is being deleted: it takes no more runs, and is gone when it is empty" }),
     spend: PoolSpend.optional(),
-    strangers: z
-      .array(z.string())
-      .optional()
-      .meta({ description: "machines with the pool's tag that are not its own: they are left alone" }),
+    strangers: z.array(z.string()).optional().meta({
+      description: "machines with the pool's tag that no worker of it counts as its own: left alone",
+    }),
     cloudError: z.string().nullable().meta({ description: "why the cloud could not be asked what exists" }),
   })
   .meta({ id: "PoolView" });
@@ -315,6 +314,14 @@ export const WorkerSummary = z
     machine: MachineState.nullable().optional().meta({
       description: "what came of asking the provider for its machine; null: it is a machine of one's own",
     }),
+    doubles: z
+      .array(z.string())
+      .optional()
+      .meta({
+        description:
+          "other machines that its provider lists under its name: they cost money, and are left alone until " +
+          "this worker has gone, since its host may run on any of them",
+      }),
     reason: z.string().meta({ description: "why it is in this state" }),
   })
   .meta({ id: "WorkerSummary" });

@@ -132,7 +132,7 @@ export interface PoolMemo {
   changes: Changes;
   sweptAt: Instant | null;
   sweepError: string | null;
-  /** Machines with our pool's tag in the latest listing that are not this pool's: nobody touches them. */
+  /** Machines with our pool's tag in the latest listing that no worker counts as its own: left alone. */
   strangers: string[];
   /** What listings say that workers must still hear. */
   sightings: Record<string, Sighting>;

@@ -1,4 +1,5 @@
 import type { Instance, LifecycleState } from "../../schema/provider.ts";
+import { MAX_STRANGERS_SHOWN } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { ListAnswer, Sighting } from "../messages.ts";
 import { holdAfterList } from "./hold-offs.ts";
@@ -20,8 +21,9 @@ export function foldListing(before: Configured, answer: ListAnswer, now: Instant
   if (answer.kind === "failed") {
     return { ...state, memo: { ...state.memo, sweepError: answer.failure.text } };
   }
-  const unknown = machinesByWorker(state, answer.items);
+  const { machines: unknown, others } = machinesByWorker(state, answer.items);
   const sightings: Record<string, Sighting> = {};
+  const strangers: string[] = [];
   const see = (worker: string, seen: Partial<Sighting>) => {
     sightings[worker] = { worker, beganAt: answer.beganAt, provider: record.config.provider, ...seen };
   };
@@ -34,7 +36,13 @@ export function foldListing(before: Configured, answer: ListAnswer, now: Instant
     const missingSince = instance === undefined ? (row.missingSince ?? answer.beganAt) : null;
     if (missingSince !== row.missingSince) state.workers.set(worker, { ...row, missingSince }, now);
     if (instance === undefined) see(worker, { missingSince: missingSince ?? answer.beganAt });
-    else if (isNews(row, instance)) see(worker, { instance });
+    else {
+      const doubles = doublesOf(row, instance, others.get(worker), answer.partial !== undefined);
+      const isOther = doubles.some((id) => row.doubles?.includes(id) !== true);
+      const isTold = !isOther && doubles.length === (row.doubles?.length ?? 0);
+      if (!isTold || isNews(row, instance)) see(worker, { instance, doubles });
+      strangers.push(...doubles);
+    }
   }
   for (const [worker, instance] of unknown) {
     const known = state.workers.get(worker);
@@ -45,7 +53,19 @@ export function foldListing(before: Configured, answer: ListAnswer, now: Instant
     if (lives) see(worker, { instance });
   }
   const sweepError = answer.partial === undefined ? null : `a listing is not whole: ${answer.partial}`;
-  return foldUnknown({ ...state, memo: { ...state.memo, sweepError, sightings } }, unknown, now);
+  return foldUnknown({ ...state, memo: { ...state.memo, sweepError, sightings } }, unknown, strangers, now);
+}
+
+/** Which other machines have the worker's name. One that a partial listing does not show may be there. */
+function doublesOf(
+  { doubles = [] }: WorkerRow,
+  { id }: Instance,
+  seen: readonly string[] = [],
+  isPartial: boolean,
+): string[] {
+  const all = new Set(isPartial ? [...seen, ...doubles] : seen);
+  all.delete(id);
+  return [...all].sort().slice(0, MAX_STRANGERS_SHOWN);
 }
 
 /** Until when a machine may still appear late, after a listing of a pool that should be empty. */
@@ -55,20 +75,23 @@ function lateAfter({ lateUntil }: PoolRecord, now: Instant): Instant | undefined
 
 /**
  * The listed machines by their workers. Of two of one worker, the one that the worker knows (case 1); that
- * another one has ended says nothing of that.
+ * another one has ended says nothing of that. `others`: those that live besides it, by id.
  */
-function machinesByWorker({ workers }: Configured, items: readonly Instance[]): Map<string, Instance> {
+function machinesByWorker({ workers }: Configured, items: readonly Instance[]) {
   const machines = new Map<string, Instance>();
+  const others = new Map<string, string[]>();
   for (const instance of items) {
     const worker = instance.tags[WORKER_TAG] ?? instance.name;
     const known = workers.get(worker)?.instance ?? null;
     if (instance.state === "terminated" && known !== null && instance.id !== known) continue;
     const other = machines.get(worker);
-    if (other === undefined || isBetter(instance, other, known)) {
-      machines.set(worker, instance);
-    }
+    const better = other === undefined || isBetter(instance, other, known);
+    if (better) machines.set(worker, instance);
+    const left = better ? other : instance;
+    if (left === undefined || left.state === "terminated") continue;
+    others.set(worker, [...(others.get(worker) ?? []), left.id]);
   }
-  return machines;
+  return { machines, others };
 }
 
 /** One that lives before one that does not; of those, the one that is known. */

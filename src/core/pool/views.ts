@@ -51,6 +51,7 @@ export function workerSummary(row: WorkerRow, runs: string[], pool: string): Wor
     askedAt: iso(row.askedAt),
     readyAt: orNull(row.readyAt),
     machine: machineOf(row),
+    doubles: row.doubles ?? [],
     reason: row.reason,
   };
 }

@@ -101,6 +101,7 @@ export function foldWorker(state: Configured, upsert: WorkerUpsert, now: Instant
     ...view,
     waits: upsert.waits,
     unmade: upsert.unmade,
+    doubles: upsert.doubles,
     stopUntil,
     endingAt,
     refusals: 0,

@@ -6,6 +6,7 @@ import type { Sighting } from "../messages.ts";
 import { isElsewhere } from "../pool/same.ts";
 import { foldBehavior, isDrained } from "./behavior.ts";
 import { bootTrouble } from "./boot.ts";
+import { withDoubles } from "./doubles.ts";
 import { goneNow, isLetGo, shutDown } from "./ending.ts";
 import { behaviorOf } from "./notice.ts";
 import { forgetOld, loseAll, silentFrom } from "./placements.ts";
@@ -229,7 +230,7 @@ export function foldSighting(
 ): WorkerState {
   const { provider } = before.record.intent;
   if (provider === null || isElsewhere(provider, sighting.provider)) return before;
-  const state = withProvider(before, sighting.provider);
+  const state = withDoubles(withProvider(before, sighting.provider), sighting);
   const { record } = state;
   const { instance, beganAt, missingSince = beganAt } = sighting;
   if (instance?.state === "terminated") {

@@ -254,7 +254,7 @@ function numbered(before: WorkerState, after: WorkerState): WorkerState {
     const measured = isOwnMachine(one) ? one.measured : undefined;
     const told = [phase, behaviorOf(one), reason, readyAt, measured, acts, failure, prices];
     const ends = [isSurelyUnmade(one), one.forced];
-    return [...told, ...machine, ...ends, callWaiting(one)];
+    return [...told, ...machine, ...ends, callWaiting(one), one.doubles];
   };
   const old = visible(before.record);
   if (visible(record).every((value, i) => value === old[i])) return after;

@@ -1,6 +1,7 @@
 import type { WorkerStatus } from "../../schema/pool.ts";
 import type { Why } from "../../schema/why.ts";
 import { bootTrouble } from "./boot.ts";
+import { doublesText } from "./doubles.ts";
 import { isUnmade } from "./life.ts";
 import { isOwnMachine, type Living } from "./state.ts";
 
@@ -38,8 +39,15 @@ export function reasonOf(state: Living, shown: WorkerStatus): Why["reason"] {
   return reason;
 }
 
+/** Why it is so, and what else costs money in its name. */
+function textOf(state: Living, shown: WorkerStatus): string {
+  const { doubles } = state.record;
+  const text = ownText(state, shown);
+  return doubles === undefined || shown.state === "gone" ? text : `${text}; ${doublesText(doubles)}`;
+}
+
 /** Why it is so: of what does not get on, how often that was tried, too. */
-function textOf({ record }: Living, { state: shown, reason }: WorkerStatus): string {
+function ownText({ record }: Living, { state: shown, reason }: WorkerStatus): string {
   const { createTries = 0, destroys } = record;
   if (shown === "booting" && createTries > 1) return `${reason}; it was asked ${createTries} times`;
   if (shown === "booting" && record.bootProbe?.ok === false) return `${reason}: ${bootTrouble(record)}`;

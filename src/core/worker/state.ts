@@ -107,6 +107,8 @@ export interface WorkerRecord {
   createNotBefore: Instant | null;
   /** Its next call to the provider waits for its pool's turn (`calls.ts`). Absent: it may call. */
   waits?: true;
+  /** Other machines that the provider lists under its name, by id (`doubles.ts`). Absent: none. */
+  doubles?: string[];
   /** How the latest create call failed, while there is no machine. Absent: it did not. */
   failure?: WorkerFailure;
   /** How often a create call has failed, while there is no machine. Absent: never. */

@@ -41,6 +41,7 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
     askedAt: iso(record.askedAt),
     readyAt: orNull(record.readyAt),
     machine: machineMade(record),
+    doubles: record.doubles ?? [],
     reason: view.reason,
     version: record.version,
     bootProbe: probeOf(record),

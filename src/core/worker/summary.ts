@@ -38,6 +38,7 @@ export function upsertOf(state: Living, now: Instant): WorkerUpsert {
     ...(record.forced === undefined ? {} : { forced: true as const }),
     wantsStop: proposal !== undefined && now >= proposal,
     waits: callWaiting(record),
+    doubles: record.doubles,
   };
 }
 

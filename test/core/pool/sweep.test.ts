@@ -3,6 +3,7 @@ import { LATE_MACHINE_MS } from "../../../src/core/limits.ts";
 import type { ListAnswer, WorkerUpsert } from "../../../src/core/messages.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import type { Configured, PoolRecord, WorkerRow } from "../../../src/core/pool/state.ts";
+import { poolView, workerSummary } from "../../../src/core/pool/views.ts";
 import { WORKER_TAG } from "../../../src/core/pool/workers.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
 import { at, configured, MINUTE, owed, pool, reloaded, T0, workerRow, workerSays } from "../support/pool.ts";
@@ -240,5 +241,55 @@ describe("A6 story1-late-quick: an empty pool looks for a machine that it gave u
     const state = left({}, [], { leaving: true });
     expect(poolMachine.wakeAt(state)).toBeUndefined();
     expect(owed(state, T0 + MINUTE, "list")).toEqual([]);
+  });
+});
+
+describe("A6 story1-twice-seen: a provider that has made two machines for one worker", () => {
+  const twin = (state: Instance["state"] = "running") => instance("w1", { id: "i-twin", state });
+  const knowing = () => one("ready", { doubles: ["i-twin"] });
+
+  test.each<[string, Instance[]]>([
+    ["known first", [instance("w1"), twin()]],
+    ["known last", [twin(), instance("w1")]],
+  ])("the other is shown, and its worker hears of it: %s", (_what, items) => {
+    const state = at(one(), T0, listed(items));
+    expect(poolView(state, T0).strangers).toEqual(["i-twin"]);
+    expect(sightings(state)).toMatchObject([{ instance: { id: "i-w1" }, doubles: ["i-twin"] }]);
+    const heard = at(state, T0, workerSays("w1", { doubles: ["i-twin"] }));
+    const [row] = [...heard.workers.live()].map((row) => workerSummary(row, [], "default"));
+    expect(row).toMatchObject({ id: "w1", doubles: ["i-twin"] });
+  });
+
+  test("its worker hears of it once", () => {
+    const state = at(knowing(), T0, listed([instance("w1"), twin()]));
+    expect(sightings(state)).toEqual([]);
+    expect(poolView(state, T0).strangers).toEqual(["i-twin"]);
+  });
+
+  test.each<[string, Instance[]]>([
+    ["is listed no more", [instance("w1")]],
+    ["has ended", [instance("w1"), twin("terminated")]],
+  ])("its worker hears that it %s", (_what, items) => {
+    const state = at(knowing(), T0, listed(items));
+    expect(sightings(state)).toMatchObject([{ doubles: [] }]);
+    expect(poolView(state, T0).strangers).toEqual([]);
+    expect(at(state, T0, workerSays("w1")).workers.get("w1")?.doubles).toBeUndefined();
+  });
+
+  test("a partial listing that does not show it proves nothing", () => {
+    const answer: ListAnswer = {
+      kind: "listed",
+      beganAt: T0,
+      items: [instance("w1")],
+      partial: "pages shift",
+    };
+    const state = at(knowing(), T0, { type: "listed", answer });
+    expect(sightings(state)).toEqual([]);
+    expect(poolView(state, T0).strangers).toEqual(["i-twin"]);
+  });
+
+  test("when the worker has gone it is destroyed as the worker's own", () => {
+    const state = at(one("gone"), T0, listed([twin()]));
+    expect(sightings(state)).toMatchObject([{ worker: "w1", instance: { id: "i-twin" } }]);
   });
 });

@@ -3,6 +3,7 @@ import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../../../src/
 import type { Sighting } from "../../../src/core/messages.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
+import { statusOf, whyOf } from "../../../src/core/worker/status.ts";
 import {
   at,
   CONSISTENCY,
@@ -184,5 +185,36 @@ describe("no omission counts too soon after a call that can have changed what ex
     const once = at(stopping, T0 + HOUR, strict(T0 + HOUR));
     expect(once.record.phase).toBe("shutdown");
     expect(at(once, T0 + HOUR + 1, strict(T0 + HOUR + 1)).record.phase).toBe("gone");
+  });
+});
+
+describe("A6 story1-twice-seen: another machine under the worker's name", () => {
+  const seen = (beganAt: number, doubles?: string[]) => listing(beganAt, { instance: INSTANCE, doubles });
+  const doubled = () => at(holding(["a"]), T0, seen(T0, ["i-twin"]));
+
+  test("is said in `why` and in an event, and costs the worker and its runs nothing", () => {
+    const state = doubled();
+    expect(whyOf(state, T0).reason.text).toContain("i-twin under its name: that costs money");
+    expect(statusOf(state, T0)).toMatchObject({
+      doubles: ["i-twin"],
+      idleBehavior: "run",
+      instance: INSTANCE.id,
+    });
+    expect(state.record.events.at(-1)?.type).toBe("Doubles Seen");
+    expect(livePlacements(state)).toHaveLength(1);
+    expect(owed(state, T0, "destroy")).toEqual([]);
+    expect(owed(state, T0, "upsert")).toMatchObject([{ doubles: ["i-twin"] }]);
+  });
+
+  test("is told once, and until it is gone", () => {
+    const known = doubled();
+    for (const said of [["i-twin"], undefined]) {
+      const again = at(known, T0 + 1, seen(T0 + 1, said));
+      expect(again.record.events).toEqual(known.record.events);
+      expect(statusOf(again, T0 + 1).doubles).toEqual(["i-twin"]);
+    }
+    const gone = at(doubled(), T0 + 1, seen(T0 + 1, []));
+    expect(statusOf(gone, T0 + 1).doubles).toEqual([]);
+    expect(whyOf(gone, T0 + 1).reason.text).not.toContain("i-twin");
   });
 });
