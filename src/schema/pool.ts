@@ -319,8 +319,8 @@ export const WorkerSummary = z
       .optional()
       .meta({
         description:
-          "other machines that its provider lists under its name: they cost money, and are left alone until " +
-          "this worker has gone, since its host may run on any of them",
+          "other machines that its provider lists under its name: they cost money, and are left alone " +
+          "until this worker has gone, since its host may run on any of them",
       }),
     reason: z.string().meta({ description: "why it is in this state" }),
   })

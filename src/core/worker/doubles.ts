@@ -19,7 +19,8 @@ export function withDoubles(state: Living, { doubles, beganAt }: Sighting): Livi
 /** That there are others, and what becomes of them. */
 export function doublesText(doubles: readonly string[]): string {
   const ids = doubles.join(", ");
-  return `its provider also lists ${ids} under its name: that costs money, and ends when this worker has gone`;
+  const then = "that costs money, and ends when this worker has gone";
+  return `its provider also lists ${ids} under its name: ${then}`;
 }
 
 function isSame(some: readonly string[], others: readonly string[]): boolean {
