@@ -239,7 +239,6 @@ export const Queue = z
   .meta({ id: "Queue" });
 export type Queue = z.infer<typeof Queue>;
 
-/** What became of the wish to delete a pool. */
 /** A machine that may exist although nobody waits for proof that it does not. */
 export const LeftBehind = z
   .object({
