@@ -132,7 +132,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
 
   async queue(page: QueueStretch): Promise<QueuePage> {
     this.#shell.enter();
-    return queuePage(this.#configured(), page, droverNow());
+    return queuePage(this.#configured(), page, this.#shell.now());
   }
 
   async events(after: number | null, waitMs: number): Promise<PoolEventList> {
