@@ -33,7 +33,7 @@ async function act(id: string, { once, what }: NonNullable<Scenario["act"]>): Pr
     const running = tasks.filter(({ name, phase }) => once.includes(name) && phase === "running");
     return running.length === once.length || undefined;
   });
-  if (what === "agent dies") host.restartAgent();
+  if (what === "agent dies") await eventually(async () => host.restartAgent() || undefined);
   else await objects.allocation(id).abort({ reason: "enough", by: "ann", waitMs: 0 });
 }
 

@@ -155,6 +155,12 @@ export class Host {
     this.#world.time.after(AGENT_RESTART_MS, () => void this.startAgent());
   }
 
+  /** Whether an attempt is between its claim and its start: an agent that dies now leaves it lost. */
+  get isStarting(): boolean {
+    const attempts = Object.entries(this.#state.attempts);
+    return attempts.some(([id, { main }]) => main === "waiting" && this.#player.claimed.has(id));
+  }
+
   /** It can be heard no more for some minutes. Its worker knows that its sockets are gone, or does not. */
   fallSilent(sockets: SimSocket[]): void {
     const { chance, now } = this.#world;

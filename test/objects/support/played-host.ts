@@ -7,8 +7,11 @@ const TICK_MS = 5;
 
 /** A machine that plays what its orders say. */
 export interface PlayedHost {
-  /** Its agent is killed, and started again some seconds later. */
-  restartAgent(): void;
+  /**
+   * Its agent is killed, and started again some seconds later. Not while an attempt is being started, which
+   * would be lost by that: false then.
+   */
+  restartAgent(): boolean;
   /** To be called at the end of a test: nothing of it goes on. */
   end(): void;
 }
@@ -48,7 +51,11 @@ export function startPlayedHost(worker: string, code: string): PlayedHost {
   const clock = setInterval(() => world.time.until(Date.now() + ahead), TICK_MS);
   void host.startAgent();
   return {
-    restartAgent: () => host.restartAgent(),
+    restartAgent: () => {
+      if (host.isStarting) return false;
+      host.restartAgent();
+      return true;
+    },
     end: () => {
       clearInterval(clock);
       host.die("the test is over");
