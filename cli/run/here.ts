@@ -18,25 +18,29 @@ const OWN_POOL = "default";
 /**
  * What this place gives to a command, if the pool runs it on this machine; undefined if not. That is so with
  * a local Drover, in the pool of `drover up`, and in each other one that takes directories by their paths.
+ * `isRefused`: this Drover is a local one, and the pool takes none.
  */
 export async function hereFor(
   { cwd, env }: Pick<Io, "cwd" | "env">,
   client: Client,
   context: Context,
   pool: unknown = OWN_POOL,
-): Promise<Here | undefined> {
-  if (context.file === undefined || !(await takesPaths(client, pool))) return undefined;
+): Promise<{ here: Here | undefined; isRefused: boolean }> {
+  const takes = context.file === undefined ? undefined : await takesPaths(client, pool);
+  if (takes !== true) return { here: undefined, isRefused: takes === false };
   const umask = process.umask().toString(8).padStart(3, "0");
-  return { cwd, umask, path: env.PATH === undefined ? undefined : escapeReferences(env.PATH) };
+  const path = env.PATH === undefined ? undefined : escapeReferences(env.PATH);
+  return { here: { cwd, umask, path }, isRefused: false };
 }
 
-async function takesPaths(client: Client, pool: unknown): Promise<boolean> {
+/** Undefined: there is no such pool. The submission is refused, too, and says why. */
+async function takesPaths(client: Client, pool: unknown): Promise<boolean | undefined> {
   if (pool === OWN_POOL) return true;
+  if (typeof pool !== "string") return undefined;
   try {
-    return typeof pool === "string" && (await client.pools.get(pool)).config.allowHostPaths === true;
+    return (await client.pools.get(pool)).config.allowHostPaths === true;
   } catch (error) {
-    // The submission is refused, too, and says why.
-    if (error instanceof ApiError) return false;
+    if (error instanceof ApiError) return undefined;
     throw error;
   }
 }

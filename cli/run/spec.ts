@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { newRunId } from "../../client/runs.ts";
 import type { RunSpec } from "../../client/types.ts";
+import { quoteArgv } from "../../src/core/shell-words.ts";
 import type { Here } from "./here.ts";
 
 /** The flags of `drover run` that say what is to be run, as the command line parser gives them. */
@@ -102,37 +103,46 @@ export function taskNames({ tasks }: NamedSpec): string[] | undefined {
 }
 
 /** Which flag a field of the submission came from, for errors that the server finds. */
-const FLAG_OF_FIELD: [prefix: string, name: string][] = [
-  ["/resources/vcpus", "--cpus"],
-  ["/resources/memory", "--memory"],
-  ["/queueTimeout", "--queue-timeout"],
-  ["/killTimeout", "--kill-timeout"],
-  ["/timeout", "--timeout"],
-  ["/priority", "--priority"],
-  ["/labels", "--label"],
+const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = [
+  ["/resources/vcpus", "--cpus", "cpus"],
+  ["/resources/memory", "--memory", "memory"],
+  ["/queueTimeout", "--queue-timeout", "queueTimeout"],
+  ["/killTimeout", "--kill-timeout", "killTimeout"],
+  ["/timeout", "--timeout", "timeout"],
+  ["/priority", "--priority", "priority"],
+  ["/labels", "--label", "label"],
   ["/argv/0", "the command"],
   ["/argv", "argument"],
-  ["/pool", "--pool"],
-  ["/env", "--env"],
-  ["/dir", "--dir"],
+  ["/pool", "--pool", "pool"],
+  ["/env", "--env", "env"],
+  ["/dir", "--dir", "dir"],
   ["/umask", "the umask"],
-  ["/snapshot", "--snapshot"],
-  ["/outputs", "--out"],
-  ["/stdin", "--stdin"],
-  ["/id", "--id"],
+  ["/snapshot", "--snapshot", "snapshot"],
+  ["/outputs", "--out", "out"],
+  ["/stdin", "--stdin", "stdin"],
+  ["/id", "--id", "id"],
 ];
 
-/** Names a field as the command line has it: `/env/A B` → `--env A B`, `/outputs/0` → `--out dist`. */
-export function flagOfPointer(pointer: string, spec?: RunSpec): string {
+/**
+ * Names a field as the command line has it: `/env/A B` → `--env A B`, `/outputs/0` → `--out dist`. `flags`: a
+ * file says the rest, so what came from none of these flags is named as the file has it.
+ */
+export function flagOfPointer(
+  pointer: string,
+  spec?: RunSpec,
+  { flags }: { flags?: SpecFlags } = {},
+): string {
   if (pointer === "") return "the run";
-  for (const [prefix, name] of FLAG_OF_FIELD) {
+  for (const [prefix, name, flag] of FLAG_OF_FIELD) {
     if (pointer !== prefix && !pointer.startsWith(`${prefix}/`)) continue;
+    if (flags !== undefined && (flag === undefined || flags[flag] === undefined)) return pointer;
     const rest = pointer
       .slice(prefix.length + 1)
       .replaceAll("~1", "/")
       .replaceAll("~0", "~");
     if (rest === "") return name;
-    return `${name} ${(prefix === "/outputs" && spec?.outputs?.[Number(rest)]) || rest}`;
+    const glob = prefix === "/outputs" ? spec?.outputs?.[Number(rest)] : undefined;
+    return `${name} ${glob === "" ? quoteArgv([glob]) : (glob ?? rest)}`;
   }
   return pointer;
 }

@@ -131,7 +131,7 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
   const said = await withInputs(io, client, flags);
   const spec = await specFor(io, { client, context, argv, content, flags: said });
   if (flags.detach) {
-    const status = await submit(client, spec);
+    const status = await submit(client, spec, flags);
     await io.stdout.write(flags.json ? `${JSON.stringify(status, null, 2)}\n` : `${status.id}\n`);
     return 0;
   }
@@ -149,10 +149,10 @@ interface Wish {
 async function specFor(io: Io, { client, context, argv, content, flags }: Wish): Promise<NamedSpec> {
   const inFile = content !== undefined && "pool" in content ? content.pool : undefined;
   const pool = flags.pool ?? inFile;
-  const here = await hereFor(io, client, context, pool);
+  const { here, isRefused } = await hereFor(io, client, context, pool);
   const spec = content === undefined ? specOf(argv, flags, here) : specOfFile(content, flags, here);
   const { dir, snapshot, tasks } = spec;
-  if (context.file !== undefined && here === undefined && !(dir || snapshot || tasks)) {
+  if (isRefused && !(dir || snapshot || tasks)) {
     await io.say(
       `Pool ${printable(String(pool))} does not take directories of this machine, so the command runs in ` +
         "an empty one of its own. To send this one along: --upload .",
@@ -173,7 +173,7 @@ async function attended(
   const leaving = new AbortController();
   const leave = leaving.signal;
   const progress = flags.quiet === true ? noProgress(io) : watchProgress(io, client, spec.id);
-  const accepted = submitPatiently(client, spec, leave);
+  const accepted = submitPatiently(client, spec, flags, leave);
   const abortState: AbortState = { isAsked: false, isAnswered: false };
   const leftAs = async ({ exitCode }: Interrupt) => {
     await progress.stop();
@@ -223,29 +223,40 @@ async function toTheEnd(
  * run, as when it dies before it answers, the very same is submitted again for as long as a run may be out of
  * sight.
  */
-async function submitPatiently(client: Client, spec: NamedSpec, leave: AbortSignal): Promise<RunStatus> {
+async function submitPatiently(
+  client: Client,
+  spec: NamedSpec,
+  flags: RunFlags,
+  leave: AbortSignal,
+): Promise<RunStatus> {
   try {
     return (await client.runs.submit(spec, { signal: leave })).run;
   } catch (error) {
     const mayHaveIt = error instanceof UnreachableError && !error.neverSent;
-    if (!mayHaveIt) throw refusal(error, spec);
+    if (!mayHaveIt) throw refusal(error, spec, flags);
   }
-  return await submit(client, spec, { signal: leave, patience: PATIENCE });
+  return await submit(client, spec, flags, { signal: leave, patience: PATIENCE });
 }
 
-async function submit(client: Client, spec: NamedSpec, options: CallOptions = {}): Promise<RunStatus> {
+async function submit(
+  client: Client,
+  spec: NamedSpec,
+  flags: RunFlags,
+  options: CallOptions = {},
+): Promise<RunStatus> {
   try {
     return (await client.runs.submit(spec, options)).run;
   } catch (error) {
-    throw refusal(error, spec);
+    throw refusal(error, spec, flags);
   }
 }
 
-/** Why a submission failed, in the words of the command line. */
-function refusal(error: unknown, spec: NamedSpec): unknown {
-  if (error instanceof ApiError && error.code === "run_exists") return exists(error, spec);
+/** Why a submission failed, in the words of the command line, or of the file that was given. */
+function refusal(error: unknown, spec: NamedSpec, flags: RunFlags): unknown {
+  const named = (pointer: string) => flagOfPointer(pointer, spec, flags.file === undefined ? {} : { flags });
+  if (error instanceof ApiError && error.code === "run_exists") return exists(error, spec.id, named);
   if (error instanceof ApiError && error.errors.length > 0) {
-    const wrong = error.errors.map(({ pointer, detail }) => `${flagOfPointer(pointer, spec)}: ${detail}`);
+    const wrong = error.errors.map(({ pointer, detail }) => `${named(pointer)}: ${detail}`);
     return new CliError("This run is not accepted.", wrong.map(printable));
   }
   if (error instanceof ApiError && error.code === "unknown_pool") {
@@ -260,11 +271,10 @@ function refusal(error: unknown, spec: NamedSpec): unknown {
 }
 
 /** There is a run of this name, and it is another one. */
-function exists({ detail, errors }: ApiError, spec: NamedSpec): CliError {
-  const flags = [...new Set(errors.map(({ pointer }) => flagOfPointer(pointer, spec)))].join(", ");
-  const what =
-    flags === "" ? printable(detail) : `A run ${spec.id} exists already, and differs in: ${flags}.`;
-  return new CliError(what, [`Choose another --id, or look at that run: drover status ${spec.id}`]);
+function exists({ detail, errors }: ApiError, id: string, named: (pointer: string) => string): CliError {
+  const fields = [...new Set(errors.map(({ pointer }) => named(pointer)))].join(", ");
+  const what = fields === "" ? printable(detail) : `A run ${id} exists already, and differs in: ${fields}.`;
+  return new CliError(what, [`Choose another --id, or look at that run: drover status ${id}`]);
 }
 
 /** The run has been accepted: whatever fails now fails here, and the person must know that it may go on. */

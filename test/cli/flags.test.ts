@@ -115,6 +115,14 @@ describe("with a local Drover", () => {
     if (here) expect(ended.stderr).toBe("");
     else expect(ended.stderr).toMatch(note);
   });
+
+  test("P8: of a pool that does not exist nothing is said but that", async () => {
+    const unknown = { detail: 'there is no pool "nope"' };
+    bench.plane.on("GET", /pools\/nope$/, (_seen, res) => problem(res, 404, "unknown_pool", unknown), 1);
+    bench.plane.on("POST", /runs$/, (_seen, res) => problem(res, 404, "unknown_pool", unknown), 1);
+    const ended = await bench.run(["run", "--detach", "--pool", "nope", "--", "x"], local);
+    expect(ended.stderr).toBe(`drover: ${unknown.detail}\n  Choose one of: drover pools\n`);
+  });
 });
 
 test("P6: a value on the command line is not filled in, but for names of Drover's own", async () => {

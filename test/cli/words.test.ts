@@ -39,6 +39,30 @@ test("P23: a wrong field is named by its flag and value, and a wrong argument by
   expect(argument.stderr).toMatch(/^drover: <id> cannot be `sha`\. It must be sha256: /);
 });
 
+test("P23: an empty value is shown as it is typed", async () => {
+  const errors = [{ pointer: "/outputs/0", detail: "must have at least 1 character" }];
+  bench.plane.on("POST", RUNS, (_seen, res) => problem(res, 400, "invalid_request", { errors }), 1);
+  expect((await said("run", "--out", "", "--", "true")).stderr).toContain(
+    "\n  --out '': must have at least 1 character\n",
+  );
+});
+
+test("P23: a field of a file is named as the file has it, and one of a flag by its flag", async () => {
+  const errors = [
+    { pointer: "/argv/0", detail: "must be a string" },
+    { pointer: "/env", detail: "must be an object" },
+    { pointer: "/outputs/0", detail: "must be a string" },
+    { pointer: "/x", detail: "is not known" },
+    { pointer: "/resources/vcpus", detail: "is too much" },
+  ];
+  bench.plane.on("POST", RUNS, (_seen, res) => problem(res, 400, "invalid_request", { errors }), 1);
+  writeFileSync(join(bench.dir, "run.json"), '{"argv": [1], "env": 5, "outputs": [2], "x": 3}');
+  expect((await said("run", "--cpus", "9", "-f", "run.json")).stderr).toBe(
+    "drover: This run is not accepted.\n  /argv/0: must be a string\n  /env: must be an object\n" +
+      "  /outputs/0: must be a string\n  /x: is not known\n  --cpus: is too much\n",
+  );
+});
+
 test("P23: several errors of a file are listed, without the words that an API has for that", async () => {
   const errors = [{ pointer: "/provider/url", detail: "is required" }];
   const detail = "/provider/url is required; `errors` lists all 6 errors";
@@ -53,7 +77,8 @@ test("P23: a pool that is in use, and one that is not there, lead to the verb th
   bench.plane.on("DELETE", /pools/, (_seen, res) => problem(res, 409, "pool_in_use"), 1);
   expect((await said("pools", "delete", "build")).stderr).toBe(
     "drover: Pool build has machines, or runs that have not ended.\n" +
-      "  Let them end, and delete it then by itself: drover pools delete --drain build\n",
+      "  Let them end, and delete it then by itself: drover pools delete --drain build\n" +
+      "  Or kill them now: drover pools delete --force build\n",
   );
   const detail = 'there is no pool "gpu"';
   bench.plane.on("POST", RUNS, (_seen, res) => problem(res, 404, "unknown_pool", { detail }), 1);
