@@ -106,6 +106,11 @@ function causeOf(state: Existing, now: Instant): Cause | null {
   if (restart !== null) return { code: "restarting", ...restart };
   const resting = restingTask(record, now);
   if (resting === null) return null;
+  const deadline = deadlineOf(record, placement.from);
+  if (deadline !== undefined && deadline <= now) {
+    const text = `the time limit was reached before task ${resting.name} was started again`;
+    return { code: "backoff", text, next: nextBy("stop_run", "wait for its host to say so", "host") };
+  }
   const text = `task ${resting.name} has ended, and is started again after a delay`;
   const start = nextAt("start_task", "start it again", resting.at, null);
   return { code: "backoff", text, next: earlierOf(start, timeEnd(record, now)) };

@@ -245,3 +245,18 @@ describe("N7, N1: each reason of a run is the truth, and so is what it says happ
     expect([...new Set(table.map(([, , [code]]) => code))].sort()).toEqual([...RUN_REASONS].sort());
   });
 });
+
+test("N7: no start is promised once the time limit was reached while the host waits for it", () => {
+  const story = new GroupStory({ ...group(task("m", again)), timeout: "5s" });
+  story.waits = true;
+  const { run } = story.ends("m", { code: 1 });
+  const now = T0 + 6 * SECOND;
+  expect(whyOf(run, null, "w1", now)).toMatchObject({
+    reason: {
+      code: "backoff",
+      text: expect.stringContaining("before task m was started again"),
+    },
+    next: { code: "stop_run", at: null, waitsFor: "host" },
+  });
+  expect(lieOfRun(run, null, now)).toBeUndefined();
+});
