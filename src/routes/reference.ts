@@ -59,7 +59,7 @@ const home = operation({
   tag: "Service",
   access: "open",
   summary: "Leads to the reference page: for a person who opens the address of this Drover",
-  request: { query: z.strictObject({}) },
+  request: { query: z.object({}) },
   responses: { 302: { description: "at `/docs`", headers: headersOf("Location") }, default: problemAnswer },
 });
 

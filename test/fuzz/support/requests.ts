@@ -284,7 +284,8 @@ function spoil(
     case "unknown-query": {
       const name = from(["unknown", "__proto__", "constructor", "%00", "a%5Bb%5D", "WAIT"]);
       draft.query.push([name, "1"]);
-      return operation.path.includes("/v1/hosts/{worker}/join")
+      // A person who opens the address may come by a link of somebody who counts visitors.
+      return operation.path.includes("/v1/hosts/{worker}/join") || operation.path === "/"
         ? { as: "open" }
         : { as: "refused", where: `?${decodeURIComponent(name)}` };
     }
