@@ -121,7 +121,7 @@ function tableOf(cells: Cell[]): string[] {
 /** Operations that have never done what they are for: what was sent to them did not reach far. */
 function withoutSuccess(): string[] {
   const taken = doc.operations.filter(({ name }) =>
-    [...(answered.get(name)?.keys() ?? [])].some((status) => status < 300),
+    [...(answered.get(name)?.keys() ?? [])].some((status) => status < 400),
   );
   // A socket begins with another request than `fetch` makes.
   return doc.operations
