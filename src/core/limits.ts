@@ -114,6 +114,8 @@ export const LAST_BYTE_MS = 60_000;
 export const POSTSTOP_AFTER_WISH_MS = 5 * 60_000;
 /** How long a submission waits for the pool's word before the client gets a 503 (`architecture.md` §4). */
 export const ACKNOWLEDGE_MS = 5_000;
+/** How long a reader of a run waits until its pool has said where the run is. */
+export const PLACE_KNOWN_MS = 1_000;
 /** How long the pool's consent to stop a worker binds the pool. */
 export const CONSENT_MS = 60_000;
 /** How long a create may still be begun after the pool has decided it (invariant 3, `notAfter`). */

@@ -59,6 +59,8 @@ export interface PlacementTerms {
   rate?: number;
   /** The longest kill timeout that hosts grant there; absent: the usual one (`MAX_KILL_MS`). */
   maxKillMs?: Millis;
+  /** When the pool opened it; absent: not known. */
+  openedAt?: Instant;
 }
 
 export type PoolAnswer =

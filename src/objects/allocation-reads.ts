@@ -1,10 +1,23 @@
-import { type Existing, openPlacement } from "../core/allocation/state.ts";
+import { hasHeardPool } from "../core/allocation/machine.ts";
+import { type AllocationState, type Existing, openPlacement } from "../core/allocation/state.ts";
 import { statsOf } from "../core/allocation/stats.ts";
 import { whyOf } from "../core/allocation/why.ts";
+import { PLACE_KNOWN_MS } from "../core/limits.ts";
 import type { RunStats } from "../schema/stats.ts";
 import type { Why } from "../schema/why.ts";
 import { droverNow } from "./clock.ts";
+import { existing } from "./existing.ts";
 import type { Peers } from "./stubs.ts";
+import { until, type Watchable } from "./waiting.ts";
+
+/** The run, after a moment for the word of its pool if only the pool may know where it is. */
+export async function placedRun(
+  { record }: Existing,
+  actor: Watchable & { readonly state: AllocationState },
+): Promise<Existing> {
+  await until(actor, () => hasHeardPool(actor.state), PLACE_KNOWN_MS);
+  return existing(actor.state, record.id);
+}
 
 /** Why a run is as it is: what it knows itself, and what the one says that it waits for. */
 export async function explainRun(state: Existing, peers: Peers): Promise<Why> {

@@ -34,7 +34,7 @@ import type { RunState, RunStatus } from "../schema/run.ts";
 import type { RunStats } from "../schema/stats.ts";
 import type { Why } from "../schema/why.ts";
 import { sendOfAllocation } from "./allocation-messages.ts";
-import { explainRun, statsOfRun } from "./allocation-reads.ts";
+import { explainRun, placedRun, statsOfRun } from "./allocation-reads.ts";
 import type { Env } from "./env.ts";
 import { existing, isSettled, refusedBy, refuseOther } from "./existing.ts";
 import { hasNews, LogStore, readLog } from "./log-store.ts";
@@ -109,7 +109,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async read(): Promise<RunStatus> {
-    return readRun(this.#entered(), this.#shell.now());
+    return readRun(await placedRun(this.#entered(), this.#actor), this.#shell.now());
   }
 
   async wait(states: RunState[], waitMs: number): Promise<RunStatus> {
@@ -156,7 +156,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async why(): Promise<Why> {
-    return explainRun(this.#entered(), peersOf(this.env));
+    return explainRun(await placedRun(this.#entered(), this.#actor), peersOf(this.env));
   }
 
   async stats(task?: string): Promise<RunStats> {

@@ -12,7 +12,7 @@ export const platformTimer: Timer = (ms, happen) => {
 };
 
 /** What can be watched: an actor, or whatever else calls its listeners when something has changed. */
-interface Watchable {
+export interface Watchable {
   watch(listener: () => void): () => void;
 }
 

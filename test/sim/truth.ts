@@ -1,5 +1,7 @@
-import { type AllocationState, openPlacement } from "../../src/core/allocation/state.ts";
+import { hasHeardPool } from "../../src/core/allocation/machine.ts";
+import { type AllocationState, allocationFrom, openPlacement } from "../../src/core/allocation/state.ts";
 import { whyOf as whyOfRun } from "../../src/core/allocation/why.ts";
+import { runKey } from "../../src/core/pool/state.ts";
 import { Rows } from "../../src/core/rows.ts";
 import {
   isLivePlacement,
@@ -45,7 +47,11 @@ export class Truth {
     const look = this.#steps / EVERY_STEPS;
     const run = pick([...this.#objects.allocations.values()], look);
     const known = run?.peek();
-    if (run !== undefined && known !== undefined) this.#lookAtRun(run.name, known);
+    if (run !== undefined && known !== undefined) {
+      this.#lookAtRun(run.name, known);
+      // A reader may come when it was evicted.
+      this.#lookForPlace(run.name, allocationFrom(run.disk.value, null, this.#world.now));
+    }
     const worker = pick([...this.#objects.workers.values()], look);
     const state = worker?.peek();
     if (worker !== undefined && state !== undefined) this.#lookAtWorker(worker.name, state);
@@ -59,6 +65,18 @@ export class Truth {
     const lie = lieOfRun(run, null, now);
     if (lie !== undefined) this.#world.violated(`5: ${name} lies: ${lie}`, name);
     this.#hasCome(name, whyOfRun(run, null, openPlacement(state)?.worker ?? null, now));
+  }
+
+  /** A run that would answer a reader knows its place, if its pool knows that it was told. */
+  #lookForPlace(name: string, state: AllocationState): void {
+    if (state.record === null || !hasHeardPool(state) || openPlacement(state) !== null) return;
+    const { id, submittedAt, ended, endedEpoch } = state.record;
+    const pool = this.#objects.pool.peek();
+    const key = runKey(submittedAt, id);
+    const row = pool?.runs.get(key);
+    if (ended || pool === undefined || row === undefined || pool.memo.index.untold.has(key)) return;
+    if (row.opened > Math.max(row.ended, endedEpoch))
+      this.#world.violated(`5: ${name} says that it waits for a place, and has one`, name);
   }
 
   #lookAtWorker(name: string, state: WorkerState): void {

@@ -230,7 +230,8 @@ function placed(
     // Its host was heard before its pool, which alone knows the terms.
     return open.worker === worker ? { ...state, record: withTerms(record, open, terms) } : state;
   }
-  const placement = newPlacement(worker, epoch, now, terms);
+  const from = Math.max(record.waitingSince, Math.min(terms.openedAt ?? now, now));
+  const placement = newPlacement(worker, epoch, from, terms);
   // The pool has stored it and repeats it. Only a time limit must not start again after a crash.
   if (record.spec.timeout === undefined) return { ...state, memo: { ...memo, placement } };
   return { ...state, record: storePlacement(record, placement) };
@@ -353,6 +354,16 @@ function numbered(before: AllocationState, after: AllocationState): AllocationSt
     JSON.stringify([upsertOf({ ...one, version }, 0), one.wish !== null]);
   const told = shown(before.record) === shown(record) ? poolVersion(before.record) : version;
   return { ...after, record: { ...record, version, poolVersion: told } };
+}
+
+/**
+ * Whether it has heard from its pool where it is. A run that was just loaded has not: it may have been placed
+ * without storing that.
+ */
+export function hasHeardPool(state: AllocationState): boolean {
+  const { record, memo } = state;
+  if (record === null || record.ended || openPlacement(state) !== null) return true;
+  return memo.poolHas >= poolVersion(record);
 }
 
 /** The version that the pool must have seen. */

@@ -269,13 +269,14 @@ export function allocationFrom(
 /**
  * The state of an allocation as it is loaded. `settled`: it owes nothing to anybody. Then others have
  * confirmed all that is stored, but for the one case in which a lost alarm could not be repaired: a run of
- * which nothing proves that its pool has ever heard.
+ * which nothing proves that its pool has ever heard. And one that has no place may have been given one since
+ * (`hasHeardPool`).
  */
 export function loadedAllocation(record: AllocationRecord | null, settled: boolean): AllocationState {
   if (record?.forgotten !== undefined)
     return { record: null, memo: EMPTY_MEMO, spill: [], tombstone: record };
   const last = record?.placements.at(-1);
-  const known = record !== null && (record.ended || last !== undefined);
+  const known = record !== null && (record.ended || last?.to === null);
   if (!settled || !known) return { record, memo: EMPTY_MEMO, spill: [] };
   const workerHas =
     last?.to === null ? `${last.epoch}.${record.revision + orderMarks(record, last.epoch).length}` : "";

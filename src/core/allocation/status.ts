@@ -12,6 +12,7 @@ import {
   type AttemptRecord,
   type Outcome,
   openPlacement,
+  type PlacementRecord,
   type TaskRecord,
 } from "./state.ts";
 import { startedAt, stateOf } from "./summary.ts";
@@ -36,11 +37,18 @@ export function statusOf(state: AllocationState & { record: AllocationRecord }):
     description: describe(state),
     submittedAt: text(record.submittedAt),
     placedAt: orNull(record.firstPlacedAt ?? openPlacement(state)?.from ?? null),
-    placements: record.placements.map(({ maxKillMs: _bound, from, to, ...one }) => {
+    placements: placementsOf(state).map(({ maxKillMs: _bound, from, to, ...one }) => {
       return { ...one, from: text(from), to: orNull(to) };
     }),
     tasks: record.tasks.map((task) => taskStatus(record, task)),
   };
+}
+
+/** Its placements, with the open one that is not stored yet. */
+function placementsOf(state: AllocationState & { record: AllocationRecord }): PlacementRecord[] {
+  const { ended, placements } = state.record;
+  const open = ended ? null : openPlacement(state);
+  return open === null || placements.at(-1) === open ? placements : [...placements, open];
 }
 
 /** What only some states have, for each state by itself. */
@@ -216,7 +224,7 @@ function describe(state: AllocationState & { record: AllocationRecord }): string
     if (outcome.exitCode !== null) return `ended with exit code ${outcome.exitCode}`;
     return wish?.reason ?? outcome.state;
   }
-  if (wish !== null) return `being stopped: ${wish.reason}`;
+  if (wish !== null) return ["being stopped", wish.reason].filter((part) => part !== "").join(": ");
   if (outcome !== null) return "ended; the rest of its logs is on the way";
   if (uploadingAttempt(record) !== undefined) return "its command has ended; its outputs are being stored";
   if (startedAt(record) !== null) return "running";

@@ -148,7 +148,7 @@ function workOn(record: AllocationRecord, other: Why | null, worker: string | nu
     const next = earlierOf(nextBy("end", "wait for it to end", "command"), deadline);
     return { code: "running", text: "its command is running", next };
   }
-  const text = `worker ${worker} has been ordered to start it`;
+  const text = `worker ${worker} has been ordered to start it${toldText(other)}`;
   return { code: "starting", text, next: earlierOf(startBy(other), deadline) };
 }
 
@@ -177,6 +177,14 @@ function uploadEnd(record: AllocationRecord, now: Instant): Next {
   const patience = formatDuration(STORE_OUTPUTS_MS);
   const action = `end it without them, if nothing can be stored for ${patience}`;
   return earlierOf(nextBy("end", action, "host"), timeEnd(record, now));
+}
+
+/** Whether something of it may be on its host, which has not said so. */
+function toldText(ofWorker: Why | null): string {
+  if (ofWorker === null) return "";
+  return ofWorker.reason.untold === true
+    ? " (its host has not been told of it)"
+    : " (it may have started there)";
 }
 
 /** When its worker takes it for lost if the host says nothing of it: what was not told, much sooner. */

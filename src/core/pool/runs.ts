@@ -116,12 +116,18 @@ export function answerRun(state: PoolState, upsert: RunUpsert, now: Instant): Po
 }
 
 /** What holds for the run on the worker of its open epoch: what it costs, and the bound of its stops. */
-export function termsOn({ workers }: PoolState, { resources }: RunRow, worker: string): PlacementTerms {
+export function termsOn(
+  { workers }: PoolState,
+  { resources, openedAt }: RunRow,
+  worker: string,
+): PlacementTerms {
   const row = workers.get(worker);
-  if (row === undefined) return {};
+  const opened = openedAt === undefined ? {} : { openedAt };
+  if (row === undefined) return opened;
   const rate = rateOf(resources, row);
   const { maxKillMs } = row.settings;
-  return { ...(rate === null ? {} : { rate }), ...(maxKillMs === undefined ? {} : { maxKillMs }) };
+  const bound = maxKillMs === undefined ? {} : { maxKillMs };
+  return { ...opened, ...(rate === null ? {} : { rate }), ...bound };
 }
 
 /**
@@ -129,7 +135,8 @@ export function termsOn({ workers }: PoolState, { resources }: RunRow, worker: s
  * (R2).
  */
 export function openEpoch(state: Configured, row: RunRow, worker: string, now: Instant): void {
-  state.runs.set(runKey(row.submittedAt, row.run), { ...row, opened: row.opened + 1, worker }, now);
+  const placed = { ...row, opened: row.opened + 1, openedAt: now, worker };
+  state.runs.set(runKey(row.submittedAt, row.run), placed, now);
   state.memo.index.drain.note(now);
 }
 

@@ -24,6 +24,8 @@ import type { Counting, Tally } from "./tally.ts";
 export interface RunRow extends RunUpsert {
   /** The highest epoch that the pool has opened. It is open while it is above `ended`. */
   opened: number;
+  /** When the pool opened that epoch. Absent: it has opened none, or an older version did. */
+  openedAt?: Instant;
   /** The worker of that epoch. */
   worker: string | null;
   heardAt: Instant;

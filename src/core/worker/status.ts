@@ -12,6 +12,7 @@ import {
   lastHeardAt,
   livePlacements,
   ordersRevision,
+  untoldPlacements,
 } from "./state.ts";
 import { upsertOf } from "./summary.ts";
 
@@ -74,13 +75,15 @@ export function shownState(phase: Living["record"]["phase"] | "asked", runs: num
 
 /**
  * Why a worker is in its state, and what happens next (invariant 5). `run`: also until when its host may say
- * nothing of this run, before that is placed elsewhere (`placementEndsAt`).
+ * nothing of this run, before that is placed elsewhere (`placementEndsAt`), and whether the host has not been
+ * told of it (`untold`).
  */
 export function whyOf(state: Living, now: Instant, run?: string): Why {
   const shown = statusOf(state, now);
   const reason = reasonOf(state, shown);
   const ends = run === undefined ? undefined : placementEndsAt(state, run);
   if (ends !== undefined) reason.placementEndsAt = iso(ends);
+  if (untoldPlacements(state).some((row) => row.run === run)) reason.untold = true;
   return { state: shown.state, reason, next: nextOf(state, shown, now), chain: [] };
 }
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { addEvent } from "../../../src/core/allocation/events.ts";
+import { hasHeardPool } from "../../../src/core/allocation/machine.ts";
+import { loadedAllocation } from "../../../src/core/allocation/state.ts";
 import { statusOf } from "../../../src/core/allocation/status.ts";
 import { MAX_TASK_EVENTS } from "../../../src/core/limits.ts";
 import { RunStatus } from "../../../src/schema/run.ts";
@@ -15,6 +17,7 @@ import {
   pool,
   queued,
   RUN,
+  reloaded,
   runAt,
   running,
   type Submitted,
@@ -244,6 +247,21 @@ test("a run says when it was placed, started and finished, and on which workers 
       { epoch: 2, worker: "w2", from: iso(1_000), to: iso(3_000), outcome: "gone" },
     ],
   });
+});
+
+test("A3: a placement that only its pool has stored is shown, and since when", () => {
+  const later = T0 + 25_000;
+  const evicted = reloaded(ordered());
+  expect(hasHeardPool(evicted)).toBe(false);
+  const again = runAt(ordered(), T0 + 1_000, ended("refused", { held: false }), place("w2", 2, 2));
+  expect(hasHeardPool(loadedAllocation(again.record, true))).toBe(false);
+  expect(hasHeardPool(runAt(evicted, later, pool(1, { kind: "queued" })))).toBe(true);
+  const placed = runAt(evicted, later, pool(1, { kind: "placed", worker: "w1", epoch: 1, openedAt: T0 + 1 }));
+  expect(hasHeardPool(placed)).toBe(true);
+  const from = new Date(T0 + 1).toISOString();
+  const open = { epoch: 1, worker: "w1", from, to: null, outcome: "open" };
+  expect(statusOf(placed)).toMatchObject({ placedAt: from, placements: [open] });
+  expect(statusOf(runAt(placed, later, observed([running]))).placements).toMatchObject([open]);
 });
 
 // Which field is valid in which state (scoot.md §1.3, §2.4): what is not valid is null, and never a guess.

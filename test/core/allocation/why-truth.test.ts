@@ -58,6 +58,24 @@ describe("N7, N1: each reason of a run is the truth, and so is what it says happ
       silent,
     ],
     [
+      "A3: … and may have started it",
+      ordered(),
+      [
+        "starting",
+        /w1 has been ordered .* \(it may have started there\), and .* silent/,
+        "give_up",
+        90_000,
+        "host",
+      ],
+      silent,
+    ],
+    [
+      "A3: … and was never told of it",
+      ordered(),
+      ["starting", /\(its host has not been told of it\)/, "give_up", 90_000, "host"],
+      { ...silent, reason: { ...silent.reason, untold: true } },
+    ],
+    [
       "… whose host is silent for longer than the run has time",
       ordered({ timeout: "1m" }),
       ["starting", /silent/, "stop_run", 60_000, "command"],

@@ -140,7 +140,7 @@ describe("what a worker says of itself is its row", () => {
 
   test("as soon as it is ready, what waits is placed on it", () => {
     const state = at(configured({}, [waiting("a")], [workerRow("w1", "booting")]), T0, workerSays("w1"));
-    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1, rate: 0.25 });
+    expect(answer(state, "a")).toEqual({ kind: "placed", worker: "w1", epoch: 1, rate: 0.25, openedAt: T0 });
     expect(owed(state, T0, "place")).toHaveLength(1);
   });
 });

@@ -53,8 +53,9 @@ describe("a placement whose order the host has not fetched", () => {
 test.each([
   ["not told: when its host is silent", untold(), SILENT],
   ["told: when its lease is over for certain", holding(["a"]), T0 + LEASE + LEASE_MARGIN_MS],
-])("A3: the worker says until when its host may say nothing of a run, %s", (_what, state, endsAt) => {
+])("A3: the worker says until when its host may say nothing of a run, %s", (what, state, endsAt) => {
   expect(whyOf(state, T0, "a").reason.placementEndsAt).toBe(iso(endsAt));
+  expect(whyOf(state, T0, "a").reason.untold).toBe(what.startsWith("not told") || undefined);
   expect(whyOf(state, T0, "b").reason.placementEndsAt).toBeUndefined();
   expect(livePlacements(at(at(state, T0 + LEASE, tick), endsAt, tick))).toEqual([]);
 });
