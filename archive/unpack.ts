@@ -6,6 +6,7 @@ import { FileCount } from "./count.ts";
 import { entryFault } from "./entries.ts";
 import { ArchiveFault, isSystemError } from "./faults.ts";
 import { isDirectory, Modes } from "./modes.ts";
+import type { Wanted } from "./result.ts";
 
 /** What an archive may bring. */
 export interface UnpackBounds {
@@ -13,6 +14,24 @@ export interface UnpackBounds {
   bytes: number;
   entries: number;
 }
+
+export interface UnpackOptions {
+  /** Of directories that the archive does not list; that of this process if absent. */
+  umask?: number;
+  /** What it may bring; absent: whatever stays inside. */
+  wanted?: Wanted;
+}
+
+/** What was unpacked. */
+export interface Unpacked {
+  /** How many files, links and empty directories among them. */
+  files: number;
+  /** Paths that stayed in the archive, the first few of them. */
+  leftOut: string[];
+}
+
+const EVERYTHING: Wanted = { fault: () => undefined, leavesOut: () => false };
+const MAX_LEFT_OUT = 10;
 
 /** An archive ends with two blocks of zeros at least. */
 const BLOCK_BYTES = 512;
@@ -25,44 +44,52 @@ const MOST_AROUND_ENTRY = 16 * 1024;
  * Unpacks a tar archive, plain or by gzip or zstd, into a directory that is there. It is read to its end
  * first, so that one which would leave the directory, or is cut or too large, leaves nothing behind. No file
  * gets an owner, or the right to act as one, from the archive. Throws an `ArchiveFault`, what the disk says
- * when it is full, or the reason of the signal. Returns how many files it has, links and empty directories
- * among them. `umask`: for directories that the archive does not list; that of this process if absent.
+ * when it is full, or the reason of the signal.
  */
 export async function unpack(
   file: string,
   into: string,
   signal: AbortSignal,
   bounds: UnpackBounds,
-  umask?: number,
-): Promise<number> {
-  const count = await survey(file, signal, bounds);
-  if (count.entries === 0) return 0;
+  { umask, wanted = EVERYTHING }: UnpackOptions = {},
+): Promise<Unpacked> {
+  const { entries, ...unpacked } = await survey(file, signal, bounds, wanted);
+  if (entries === 0) return unpacked;
   const modes = new Modes(into, umask);
+  const filter = (_path: string, entry: unknown) => !wanted.leavesOut(entry as ReadEntry); // stats only of packers
   const onReadEntry = (entry: ReadEntry) => modes.note(entry);
-  const unpacking = extract({ cwd: into, strict: true, preserveOwner: false, onReadEntry });
+  const unpacking = extract({ cwd: into, strict: true, preserveOwner: false, filter, onReadEntry });
   await feed(file, unpacking, signal, new Seen(bounds));
   await modes.apply(signal);
-  return count.files;
+  return unpacked;
 }
 
-interface Surveyed {
+interface Surveyed extends Unpacked {
   entries: number;
-  files: number;
 }
 
-async function survey(file: string, signal: AbortSignal, bounds: UnpackBounds): Promise<Surveyed> {
+async function survey(
+  file: string,
+  signal: AbortSignal,
+  bounds: UnpackBounds,
+  wanted: Wanted,
+): Promise<Surveyed> {
   const stop = new AbortController();
   const both = AbortSignal.any([signal, stop.signal]);
   const seen = new Seen(bounds);
   let entries = 0;
   let bytes = 0;
   const count = new FileCount();
+  const leftOut: string[] = [];
   const onReadEntry = (entry: ReadEntry) => {
     entries += 1;
     bytes += entry.size;
-    count.add(entry.path, isDirectory(entry));
+    const isLeftOut = wanted.leavesOut(entry);
+    if (!isLeftOut) count.add(entry.path, isDirectory(entry));
+    else if (leftOut.length < MAX_LEFT_OUT) leftOut.push(entry.path);
     const fault =
       entryFault(entry) ??
+      (isLeftOut ? undefined : wanted.fault(entry)) ??
       (entries > bounds.entries ? `it has more than ${bounds.entries} entries` : undefined) ??
       (bytes > bounds.bytes ? tooLarge(bounds) : undefined);
     if (fault !== undefined) stop.abort(new ArchiveFault(fault));
@@ -72,10 +99,10 @@ async function survey(file: string, signal: AbortSignal, bounds: UnpackBounds): 
     await feed(file, list({ strict: true, onReadEntry }), both, seen);
   } catch (error) {
     // One without entries is no archive to the reader, but the result of a command that has made nothing.
-    if (seen.isEmpty && error instanceof ArchiveFault) return { entries: 0, files: 0 };
+    if (seen.isEmpty && error instanceof ArchiveFault) return { entries: 0, files: 0, leftOut };
     throw error;
   }
-  return { entries, files: count.files };
+  return { entries, files: count.files, leftOut };
 }
 
 /** Reads the archive into a reader of tar. */

@@ -1,5 +1,6 @@
 import { createColors } from "picocolors";
 import { OutputClosed, type Sink, sinkOf } from "./sink.ts";
+import { printable } from "./text.ts";
 
 /** What a verb knows of the process that it runs in. */
 export interface Io {
@@ -11,7 +12,7 @@ export interface Io {
   stderr: Sink;
   /** A person watches: what is going on may be drawn, and erased again. */
   interactive: boolean;
-  /** One line for a person, on stderr. What stdout carries is for programs. */
+  /** One line for a person, on stderr, in which nothing acts on a terminal. What stdout carries is for programs. */
   say(line: string): Promise<void>;
 }
 
@@ -28,7 +29,7 @@ export function ioOfProcess(): Io {
     interactive: stderr.isTerminal && (env.CI ?? "") === "",
     say: async (line) => {
       try {
-        await stderr.write(`drover: ${line}\n`);
+        await stderr.write(`drover: ${printable(line)}\n`);
       } catch (error) {
         // What nobody is there to read need not be said, and must not change what else is done.
         if (!(error instanceof OutputClosed)) throw error;

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { durationMs } from "../src/core/duration.ts";
 import { UNLISTED_MS } from "../src/core/limits.ts";
+import { ownValue } from "../src/core/own-value.ts";
 import { parseSize } from "../src/core/size.ts";
 import { type Report, testProvider } from "../src/providers/conformance/suite.ts";
 import type { Means, Subject } from "../src/providers/conformance/talk.ts";
@@ -11,7 +12,7 @@ import { CliError, EXIT } from "./errors.ts";
 import { type Interrupt, listenForInterrupts } from "./interrupts.ts";
 import type { Io } from "./io.ts";
 import { readJsonObject } from "./json-file.ts";
-import { briefDuration, fields, printable, table } from "./text.ts";
+import { asJson, briefDuration, fields, printable, table } from "./text.ts";
 
 /** The pause between two looks, and how long a destroy call may take to show. */
 const LOOK_MS = 500;
@@ -48,7 +49,7 @@ export async function providerTest(
   if (typeof report === "number") return report;
   await sayLeft(io, report);
   if (interrupted !== undefined) return interrupted.exitCode;
-  await io.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : textOf(report));
+  await io.stdout.write(json ? `${asJson(report)}\n` : textOf(report));
   const well = report.findings.every(({ verdict }) => verdict === "kept") && report.left?.length === 0;
   return well ? 0 : EXIT.no;
 }
@@ -80,7 +81,7 @@ function subjectOf(name: string, config: PoolConfig, type: string | undefined): 
 }
 
 function machineOf({ instanceTypes, image, provider }: PoolConfig, name: string): Subject["machine"] {
-  const type = instanceTypes[name];
+  const type = ownValue(instanceTypes, name);
   if (type === undefined) {
     const types = Object.keys(instanceTypes).join(", ");
     throw new CliError(`The pool has no instance type ${printable(name)}.`, [`It has: ${types}.`]);

@@ -1,19 +1,35 @@
 import { formatDuration } from "../src/core/duration.ts";
 
 /**
- * Characters that act on a terminal instead of being seen: C0, DEL and C1, and the marks that turn text
- * round.
+ * Characters that act on a terminal instead of being seen: controls, what ends a line, and what Unicode calls
+ * formats, which turn text round, join it or hide in it.
  */
-const UNSEEN = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
- * Text from elsewhere, safe to show on a terminal, on one line: nothing in it can move the cursor or set a
- * title.
+ * Text from elsewhere, safe to show on a terminal, on one line: nothing in it can move the cursor, set a
+ * title, or hide.
  */
 export function printable(text: string): string {
-  return text.replace(UNSEEN, (char) =>
-    char === "\n" || char === "\t" ? " " : `\\x${(char.codePointAt(0) ?? 0).toString(16).padStart(2, "0")}`,
+  return text.replace(UNSEEN, (char) => (char === "\n" || char === "\t" ? " " : escaped(char)));
+}
+
+function escaped(char: string): string {
+  const code = (char.codePointAt(0) ?? 0).toString(16);
+  return code.length > 2 ? `\\u{${code}}` : `\\x${code.padStart(2, "0")}`;
+}
+
+/** A value as JSON that is as safe to show: what would act on a terminal is escaped in it. */
+export function asJson(value: unknown, indent = 2): string {
+  return JSON.stringify(value, null, indent).replace(UNSEEN, (char) =>
+    char === "\n" ? char : unitsOf(char),
   );
+}
+
+/** A character as JSON escapes it: by its UTF-16 code units. */
+function unitsOf(char: string): string {
+  const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }
 
 /** A length of time at a glance, in at most two units: `850ms`, `4.2s`, `3m10s`, `2d4h`. */

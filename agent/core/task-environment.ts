@@ -58,6 +58,19 @@ export function readyTask(task: TaskSpec, surroundings: Surroundings): ReadyTask
   return { env, ...saidOf(task, lookUpIn(env, node, more)) };
 }
 
+/**
+ * Whether a directory, its references looked up, leads out of those that the task has on its host. One that
+ * was written as absolute may be anywhere: its pool allows that.
+ */
+export function straysFrom(
+  { alloc, local, secrets, tmp }: Surroundings["dirs"],
+  said: string | undefined,
+  dir: string,
+): boolean {
+  if (said?.startsWith("/")) return false;
+  return ![alloc, local, secrets, tmp].some((own) => dir === own || dir.startsWith(`${own}/`));
+}
+
 function toldOf({ name, resources }: TaskSpec, { dirs }: Surroundings): Record<string, string> {
   return {
     TMPDIR: dirs.tmp,

@@ -58,7 +58,7 @@ export async function unpackFetched(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await unpack(part, into, signal, UNPACK_BOUNDS, DIRECTORY_UMASK);
+    await unpack(part, into, signal, UNPACK_BOUNDS, { umask: DIRECTORY_UMASK });
   } catch (error) {
     if (!(error instanceof ArchiveFault)) throw error;
     throw new StartFault(code, `${what} cannot be unpacked: ${errorText(error)}.`);

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, lchownSync, readdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { TaskSpec } from "../../src/schema/run.ts";
-import { type ReadyTask, readyTask } from "../core/task-environment.ts";
+import { type ReadyTask, readyTask, straysFrom } from "../core/task-environment.ts";
 import { readIfThere, replaceFile } from "../files.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
 import { type Account, accountOf, asAccount, checkReach, isOwn } from "./account.ts";
@@ -66,7 +66,7 @@ export class Prestart {
   async ready(id: string, task: TaskSpec, signal: AbortSignal): Promise<Launch> {
     const { dirs, ready, account } = await this.#scene(id, task, signal);
     const { argv, env } = ready;
-    const dir = resolve(dirs.local, ready.dir ?? ".");
+    const dir = workingDir(dirs, task, ready);
     const stdin = task.stdin === undefined ? undefined : writeStdin(dirs, task.stdin);
     const [name = "", ...args] = argv;
     const resolved = resolveCommand(name, env.PATH ?? "", dir);
@@ -109,6 +109,16 @@ export class Prestart {
     this.#options.allocs.giveTo(id, account);
     replaceFile(note, account.name);
   }
+}
+
+function workingDir(dirs: TaskDirs, { dir: said }: TaskSpec, { dir: filled = "." }: ReadyTask): string {
+  const dir = resolve(dirs.local, filled);
+  if (!straysFrom(dirs, said, dir)) return dir;
+  const text = `\`dir\` is ${dir} once its references are looked up: that is outside of the task's directory`;
+  throw new StartFault(
+    "start_failed",
+    `${text}. Begin it with a slash, in a pool that allows absolute ones.`,
+  );
 }
 
 /**

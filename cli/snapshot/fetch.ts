@@ -2,6 +2,7 @@ import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { UNPACK_BOUNDS } from "../../archive/bounds.ts";
 import { ArchiveFault } from "../../archive/faults.ts";
+import { ANYTHING, type Wanted } from "../../archive/result.ts";
 import { unpack } from "../../archive/unpack.ts";
 import type { Client } from "../../client/client.ts";
 import { makeDirs } from "../../disk/make-dirs.ts";
@@ -14,13 +15,19 @@ import { withScratchFile } from "./scratch.ts";
 
 /**
  * Fetches a snapshot, and unpacks it into a directory once all of it is here and is what its id says. The
- * directory is made if it is not there. Returns how many files it has brought.
+ * directory is made if it is not there. Says what was left out, and returns how many files there are.
  */
-export async function fetchSnapshot(io: Io, client: Client, id: string, into: string): Promise<number> {
+export async function fetchSnapshot(
+  io: Io,
+  client: Client,
+  id: string,
+  into: string,
+  wanted: Wanted = ANYTHING,
+): Promise<number> {
   let text = "Fetching the snapshot";
   const work = watchWork(io, () => text);
   try {
-    return await withScratchFile(async (file, signal) => {
+    const { files, leftOut } = await withScratchFile(async (file, signal) => {
       let fetched = 0;
       const counted = async function* () {
         for await (const piece of client.snapshots.download(id, { signal })) {
@@ -32,8 +39,11 @@ export async function fetchSnapshot(io: Io, client: Client, id: string, into: st
       await pipeline(counted, createWriteStream(file, { mode: 0o600 }), { signal });
       text = `Unpacking the snapshot into ${printable(into)}`;
       makeDirs(into);
-      return await unpack(file, into, signal, UNPACK_BOUNDS);
+      return await unpack(file, into, signal, UNPACK_BOUNDS, { wanted });
     });
+    for (const path of leftOut)
+      await io.say(`${printable(path)} is left out: .git and .drover are never unpacked`);
+    return files;
   } catch (error) {
     throw unpackingFault(error, into);
   } finally {

@@ -1,8 +1,6 @@
+import { isOwnName } from "../../archive/own-paths.ts";
 import { type Choice, walk } from "../../archive/walk.ts";
 import { Rules } from "./rules.ts";
-
-/** What is never sent: the history of a repository, and the token that `drover up` has written. */
-const NEVER: readonly string[] = [".git", ".drover"];
 
 /**
  * The files, links and directories of a directory that are to be sent, as paths relative to it, always in
@@ -19,7 +17,7 @@ function choiceBy(root: string, outer: Rules): Choice {
     const rules = await outer.with(root, path);
     const inner = choiceBy(root, rules);
     return (entry, at) => {
-      const isLeftOut = NEVER.includes(entry.name) || rules.leavesOut(at, entry.isDirectory());
+      const isLeftOut = isOwnName(entry.name) || rules.leavesOut(at, entry.isDirectory());
       return isLeftOut ? undefined : inner;
     };
   };

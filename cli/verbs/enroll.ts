@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { connect } from "../context.ts";
 import type { Io } from "../io.ts";
 import { positiveDuration } from "../options.ts";
+import { asJson } from "../text.ts";
 
 interface EnrollFlags {
   pool?: string;
@@ -33,7 +34,7 @@ export function addEnroll(program: Command, io: Io): void {
       const request = { ...(pool === undefined ? {} : { pool }), ...(ttl === undefined ? {} : { ttl }) };
       const enrollment = await client.enrollments.create(request);
       if (json) {
-        await io.stdout.write(`${JSON.stringify(enrollment, null, 2)}\n`);
+        await io.stdout.write(`${asJson(enrollment)}\n`);
         return;
       }
       await io.stdout.write(`${enrollment.command}\n`);

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { PoolEvent } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../text.ts";
+import { asJson, printable } from "../text.ts";
 
 const HELP = `
 Examples:
@@ -32,7 +32,7 @@ export function addEvents(program: Command, io: Io): void {
         if (items.length === 0 && follow !== true && !json) {
           await io.stdout.write(`Nothing goes on in pool ${printable(pool)}.\n`);
         }
-        for (const item of items) await io.stdout.write(`${json ? JSON.stringify(item) : line(item)}\n`);
+        for (const item of items) await io.stdout.write(`${json ? asJson(item, 0) : line(item)}\n`);
         if (follow !== true) return;
         ({ items, next } = await client.pools.events(pool, { after: next, waitMs: WAIT_MS }));
       }

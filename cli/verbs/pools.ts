@@ -4,7 +4,7 @@ import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import { colorsFor, type Io } from "../io.ts";
 import { listText } from "../list.ts";
-import { briefDuration, fields, money } from "../text.ts";
+import { asJson, briefDuration, fields, money } from "../text.ts";
 import { addPoolsDelete } from "./pools-delete.ts";
 
 const HELP = `
@@ -26,13 +26,11 @@ export function addPools(program: Command, io: Io): void {
       const { client } = connect(io);
       if (name !== undefined) {
         const pool = await client.pools.get(name);
-        await io.stdout.write(flags.json ? `${JSON.stringify(pool, null, 2)}\n` : view(pool, io));
+        await io.stdout.write(flags.json ? `${asJson(pool)}\n` : view(pool, io));
         return;
       }
       const list = await client.pools.list();
-      await io.stdout.write(
-        flags.json ? `${JSON.stringify(list.items, null, 2)}\n` : listView(list.items, io),
-      );
+      await io.stdout.write(flags.json ? `${asJson(list.items)}\n` : listView(list.items, io));
       for (const trouble of troublesOf(list.service)) await io.say(trouble);
     });
   addPoolsDelete(pools, io);
@@ -66,7 +64,7 @@ function view(pool: PoolView, io: Io): string {
     ],
     bold,
   );
-  return `${top}\n${bold("Configuration")}\n${JSON.stringify(pool.config, null, 2)}\n`;
+  return `${top}\n${bold("Configuration")}\n${asJson(pool.config)}\n`;
 }
 
 /** Machines that cost money, perhaps ours, and that nobody uses; empty, if there are none. */

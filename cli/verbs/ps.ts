@@ -7,7 +7,7 @@ import { troublesOf } from "../explain.ts";
 import type { Io } from "../io.ts";
 import { listText } from "../list.ts";
 import { pair, STATE_WORDS, wholeNumber, words } from "../options.ts";
-import { elapsed } from "../text.ts";
+import { asJson, elapsed } from "../text.ts";
 
 interface PsFlags {
   all?: boolean;
@@ -55,7 +55,7 @@ export function addPs(program: Command, io: Io): void {
       const isFiltered = flags.state !== undefined || flags.label !== undefined || flags.pool !== undefined;
       const empty = isFiltered ? "No runs match." : "No runs.";
       await io.stdout.write(
-        flags.json ? `${JSON.stringify(shown, null, 2)}\n` : view(shown, io, client.now(), empty),
+        flags.json ? `${asJson(shown)}\n` : view(shown, io, client.now(), empty),
       );
       for (const trouble of troubles) await io.say(trouble);
       if (runs.length > shown.length)

@@ -10,7 +10,8 @@ import { printable } from "../text.ts";
 const HELP = `
 A run has a result if it was asked for one (drover run --out) and its command has
 ended by itself, well or not. Files of the same name are replaced, others stay; nothing
-outside of the directory is touched. The exit code is ${EXIT.no} if there is no result.
+outside of the directory is touched, and .git and .drover are never unpacked. A result
+that has more in it than --out named is refused as a whole. The exit code is ${EXIT.no} if there is no result.
 
 Examples:
   drover pull build-17
@@ -32,7 +33,9 @@ export function addPull(program: Command, io: Io): void {
       const into = resolve(io.cwd, flags.into ?? ".");
       // Loaded here alone: no other verb shall wait for what unpacks archives.
       const { fetchSnapshot } = await import("../snapshot/fetch.ts");
-      const files = await fetchSnapshot(io, client, run.snapshot, into);
+      const { resultOf } = await import("../../archive/result.ts");
+      const wanted = resultOf(run.spec.outputs ?? []);
+      const files = await fetchSnapshot(io, client, run.snapshot, into, wanted);
       await io.say(`${files} ${files === 1 ? "file" : "files"} of run ${id} in ${printable(into)}`);
     });
 }

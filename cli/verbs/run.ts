@@ -27,7 +27,7 @@ import { hereFor } from "../run/here.ts";
 import { withInputs } from "../run/inputs.ts";
 import { PATIENCE } from "../run/patience.ts";
 import { flagOfPointer, type NamedSpec, type SpecFlags, specOf, specOfFile, taskNames } from "../run/spec.ts";
-import { printable } from "../text.ts";
+import { asJson, printable } from "../text.ts";
 import { verdictOf } from "../verdict.ts";
 import { snapshotId } from "./snapshots.ts";
 
@@ -132,7 +132,7 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
   const spec = await specFor(io, { client, context, argv, content, flags: said });
   if (flags.detach) {
     const status = await submit(client, spec, flags);
-    await io.stdout.write(flags.json ? `${JSON.stringify(status, null, 2)}\n` : `${status.id}\n`);
+    await io.stdout.write(flags.json ? `${asJson(status)}\n` : `${status.id}\n`);
     return 0;
   }
   return await attended(io, client, spec, flags, context);
@@ -214,7 +214,7 @@ async function toTheEnd(
   if (verdict.message !== undefined) await io.say(verdict.message);
   const result = resultLine(status);
   if (result !== undefined && flags.quiet !== true) await io.say(result);
-  if (flags.json) await io.stdout.write(`${JSON.stringify(status, null, 2)}\n`);
+  if (flags.json) await io.stdout.write(`${asJson(status)}\n`);
   return verdict.exitCode;
 }
 

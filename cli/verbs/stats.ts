@@ -3,7 +3,7 @@ import type { RunStats } from "../../client/types.ts";
 import { formatSize } from "../../src/core/size.ts";
 import { connect } from "../context.ts";
 import type { Io } from "../io.ts";
-import { briefDuration, table } from "../text.ts";
+import { asJson, briefDuration, table } from "../text.ts";
 
 const HELP = `
 Only while the run runs: what it used is not kept. CPU is how many processors
@@ -26,7 +26,7 @@ export function addStats(program: Command, io: Io): void {
     .action(async (id: string, { json, task }: { json?: boolean; task?: string }) => {
       const stats = await connect(io).client.runs.stats(id, task === undefined ? {} : { task });
       const isOver = stats.total === null && stats.tasks.every(({ state }) => state === "dead");
-      if (json) await io.stdout.write(`${JSON.stringify(stats, null, 2)}\n`);
+      if (json) await io.stdout.write(`${asJson(stats)}\n`);
       else if (isOver) await io.say(`Run ${id} has ended, and what it used is only shown while it runs.`);
       else await io.stdout.write(view(stats));
     });

@@ -3,7 +3,7 @@ import type { RunStatus } from "../../client/types.ts";
 import { quoteArgv } from "../../src/core/shell-words.ts";
 import { connect } from "../context.ts";
 import { colorsFor, type Io } from "../io.ts";
-import { elapsed, fields, money, printable } from "../text.ts";
+import { asJson, elapsed, fields, money, printable } from "../text.ts";
 
 const HELP = `
 Examples:
@@ -22,7 +22,7 @@ export function addStatus(program: Command, io: Io): void {
     .action(async (id: string, flags: { json?: boolean }) => {
       const { client } = connect(io);
       const status = await client.runs.get(id);
-      const shown = flags.json ? `${JSON.stringify(status, null, 2)}\n` : view(status, io, client.now());
+      const shown = flags.json ? `${asJson(status)}\n` : view(status, io, client.now());
       await io.stdout.write(shown);
     });
 }

@@ -5,7 +5,7 @@ import type { Why } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import { colorsFor, type Io } from "../io.ts";
-import { briefDuration, fields, printable } from "../text.ts";
+import { asJson, briefDuration, fields, printable } from "../text.ts";
 
 const HELP = `
 Examples:
@@ -24,7 +24,7 @@ export function addWhy(program: Command, io: Io): void {
     .action(async (id: string, flags: { json?: boolean }) => {
       const { client } = connect(io);
       const why = await whyOf(client, id);
-      await io.stdout.write(flags.json ? `${JSON.stringify(why, null, 2)}\n` : view(why, io, client.now()));
+      await io.stdout.write(flags.json ? `${asJson(why)}\n` : view(why, io, client.now()));
     });
 }
 

@@ -7,7 +7,7 @@ import { troublesOf } from "../explain.ts";
 import { colorsFor, type Io } from "../io.ts";
 import { listText } from "../list.ts";
 import { words } from "../options.ts";
-import { elapsed, fields, money, printable } from "../text.ts";
+import { asJson, elapsed, fields, money, printable } from "../text.ts";
 
 interface WorkersFlags {
   pool?: string;
@@ -46,7 +46,7 @@ export function addWorkers(program: Command, io: Io): void {
       if (id !== undefined) {
         const worker = await client.workers.get(id);
         await io.stdout.write(
-          flags.json ? `${JSON.stringify(worker, null, 2)}\n` : view(worker, io, client.now()),
+          flags.json ? `${asJson(worker)}\n` : view(worker, io, client.now()),
         );
         return;
       }
@@ -56,7 +56,7 @@ export function addWorkers(program: Command, io: Io): void {
       const empty = isFiltered ? "No machines match." : "No machines.";
       await io.stdout.write(
         flags.json
-          ? `${JSON.stringify(list.items, null, 2)}\n`
+          ? `${asJson(list.items)}\n`
           : listView(list.items, io, client.now(), empty),
       );
       for (const trouble of troublesOf(list.service)) await io.say(trouble);

@@ -164,3 +164,7 @@ export const MAX_REMEMBERED_BOOTS = 20;
 export const MAX_REMEMBERED_JOINS = 20;
 /** A refusal of one kind is noted with its worker at most this often: each note is a row. */
 export const NOTE_REFUSAL_MS = 60_000;
+/** The shortest interval and time-out that a pool may have. */
+export const MIN_INTERVAL_MS = 1_000;
+/** Characters of all labels of a run together, names and values; of its `meta`, and of each task's, too. */
+export const MAX_TEXT_MAP_CHARS = 8 * 1024;

@@ -2,6 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { DroverError } from "../core/errors.ts";
 import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type { Removal } from "../core/messages.ts";
+import { ownValue } from "../core/own-value.ts";
 import {
   poolsOf,
   type RegistryEvent,
@@ -48,31 +49,30 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
   async putPool(name: string, config: PoolConfig): Promise<{ created: boolean; view: PoolView }> {
     const created = !this.#has(name);
     const seed = crypto.randomUUID().slice(0, SEED_CHARS);
-    const revision =
-      this.#shell.enter({ type: "put", pool: name, config, seed }).record?.pools[name]?.revision ?? 0;
-    await this.#decided(name, revision);
+    const pools = this.#shell.enter({ type: "put", pool: name, config, seed }).record?.pools;
+    await this.#decided(name, ownValue(pools, name)?.revision ?? 0);
     return { created, view: await peersOf(this.env).pool(name).view() };
   }
 
   /** Waits until the pool has this revision. Throws why it was refused, or that the pool says nothing. */
   async #decided(name: string, revision: number): Promise<void> {
-    const entry = () => this.#actor.state.record?.pools[name];
+    const entry = () => ownValue(this.#actor.state.record?.pools, name);
     const decided = () => entry() === undefined || entry()?.accepted?.revision === revision;
     if (!(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
       const text =
         "the configuration is stored, but the pool has not confirmed it in time; it will be tried again";
       throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
     }
-    const refusal = this.#actor.state.refusals[name];
+    const refusal = ownValue(this.#actor.state.refusals, name);
     if (refusal?.revision === revision) throw new DroverError(refusal.code, refusal.text);
   }
 
   async removePool(name: string, how: Removal, by?: string): Promise<PoolDeletion> {
     if (!this.#has(name)) throw new DroverError("unknown_pool", `there is no pool "${name}"`);
     const { record } = this.#shell.enter({ type: "remove", pool: name, how, by });
-    const revision = record?.pools[name]?.revision ?? 0;
+    const revision = ownValue(record?.pools, name)?.revision ?? 0;
     await this.#decided(name, revision);
-    const left = this.#actor.state.record?.pools[name]?.left;
+    const left = ownValue(this.#actor.state.record?.pools, name)?.left;
     return { name, deleted: !this.#has(name), ...(left === undefined ? {} : { leftBehind: left }) };
   }
 

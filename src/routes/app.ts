@@ -13,7 +13,7 @@ import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
 import { hostLogRoutes } from "./host-logs.ts";
 import { hostRoutes, SWITCHING_PROTOCOLS } from "./hosts.ts";
-import { refuseLostNames } from "./lost-names.ts";
+import { refuseLossyJson } from "./json-body.ts";
 import { metricsRoutes } from "./metrics.ts";
 import { openApiRoute } from "./openapi.ts";
 import { createPoolDirectory } from "./pool-directory.ts";
@@ -56,7 +56,7 @@ export function createApp(agent: AgentBundle, reference: readonly ReferenceFile[
     if (c.res.status !== SWITCHING_PROTOCOLS) c.res.headers.set("Date", new Date(c.env.now()).toUTCString());
   });
   app.use("/v1/*", except(HOSTS, requireToken));
-  app.use("/v1/*", except([HOSTS, SNAPSHOTS], limitBody(MAX_BODY_BYTES), refuseLostNames));
+  app.use("/v1/*", except([HOSTS, SNAPSHOTS], limitBody(MAX_BODY_BYTES), refuseLossyJson));
   app.use("/metrics", requireToken);
   app.use(HOSTS, except([HOST_LOGS, HOST_SNAPSHOTS], limitBody(MAX_REPORT_BYTES)));
   app.use(HOST_LOGS, limitBody(MAX_LOG_CHUNK_BYTES));

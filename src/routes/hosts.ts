@@ -6,6 +6,7 @@ import { Name, Wait } from "../schema/common.ts";
 import { EnrollRequest, HostSetup, JoinRequest, type Orders, Report, workerOfCode } from "../schema/host.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
+import { utf8Text } from "./json-body.ts";
 import { operation } from "./operation.ts";
 import { jsonAnswer, jsonBody, problemAnswer, waitMs } from "./params.ts";
 import { SignatureHeaders, signatureOf } from "./signature.ts";
@@ -154,7 +155,7 @@ async function openSocket(c: EdgeContext, worker: string): Promise<Response> {
 
 async function signedCall(c: EdgeContext): Promise<SignedCall> {
   // As it was signed: `text()` would leave a byte order mark out.
-  const body = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(await c.req.arrayBuffer());
+  const body = utf8Text(await c.req.arrayBuffer());
   const type = c.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
   // A `fetch` that names no type says text/plain of JSON, too. No line of a plain report begins so.
   const plain = type === "text/plain" && !body.trimStart().startsWith("{");

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { formatDuration, parseDuration } from "../core/duration.ts";
+import { MIN_INTERVAL_MS } from "../core/limits.ts";
 import { formatSize, parseSize } from "../core/size.ts";
 
 /** Runs, pools and workers are named alike: they become names of objects, parts of paths and host names. */
@@ -26,6 +27,14 @@ export const Duration = z
 export const PositiveDuration = Duration.refine((text) => (parseDuration(text) ?? 1) > 0, {
   error: `must be longer than ${formatDuration(0)}`,
 });
+
+/** How often something is done, or how long it may take: the control plane is not to be kept busy by either. */
+export const Interval = Duration.refine(
+  (text) => (parseDuration(text) ?? MIN_INTERVAL_MS) >= MIN_INTERVAL_MS,
+  {
+    error: `must be at least ${formatDuration(MIN_INTERVAL_MS)}`,
+  },
+);
 
 /** How long to hold the answer: a duration, or a bare `0`. */
 export const Wait = z

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { durationMs } from "../core/duration.ts";
 import { MAX_POOL_TAGS } from "../core/limits.ts";
-import { Duration, InstantText, Name, PositiveDuration, Size } from "./common.ts";
+import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
 import { contradictions } from "./pool-rules.ts";
 import { RunSummary, ServiceStatus } from "./run.ts";
 import { Why } from "./why.ts";
@@ -59,15 +59,15 @@ const Tags = z
 /** How long each part of the life of a machine may take. */
 export const Timeouts = z
   .strictObject({
-    boot: PositiveDuration.default("10m"),
-    probe: PositiveDuration.default("10m"),
+    boot: Interval.default("10m"),
+    probe: Interval.default("10m"),
     idle: Duration.default("1m"),
-    shutdown: PositiveDuration.default("10s"),
+    shutdown: Interval.default("10s"),
     /** Absent in configurations that were stored before there was one. */
     staleRun: Duration.optional().meta({
       description: "so long may something hold on to a run that has ended: 5s if left out",
     }),
-    unlisted: PositiveDuration.optional().meta({
+    unlisted: Interval.optional().meta({
       description: "so long may a machine be missing from listings that was just made: 2m if left out",
     }),
     maxKill: PositiveDuration.optional().meta({
@@ -82,7 +82,7 @@ export const Timeouts = z
 /** What tells whether a machine has booted. */
 export const PoolProbe = z
   .strictObject({
-    interval: PositiveDuration.default("10s"),
+    interval: Interval.default("10s"),
     boot: z.string().min(1).max(4_096).default("systemctl is-system-running"),
   })
   .meta({ id: "PoolProbe" });
@@ -137,7 +137,7 @@ const Fields = z.strictObject({
   image: z.string().max(256).default(""),
   probe: PoolProbe.prefault({}),
   timeouts: Timeouts.prefault({}),
-  sync: z.strictObject({ interval: PositiveDuration.default("1m") }).prefault({}),
+  sync: z.strictObject({ interval: Interval.default("1m") }).prefault({}),
   retention: PoolRetention.prefault({}),
 });
 

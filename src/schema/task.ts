@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { MAX_LABELS } from "../core/limits.ts";
+import { MAX_LABELS, MAX_TEXT_MAP_CHARS } from "../core/limits.ts";
 import { Duration, ProcessText, type Resources, Size, SnapshotId } from "./common.ts";
 
 /** The signals that a task can be stopped with. */
@@ -26,6 +26,9 @@ export const TextMap = z
   .record(z.string().min(1).max(128), z.string().max(1_024))
   .refine((map) => Object.keys(map).length <= MAX_LABELS, {
     error: `must have at most ${MAX_LABELS} entries`,
+  })
+  .refine((map) => Object.entries(map).flat().join("").length <= MAX_TEXT_MAP_CHARS, {
+    error: `must have at most ${MAX_TEXT_MAP_CHARS} characters in all, names and values together`,
   });
 
 export const Environment = z.record(

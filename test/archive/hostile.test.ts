@@ -11,10 +11,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { Header, Pax } from "tar";
+import { Pax } from "tar";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ArchiveFault } from "../../archive/faults.ts";
 import { unpack } from "../../archive/unpack.ts";
+import { END, entry } from "./support/tar.ts";
 
 // Archives that no packer makes, header by header. What is said of one entry alone is in
 // test/archive/entries.test.ts, what becomes of the task in test/agent/artifacts.test.ts.
@@ -29,21 +30,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-const BLOCK = 512;
 const BOUNDS = { bytes: 1024 ** 3, entries: 1_000 };
-const END = Buffer.alloc(2 * BLOCK);
-
-type Fields = ConstructorParameters<typeof Header>[0] & { content?: string };
-
-/** An entry as it lies in an archive. A size that is said need not be true. */
-function entry(fields: Fields & object): Buffer {
-  const { content = "", ...said } = { mode: 0o644, type: "File" as const, ...fields };
-  const header = Buffer.alloc(BLOCK);
-  new Header({ size: content.length, ...said }).encode(header);
-  const body = Buffer.alloc(Math.ceil(content.length / BLOCK) * BLOCK);
-  body.write(content);
-  return Buffer.concat([header, body]);
-}
 
 const file = (path: string, content = "x") => entry({ path, content });
 const link = (path: string, linkpath: string) => entry({ path, linkpath, type: "SymbolicLink" });

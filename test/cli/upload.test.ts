@@ -161,11 +161,12 @@ describe("drover run --stdin", () => {
 
 describe("drover pull", () => {
   /** A run whose result is what the directory `tree` holds. */
-  async function runWithResult(patch: Partial<RunStatus> = {}): Promise<void> {
+  async function runWithResult(patch: Partial<RunStatus> = {}, outputs = ["**"]): Promise<void> {
     const { plane } = bench;
     const stored = await bench.run(["snapshots", "upload", "tree"]);
     const snapshot = stored.stdout.toString().trim();
-    plane.ends = { state: "complete", exitCode: 1, snapshot, ...patch };
+    const spec = RunSpec.parse({ argv: ["x"], outputs });
+    plane.ends = { state: "complete", exitCode: 1, snapshot, spec, ...patch };
     const ended = await bench.run(["run", "--id", "r1", "--", "x"]);
     if (patch.snapshot === undefined) expect(ended.stderr).toContain("Fetch it: drover pull r1");
   }

@@ -36,7 +36,7 @@ test("a refusal of the cloud is shown with its scope, its reason and its time (D
 });
 
 test("a machine that nobody knows of is taken in, and not destroyed yet (peers.md §8 case 2)", async () => {
-  await makePool({ sync: { interval: "100ms" } });
+  await makePool({ sync: { interval: "1s" } });
   await submit("a");
   const forgotten = await forgottenMachine(world.cloud);
   const seen = await eventually(async () => {
@@ -52,9 +52,9 @@ test("a machine that nobody knows of is taken in, and not destroyed yet (peers.m
 });
 
 test("a machine whose type is configured no more drains, and is destroyed (22971)", async () => {
-  await makePool({ minInstances: 1, sync: { interval: "100ms" } });
+  await makePool({ minInstances: 1, sync: { interval: "1s" } });
   const { worker } = await bootMachine(world.cloud);
-  await makePool({ instanceTypes: { other: { vcpus: 2, memory: "1GiB" } }, sync: { interval: "100ms" } });
+  await makePool({ instanceTypes: { other: { vcpus: 2, memory: "1GiB" } }, sync: { interval: "1s" } });
   await eventually(() => world.cloud.calls.find((call) => call === `DELETE /instances/i-${worker}`));
   expect((await objects.worker(worker).read()).idleBehavior).toBe("drain");
 });

@@ -1,4 +1,5 @@
 import type { Instant } from "../machine.ts";
+import { ownValue } from "../own-value.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 import { type Configured, type Hold, isWaiting, providedWorkers, type WorkerRow } from "./state.ts";
 
@@ -42,7 +43,7 @@ export function openGate(state: Configured, now: Instant): Gate {
   }
   const tried = new Set(holds.filter((hold) => isTried(state, hold) || isNext(state, hold, now)));
   const on = (name: string) => {
-    const type = config.instanceTypes[name];
+    const type = ownValue(config.instanceTypes, name);
     return type === undefined ? [] : holdsOn(holds, { instanceType: name, type });
   };
   const heldOf = (type: string) => on(type).filter((hold) => isClosed(hold, now) || tried.has(hold));

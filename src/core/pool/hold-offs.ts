@@ -2,6 +2,7 @@ import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
 import { jittered } from "../jitter.ts";
 import type { Instant, Millis } from "../machine.ts";
 import type { ProviderFailure, WorkerFailure } from "../messages.ts";
+import { ownValue } from "../own-value.ts";
 import { bootHoldMs } from "./breaker.ts";
 import { isSameType } from "./same.ts";
 import type { Hold, PoolRecord, WorkerRow } from "./state.ts";
@@ -142,7 +143,8 @@ export function holdsAfterLeaving(record: PoolRecord, kind: Kind, now: Instant):
 export function holdsAfterConfigure({ config: before, holds }: PoolRecord, config: PoolConfig): Hold[] {
   const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
   const sameKind = (name: string) =>
-    before.image === config.image && isSameType(before.instanceTypes[name], config.instanceTypes[name]);
+    before.image === config.image &&
+    isSameType(ownValue(before.instanceTypes, name), ownValue(config.instanceTypes, name));
   const types = Object.keys(config.instanceTypes).map((name) => `type:${name}`);
   return holds.filter(({ cause, scope }) => {
     if (cause === "invalid" || (scope.startsWith("type:") && !types.includes(scope))) return false;

@@ -1,4 +1,5 @@
 import type { PoolConfig } from "../../schema/pool.ts";
+import { ownValue } from "../own-value.ts";
 import { usableMemory } from "../resources.ts";
 import { sizeBytes } from "../size.ts";
 import { isElsewhere, isSameType } from "./same.ts";
@@ -18,7 +19,7 @@ export function learn(record: PoolRecord, before: WorkerRow, after: WorkerRow): 
   const { instanceType, type, measuredMemory, own } = after;
   if (own !== undefined || measuredMemory === undefined) return record;
   if (measuredMemory === before.measuredMemory) return record;
-  const configured = record.config.instanceTypes[instanceType];
+  const configured = ownValue(record.config.instanceTypes, instanceType);
   if (!isSameType(configured, type)) return record;
   const known = usableMemory(sizeBytes(type.memory), learnedOf(record.learned, instanceType));
   if (measuredMemory >= known) return record;
@@ -33,7 +34,7 @@ export function learnedAfterConfigure(record: PoolRecord, config: PoolConfig): P
       ? {}
       : (record.learned ?? {});
   const kept = Object.entries(known).filter(([name]) =>
-    isSameType(before.instanceTypes[name], config.instanceTypes[name]),
+    isSameType(ownValue(before.instanceTypes, name), ownValue(config.instanceTypes, name)),
   );
   return kept.length === 0 ? {} : { learned: Object.fromEntries(kept) };
 }
@@ -46,10 +47,10 @@ export function knownMemory({ config, learned }: PoolRecord, row: WorkerRow): nu
   if (row.own !== undefined) return undefined;
   if (row.measuredMemory !== undefined) return row.measuredMemory;
   const known = learnedOf(learned, row.instanceType);
-  return isSameType(config.instanceTypes[row.instanceType], row.type) ? known : undefined;
+  return isSameType(ownValue(config.instanceTypes, row.instanceType), row.type) ? known : undefined;
 }
 
 /** The bytes of memory that machines of this type are known to have; undefined: nothing was learned. */
 export function learnedOf(learned: Learned | undefined, type: string): number | undefined {
-  return learned !== undefined && Object.hasOwn(learned, type) ? learned[type] : undefined;
+  return ownValue(learned, type);
 }

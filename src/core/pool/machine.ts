@@ -262,7 +262,7 @@ function workerMessages(state: Configured, now: Instant): PoolMessage[] {
   const { leaving, config } = state.record;
   const isDone = leaving === true && !hasLiveRuns(state);
   for (const [type, workers] of state.workers.derive(goingOnByType)) {
-    if (!isDone && (type === OWN_MACHINE || config.instanceTypes[type] !== undefined)) continue;
+    if (!isDone && (type === OWN_MACHINE || Object.hasOwn(config.instanceTypes, type))) continue;
     for (const to of workers) owed.push({ to, kind: "drain_worker", repeatedBy: "self" });
   }
   for (const to of workersToRetire(state)) owed.push({ to, kind: "drain_worker", repeatedBy: "self" });

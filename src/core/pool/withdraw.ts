@@ -26,7 +26,7 @@ function whyWithdrawn(state: Configured, row: WorkerRow, now: Instant): string |
   const { config, holds, leaving, forced } = state.record;
   if (leaving === true && (forced !== undefined || !hasLiveRuns(state)))
     return "never asked for: its pool is deleted";
-  if (config.instanceTypes[row.instanceType] === undefined)
+  if (!Object.hasOwn(config.instanceTypes, row.instanceType))
     return `never asked for: instance type ${row.instanceType} is configured no more`;
   const closed = holdsOn(holds, row).find((hold) => isClosed(hold, now));
   return closed === undefined ? undefined : `never asked for, because of a hold-off: ${closed.reason}`;

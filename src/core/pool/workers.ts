@@ -2,6 +2,7 @@ import type { Instance } from "../../schema/provider.ts";
 import { CONSENT_MS, CREATE_NOT_AFTER_MS, LATE_MACHINE_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Intent, WorkerAnswer, WorkerUpsert, WorkerUpsertAnswer } from "../messages.ts";
+import { ownValue } from "../own-value.ts";
 import { holdAfterFailure, holdsAfterBoot, holdsAfterCreate, holdsAfterLeaving } from "./hold-offs.ts";
 import { learn } from "./learned.ts";
 import { plan } from "./plan.ts";
@@ -27,7 +28,7 @@ export const ADOPTED = "a listing shows its machine, and nobody knew of it";
 /** Gives a permit: the row is written before the worker's own, and that before the call (invariant 3). */
 export function askForWorker(state: Configured, instanceType: string, now: Instant): Configured {
   const { record } = state;
-  const type = record.config.instanceTypes[instanceType];
+  const type = ownValue(record.config.instanceTypes, instanceType);
   if (type === undefined) return state;
   const worker = nextWorkerName(record);
   const notAfter = now + CREATE_NOT_AFTER_MS;

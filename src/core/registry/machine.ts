@@ -2,6 +2,7 @@ import type { PoolConfig } from "../../schema/pool.ts";
 import type { ErrorCode } from "../errors.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
 import type { Configure, ConfigureAnswer, LeftBehind, Removal } from "../messages.ts";
+import { ownValue } from "../own-value.ts";
 
 /** A pool as the registry knows it: what is wanted, and what the pool has last accepted. */
 export interface PoolEntry {
@@ -72,7 +73,7 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
       if (entry.gone === true) continue;
       const { revision, wanted: config, seed, remove, by } = entry;
       const isKnown = entry.accepted?.revision === revision;
-      if (isKnown && (remove === undefined || now < (state.askAt?.[pool] ?? 0))) continue;
+      if (isKnown && (remove === undefined || now < (ownValue(state.askAt, pool) ?? 0))) continue;
       const body = { pool, revision, config, seed, ...(remove === undefined ? {} : { remove, by }) };
       owed.push({ to: pool, kind: "configure", repeatedBy: "self", body });
     }
@@ -81,7 +82,7 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
 
   wakeAt({ record, askAt = {} }) {
     const drained = Object.entries(record?.pools ?? {}).filter(([, { remove, gone }]) => remove && !gone);
-    return earliest(...drained.map(([pool]) => askAt[pool]));
+    return earliest(...drained.map(([pool]) => ownValue(askAt, pool)));
   },
 };
 
@@ -99,7 +100,7 @@ function foldRemove(
   { pool, how, by }: Extract<RegistryEvent, { type: "remove" }>,
 ): RegistryState {
   const pools = state.record?.pools ?? {};
-  const entry = pools[pool];
+  const entry = ownValue(pools, pool);
   if (entry === undefined || entry.gone === true || isOnItsWay(entry, how)) return state;
   const wanted = { ...entry.wanted, minInstances: 0 };
   const next = { ...entry, revision: entry.revision + 1, wanted, remove: how, by };
@@ -118,7 +119,7 @@ function foldAnswer(
   now: Instant,
 ): RegistryState {
   const pools = state.record?.pools ?? {};
-  const entry = pools[pool];
+  const entry = ownValue(pools, pool);
   if (entry === undefined || answer.revision !== entry.revision) return state;
   if (answer.kind === "configured") {
     const isKnown = entry.accepted?.revision === entry.revision;

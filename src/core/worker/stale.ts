@@ -1,6 +1,7 @@
 import type { Report } from "../../schema/host.ts";
 import { STALE_RUN_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
+import { ownValue } from "../own-value.ts";
 import { note, type WorkerRecord } from "./state.ts";
 
 /** By run: since when something of it is left that nobody supervises, and what that is, if it is known. */
@@ -15,11 +16,11 @@ export function foldStale(record: WorkerRecord, report: Report, now: Instant): W
   if (report.stale === undefined && !report.full) return record;
   const said = (report.stale ?? []).map((one) => (typeof one === "string" ? { run: one } : one));
   const runs = new Map(said.map(({ run, holder }) => [run, holder ?? null]));
-  const same = runs.size === Object.keys(known).length && said.every(({ run }) => known[run] !== undefined);
+  const same = runs.size === Object.keys(known).length && said.every(({ run }) => Object.hasOwn(known, run));
   if (same) return record;
   let next: WorkerRecord = rest;
   const entries = [...runs].map(([run, holder]): [string, StaleRuns[string]] => {
-    const before = known[run];
+    const before = ownValue(known, run);
     if (before === undefined) next = note(next, "Stale Run", textOf(run, holder), now);
     return [run, before ?? { since: now, holder }];
   });
