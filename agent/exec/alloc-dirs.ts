@@ -1,9 +1,9 @@
 import { chmodSync, chownSync, readdirSync, renameSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { placementOf } from "../core/placements.ts";
 import { errorCode, makePrivateDir } from "../files.ts";
 import type { Account } from "./account.ts";
+import { removeTree } from "./tree.ts";
 
 /** The name of a placement's folder: anything else in there is none of ours. */
 const KEY = /^[a-z0-9-]+_\d+$/;
@@ -115,21 +115,20 @@ export class AllocDirs {
   /** Deletes one of these directories. It is out of the way at once, also if that is interrupted. */
   async clear(root: string): Promise<void> {
     const going = join(this.#allocs, GOING + basename(root));
-    const deleting = { recursive: true, force: true, maxRetries: 3 };
-    await rm(going, deleting);
+    await removeTree(going);
     try {
       renameSync(root, going);
     } catch (error) {
       if (errorCode(error) === "ENOENT") return;
       throw error;
     }
-    await rm(going, deleting);
+    await removeTree(going);
   }
 
   /** Goes on with what an earlier start of the agent was deleting. */
   async prune(): Promise<void> {
     for (const name of readdirSync(this.#allocs).filter((name) => name.startsWith(GOING))) {
-      await rm(join(this.#allocs, name), { recursive: true, force: true });
+      await removeTree(join(this.#allocs, name));
     }
   }
 }

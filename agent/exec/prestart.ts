@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, lchownSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { TaskSpec } from "../../src/schema/run.ts";
 import { type ReadyTask, readyTask, straysFrom } from "../core/task-environment.ts";
@@ -11,6 +11,7 @@ import { baseEnvironment, readNode } from "./environment.ts";
 import { resolveCommand, scriptProblem } from "./resolve.ts";
 import { fetchSnapshot } from "./snapshot.ts";
 import { StartFault } from "./start-fault.ts";
+import { giveAllIn } from "./tree.ts";
 
 export interface PrestartOptions {
   allocs: AllocDirs;
@@ -100,10 +101,10 @@ export class Prestart {
    */
   #giveOnce(id: string, dirs: TaskDirs, account: Account): void {
     const note = join(dirs.private, "user");
-    if (readIfThere(note) === undefined) giveAll(dirs.local, account);
+    if (readIfThere(note) === undefined) giveAllIn(dirs.local, account);
     const unowned = this.#options.allocs.unownedOf(id);
     if (existsSync(unowned)) {
-      giveAll(join(dirs.alloc, "data"), account);
+      giveAllIn(join(dirs.alloc, "data"), account);
       rmSync(unowned);
     }
     this.#options.allocs.giveTo(id, account);
@@ -130,13 +131,4 @@ function writeStdin(dirs: TaskDirs, text: string): string {
   replaceFile(file, text);
   chmodSync(file, 0o444);
   return file;
-}
-
-/** Everything below a folder, and nothing that a link leads to. */
-function giveAll(folder: string, account: Account): void {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    lchownSync(path, account.uid, account.gid);
-    if (entry.isDirectory()) giveAll(path, account);
-  }
 }

@@ -1,5 +1,4 @@
 import { existsSync, readdirSync, renameSync, statSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { OutputsOutcome } from "../../src/schema/host.ts";
 import type { FoundSticky } from "../core/journal.ts";
@@ -10,6 +9,7 @@ import { say } from "../say.ts";
 import { type AllocDirs, UNOWNED } from "./alloc-dirs.ts";
 import { storeData } from "./collect.ts";
 import { fetchVerified, unpackFetched } from "./fetched.ts";
+import { removeTree } from "./tree.ts";
 
 /** In the directory of a sticky placement: how it began. No task can have this name. */
 const NOTE = ".sticky";
@@ -137,13 +137,13 @@ async function strippedOf(root: string, ofTask: readonly string[]): Promise<void
   for (const entry of readdirSync(root, { withFileTypes: true })) {
     const path = join(root, entry.name);
     if (entry.isDirectory()) await strip(path, entry.name === "alloc" ? OF_ALLOC : ofTask);
-    else if (entry.name !== NOTE) await rm(path, { force: true });
+    else if (entry.name !== NOTE) await removeTree(path);
   }
 }
 
 /** Deletes all of a folder but these entries. */
 async function strip(folder: string, kept: readonly string[]): Promise<void> {
   for (const name of readdirSync(folder).filter((name) => !kept.includes(name))) {
-    await rm(join(folder, name), { recursive: true, force: true, maxRetries: 3 });
+    await removeTree(join(folder, name));
   }
 }
