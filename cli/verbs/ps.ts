@@ -54,9 +54,7 @@ export function addPs(program: Command, io: Io): void {
       const shown = runs.slice(0, flags.limit);
       const isFiltered = flags.state !== undefined || flags.label !== undefined || flags.pool !== undefined;
       const empty = isFiltered ? "No runs match." : "No runs.";
-      await io.stdout.write(
-        flags.json ? `${asJson(shown)}\n` : view(shown, io, client.now(), empty),
-      );
+      await io.stdout.write(flags.json ? `${asJson(shown)}\n` : view(shown, io, client.now(), empty));
       for (const trouble of troubles) await io.say(trouble);
       if (runs.length > shown.length)
         await io.say(`There are more runs; --limit shows more than ${flags.limit}.`);

@@ -5,7 +5,7 @@ import { connect } from "../context.ts";
 import type { Io } from "../io.ts";
 import { listText } from "../list.ts";
 import { wholeNumber } from "../options.ts";
-import { briefDuration } from "../text.ts";
+import { asJson, briefDuration } from "../text.ts";
 
 interface QueueFlags {
   pool: string;
@@ -35,7 +35,7 @@ export function addQueue(program: Command, io: Io): void {
     .addHelpText("after", HELP)
     .action(async ({ pool, limit, json }: QueueFlags) => {
       const { items, queued } = await take(connect(io).client, pool, limit);
-      await io.stdout.write(json ? `${JSON.stringify(items, null, 2)}\n` : view(items, io));
+      await io.stdout.write(json ? `${asJson(items)}\n` : view(items, io));
       if (queued > items.length) await io.say(`${queued} runs wait; --limit shows more than ${limit}.`);
     });
 }

@@ -45,9 +45,7 @@ export function addWorkers(program: Command, io: Io): void {
       const { client } = connect(io);
       if (id !== undefined) {
         const worker = await client.workers.get(id);
-        await io.stdout.write(
-          flags.json ? `${asJson(worker)}\n` : view(worker, io, client.now()),
-        );
+        await io.stdout.write(flags.json ? `${asJson(worker)}\n` : view(worker, io, client.now()));
         return;
       }
       const states = flags.state ?? (flags.all === true ? undefined : PRESENT);
@@ -55,9 +53,7 @@ export function addWorkers(program: Command, io: Io): void {
       const isFiltered = flags.pool !== undefined || flags.state !== undefined;
       const empty = isFiltered ? "No machines match." : "No machines.";
       await io.stdout.write(
-        flags.json
-          ? `${asJson(list.items)}\n`
-          : listView(list.items, io, client.now(), empty),
+        flags.json ? `${asJson(list.items)}\n` : listView(list.items, io, client.now(), empty),
       );
       for (const trouble of troublesOf(list.service)) await io.say(trouble);
     });
