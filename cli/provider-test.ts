@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { durationMs } from "../src/core/duration.ts";
 import { UNLISTED_MS } from "../src/core/limits.ts";
-import { ownValue } from "../src/core/own-value.ts";
 import { parseSize } from "../src/core/size.ts";
 import { type Report, testProvider } from "../src/providers/conformance/suite.ts";
 import type { Means, Subject } from "../src/providers/conformance/talk.ts";
@@ -81,7 +80,7 @@ function subjectOf(name: string, config: PoolConfig, type: string | undefined): 
 }
 
 function machineOf({ instanceTypes, image, provider }: PoolConfig, name: string): Subject["machine"] {
-  const type = ownValue(instanceTypes, name);
+  const type = Object.hasOwn(instanceTypes, name) ? instanceTypes[name] : undefined;
   if (type === undefined) {
     const types = Object.keys(instanceTypes).join(", ");
     throw new CliError(`The pool has no instance type ${printable(name)}.`, [`It has: ${types}.`]);

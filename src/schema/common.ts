@@ -28,7 +28,7 @@ export const PositiveDuration = Duration.refine((text) => (parseDuration(text) ?
   error: `must be longer than ${formatDuration(0)}`,
 });
 
-/** How often something is done, or how long it may take: the control plane is not to be kept busy by either. */
+/** How often something is done, or how long it may take. Neither may keep the control plane busy. */
 export const Interval = Duration.refine(
   (text) => (parseDuration(text) ?? MIN_INTERVAL_MS) >= MIN_INTERVAL_MS,
   {
