@@ -56,7 +56,8 @@ export async function unpack(
   const { entries, ...unpacked } = await survey(file, signal, bounds, wanted);
   if (entries === 0) return unpacked;
   const modes = new Modes(into, umask);
-  const filter = (_path: string, entry: unknown) => !wanted.leavesOut(entry as ReadEntry); // stats only of packers
+  // Only who packs gets stats here.
+  const filter = (_path: string, entry: unknown) => !wanted.leavesOut(entry as ReadEntry);
   const onReadEntry = (entry: ReadEntry) => modes.note(entry);
   const unpacking = extract({ cwd: into, strict: true, preserveOwner: false, filter, onReadEntry });
   await feed(file, unpacking, signal, new Seen(bounds));

@@ -98,7 +98,7 @@ function moveUp(path: Buffer, to: Buffer): void {
   }
 }
 
-/** Gives all that is in a directory to a user, and nothing that a link leads to. Throws what the system says. */
+/** Gives all that is in a directory to a user, and nothing that a link leads to. */
 export function giveAllIn(folder: string | Buffer, owner: { uid: number; gid: number }): void {
   const dir = openDir(Buffer.from(folder));
   if (dir === undefined) return;

@@ -5,8 +5,8 @@ import type { EdgeTypes } from "./edge.ts";
 import { invalid } from "./invalid.ts";
 
 /**
- * Refuses a JSON body that would not be stored as it was sent: one that is no UTF-8, and names that its schema
- * would lose (`schema/lost-names.ts`).
+ * Refuses a JSON body that would not be stored as it was sent: one that is no UTF-8, and names that its
+ * schema would lose (`schema/lost-names.ts`).
  */
 export const refuseLossyJson = createMiddleware<EdgeTypes>(async (c, next) => {
   if (/\bjson\b/i.test(c.req.header("content-type") ?? "")) {
