@@ -12,7 +12,7 @@ export interface Io {
   stderr: Sink;
   /** A person watches: what is going on may be drawn, and erased again. */
   interactive: boolean;
-  /** One line for a person, on stderr: nothing in it acts on a terminal. What stdout carries is for programs. */
+  /** One line for a person, on stderr, that acts on no terminal. What stdout carries is for programs. */
   say(line: string): Promise<void>;
 }
 
