@@ -81,10 +81,13 @@ function contextOf(io: Where): Context | undefined {
   }
 }
 
-/** Says of which pools a list may be incomplete. */
+/**
+ * Says of which pools a list may be incomplete. One without a configuration has none yet, or is gone by now:
+ * it has nothing that a list could lack.
+ */
 export function troublesOf(service: readonly ServiceStatus[]): string[] {
   return service
-    .filter(({ healthy }) => !healthy)
+    .filter(({ initialized, healthy }) => initialized && !healthy)
     .map(({ pool, error }) =>
       printable(`Pool ${pool} is in trouble${error === undefined ? "." : `: ${error}`}`),
     );

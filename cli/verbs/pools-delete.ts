@@ -13,6 +13,9 @@ Examples:
   drover pools delete --drain build
   drover pools delete --force build`;
 
+const DRAINS = "takes no more runs, and is deleted when those that it has have ended, and its machines";
+const FORCED = "takes no more runs: those that it has and its machines are killed, and then it is deleted";
+
 /** `drover pools delete`: a pool that is empty, or any as soon as it is. */
 export function addPoolsDelete(pools: Command, io: Io): void {
   pools
@@ -31,8 +34,8 @@ export function addPoolsDelete(pools: Command, io: Io): void {
         throw error instanceof ApiError && error.code === "pool_in_use" ? inUse(name) : error;
       });
       await warnOf(io, leftBehind);
-      const left = "takes no more runs, and is deleted when those that it has have ended, and its machines";
-      await io.stdout.write(`${name} ${deleted ? "is deleted" : left}\n`);
+      const goesOn = flags.force === true ? FORCED : DRAINS;
+      await io.stdout.write(`${name} ${deleted ? "is deleted" : goesOn}\n`);
     });
 }
 

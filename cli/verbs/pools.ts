@@ -74,7 +74,7 @@ function strangers({ strangers: ids = [] }: PoolView): string {
 
 /** What a hold-off keeps from happening, until when, and why. */
 function held({ scope, until, trying, reason }: PoolView["holdOffs"][number]): string {
-  const when = trying ? "one is tried now" : `until ${until ?? "the configuration changes"}`;
+  const when = trying ? "one is tried now" : `until ${until ?? "the pool is applied again"}`;
   const what = scope === "list" ? "machines are not listed" : `no machine is asked for (${scope})`;
   return `${what}, ${when}: ${reason}`;
 }
@@ -91,14 +91,22 @@ function costs({ spend, config }: PoolView): string {
   return `${money(perHour)} an hour${more}, at most ${worst}`;
 }
 
+/** What an older server says nothing of. */
+const NONE_UNMADE: NonNullable<PoolView["unmade"]> = { asked: 0, refused: 0 };
+
 /**
  * How many machines there are, by state: those that are gone are none, and neither are those that the
  * provider has not made yet.
  */
-function machines({ workers, unmade = { asked: 0, refused: 0 } }: PoolView): string {
-  const { asked, refused } = unmade;
-  const booting = (workers.booting ?? 0) - asked - refused;
-  const shown = { ...workers, booting, gone: 0, "asked for": asked, "refused by the provider": refused };
+function machines({ workers, unmade = NONE_UNMADE }: PoolView): string {
+  const { asked, refused, unconfirmed = 0 } = unmade;
+  const booting = (workers.booting ?? 0) - asked - refused - unconfirmed;
+  const unmadeShown = {
+    "asked for": asked,
+    "refused by the provider": refused,
+    "not confirmed by the provider": unconfirmed,
+  };
+  const shown = { ...workers, booting, gone: 0, ...unmadeShown };
   const counts = Object.entries(shown).filter(([, count]) => count > 0);
   return counts.length === 0 ? "none" : counts.map(([state, count]) => `${count} ${state}`).join(", ");
 }

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { RunStatus } from "../../client/types.ts";
 import { quoteArgv } from "../../src/core/shell-words.ts";
+import { because } from "../../src/core/words.ts";
 import { connect } from "../context.ts";
 import { colorsFor, type Io } from "../io.ts";
 import { asJson, elapsed, fields, money, printable } from "../text.ts";
@@ -33,7 +34,7 @@ function view(run: RunStatus, io: Io, now: number): string {
     ["Run", run.id],
     ["State", stateLine(run)],
     ["Why", run.failure === null ? "" : `${run.failure.text} (${run.failure.code})`],
-    ["Aborted", run.abort === null ? "" : `by ${run.abort.by}: ${run.abort.reason}`],
+    ["Aborted", run.abort === null ? "" : because(`by ${run.abort.by}`, run.abort.reason)],
     ["Command", commandOf(run)],
     ["Snapshot", textOf(run.spec.snapshot)],
     ["Directory", textOf(run.spec.dir)],

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import type { WorkerStatus } from "../../client/types.ts";
+import { because } from "../../src/core/words.ts";
 import { connect } from "../context.ts";
 import { forEachOf } from "../each.ts";
 import { EXIT } from "../errors.ts";
@@ -97,7 +98,7 @@ async function told(io: Io, { verb, done, toTheEnd }: Tending, worker: WorkerSta
     return true;
   }
   const ends = state === "gone" ? "is gone" : `is being ${worker.own ? "let go" : "destroyed"}`;
-  if (toTheEnd) await io.stdout.write(`${id} ${ends}: ${why}\n`);
-  else await io.say(`${id} ${ends}, and \`drover ${verb}\` does not save it: ${why}`);
+  if (toTheEnd) await io.stdout.write(`${because(`${id} ${ends}`, why)}\n`);
+  else await io.say(because(`${id} ${ends}, and \`drover ${verb}\` does not save it`, why));
   return toTheEnd;
 }

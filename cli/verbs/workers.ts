@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { WORKER_STATE_NAMES } from "../../client/states.ts";
 import type { WorkerState, WorkerStatus, WorkerSummary } from "../../client/types.ts";
 import { formatSize } from "../../src/core/size.ts";
+import { because } from "../../src/core/words.ts";
 import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import { colorsFor, type Io } from "../io.ts";
@@ -76,7 +77,7 @@ function listView(workers: readonly WorkerSummary[], io: Io, now: number, empty:
 
 /** Its state; of one that is said to boot, whether there is a machine that could. */
 function stateText({ state, machine }: WorkerSummary): string {
-  return state === "booting" && (machine === "asked" || machine === "refused") ? machine : state;
+  return state === "booting" && machine && machine !== "made" ? machine : state;
 }
 
 function view(worker: WorkerStatus, io: Io, now: number): string {
@@ -84,7 +85,7 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
   const { vcpus, memoryBytes, diskBytes, gpus } = worker.resources;
   const top: [string, string][] = [
     ["Worker", worker.id],
-    ["State", `${stateText(worker)}: ${worker.reason}`],
+    ["State", because(stateText(worker), worker.reason)],
     ["New runs", takesRuns(worker)],
     ["Pool", worker.pool],
     ["Type", worker.instanceType],

@@ -361,6 +361,8 @@ export interface ProviderFailure {
   retryAfterMs?: Millis;
   /** The call was refused, or never left: it has had no effect. Absent: it may have had one. */
   refused?: true;
+  /** Nobody has answered the call. Absent: somebody has, or an earlier version does not say. */
+  unreached?: true;
 }
 
 export type CreateAnswer =

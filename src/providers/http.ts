@@ -1,6 +1,8 @@
 import { type ZodType, z } from "zod";
+import { formatDuration } from "../core/duration.ts";
 import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS, MAX_TEXT_CHARS } from "../core/limits.ts";
 import type { CreateAnswer, DestroyAnswer, ListAnswer, ProviderFailure } from "../core/messages.ts";
+import { because } from "../core/words.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
 import { type CreateInstance, Instance, ProviderProblem, UnreadPage } from "../schema/provider.ts";
 import { listPages, type ReadPage } from "./pages.ts";
@@ -114,7 +116,8 @@ async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promis
   // Not `AbortSignal.timeout`: its timer cannot be ended, and keeps the object awake, and billed, until it
   // fires.
   const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(new Error("it took too long")), ms);
+  const late = new Fault(`took too long to answer: more than ${formatDuration(ms)}`);
+  const timer = setTimeout(() => controller.abort(late), ms);
   try {
     return await work(controller.signal);
   } finally {
@@ -143,21 +146,34 @@ async function callService(
       ? { status: response.status, body: text }
       : { failure: classify(response, text, now()) };
   } catch (error) {
-    return { failure: unreached(config.url, error instanceof Error ? error.message : String(error)) };
+    return { failure: unreached(config.url, signal.aborted ? signal.reason : error) };
   }
 }
+
+/** What is wrong with how the service answers, in words that follow its name. */
+class Fault extends Error {}
+
+/** What the platform says of a connection that was refused or lost: words that help nobody. */
+const NO_CONNECTION = /^(network connection lost|fetch failed|terminated)\b/i;
 
 /**
  * A call that had no answer. An internal error is what workerd says of a name that has no address, and of a
  * failed TLS handshake: both come before the request. Whatever fails later has lost its connection.
  */
-function unreached(url: string, reason: string): ProviderFailure {
-  const { protocol, hostname } = new URL(url);
-  if (!/^internal error/i.test(reason))
-    return { class: "temporary", text: `the provider could not be reached: ${reason}` };
+function unreached(url: string, error: unknown): ProviderFailure {
+  const { protocol, hostname, origin, pathname } = new URL(url);
+  const where = `${origin}${pathname.replace(/\/$/, "")}`;
+  if (error instanceof Fault)
+    return { class: "temporary", text: `the provider at ${where} ${error.message}`, unreached: true };
+  const reason = error instanceof Error ? error.message : String(error);
+  if (!/^internal error/i.test(reason)) {
+    const text = because(`nobody answered at ${where}`, NO_CONNECTION.test(reason) ? "" : reason);
+    return { class: "temporary", text, unreached: true };
+  }
   const unnamed = `its name ${hostname} cannot be resolved`;
   const why = protocol === "https:" ? `${unnamed}, or its certificate is not accepted` : unnamed;
-  return { class: "temporary", text: `the provider could not be reached: ${why}`, refused: true };
+  const text = `the provider could not be reached: ${why}`;
+  return { class: "temporary", text, refused: true, unreached: true };
 }
 
 /** The text of an answer. Rejects if it is longer than any that is meant, without reading on. */
@@ -168,7 +184,7 @@ async function boundedText({ body }: Response): Promise<string> {
   for await (const chunk of body ?? []) {
     size += chunk.byteLength;
     if (size > MAX_PROVIDER_ANSWER_BYTES) {
-      throw new Error(`its answer is longer than ${MAX_PROVIDER_ANSWER_BYTES} bytes`);
+      throw new Fault(`gave an answer that is longer than ${MAX_PROVIDER_ANSWER_BYTES} bytes`);
     }
     text += decoder.decode(chunk, { stream: true });
   }

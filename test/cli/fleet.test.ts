@@ -92,9 +92,10 @@ test.each([
   expect(posts()).toEqual([["/v1/workers/w-1/kill", { force: true }]]);
 });
 
+const KILLED = "takes no more runs: those that it has and its machines are killed, and then it is deleted";
 const LATER = "takes no more runs, and is deleted when those that it has have ended, and its machines";
 test.each([
-  ["--force", { deleted: false, leftBehind: [LEFT] }, "force=1", `build ${LATER}\n`, MAY_BE_LEFT],
+  ["--force", { deleted: false, leftBehind: [LEFT] }, "force=1", `build ${KILLED}\n`, MAY_BE_LEFT],
   ["--force", { deleted: true, leftBehind: [] }, "force=1", "build is deleted\n", ""],
   ["--drain", { deleted: false }, "drain=1", `build ${LATER}\n`, ""],
 ])("P9: pools delete %s, answered with %j", async (flag, answer, query, printed, said) => {
@@ -103,6 +104,45 @@ test.each([
   expect([ended.code, ended.stdout.toString(), ended.stderr]).toEqual([0, printed, said]);
   const [asked] = bench.plane.seen.filter(({ method }) => method === "DELETE");
   expect(new URLSearchParams(asked?.query).toString()).toBe(query);
+});
+
+test("P9: a pool that is gone by now, or not there yet, is no trouble", async () => {
+  const service = [
+    { pool: "pconn", initialized: false, healthy: false, error: 'there is no pool "pconn"' },
+    { pool: "ok", initialized: true, healthy: true },
+  ];
+  const list = { items: [], next: null, service };
+  for (const verb of ["pools", "workers", "ps"]) {
+    bench.plane.on("GET", /^\/v1\/(pools|workers|runs)$/, (_seen, res) => json(res, 200, list));
+    expect(await bench.run([verb])).toMatchObject({ code: 0, stderr: "" });
+  }
+});
+
+test.each([
+  ["kill", "w-1 is gone: killed by admin"],
+  ["drain", "w-1 is gone"],
+])("P9: %s --force of a machine that is gone ends with no empty reason", async (verb, said) => {
+  const reason = verb === "kill" ? "killed by admin" : "";
+  bench.plane.on("POST", VERB, (_seen, res) =>
+    json(res, 200, { id: "w-1", state: "gone", own: false, reason }),
+  );
+  expect((await bench.run([verb, "w-1"])).stdout.toString()).toBe(`${said}\n`);
+});
+
+test("P3: pools says what came of asking for machines, and when one is asked for again", async () => {
+  const shown = {
+    ...pool,
+    workers: { booting: 4, idle: 1 },
+    unmade: { asked: 1, refused: 1, unconfirmed: 1 },
+    holdOffs: [
+      { scope: "all", cause: "invalid", until: null, trying: false, tries: 1, reason: "no such image" },
+    ],
+  };
+  bench.plane.on("GET", POOL, (_seen, res) => json(res, 200, shown));
+  const said = (await bench.run(["pools", "build"])).stdout.toString();
+  const counts = "1 asked for, 1 refused by the provider, 1 not confirmed by the provider";
+  expect(said).toMatch(new RegExp(`^Machines +1 booting, 1 idle, ${counts}$`, "m"));
+  expect(said).toMatch(/^Held off .*until the pool is applied again: no such image$/m);
 });
 
 test("P9: a pool that is in use is not deleted, and what deletes it is said", async () => {

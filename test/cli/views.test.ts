@@ -189,14 +189,14 @@ test("workers lists them, and shows one whole", async () => {
 });
 
 test("P3, P15: workers shows what was not made as asked or refused, and what is gone if asked", async () => {
-  const unmade = (["asked", "refused", "made"] as const).map((machine) => {
+  const unmade = (["asked", "refused", "unconfirmed", "made"] as const).map((machine) => {
     return { ...worker, id: `w-${machine}`, state: "booting", idleBehavior: "run", machine };
   });
   bench.plane.on("GET", /^\/v1\/workers$/, (_seen, res) =>
     json(res, 200, { items: unmade, next: null, service: [] }),
   );
   const list = (await bench.run(["workers"])).stdout.toString();
-  for (const state of ["asked", "refused"])
+  for (const state of ["asked", "refused", "unconfirmed"])
     expect(list).toMatch(new RegExp(`^w-${state} +default +${state} +local`, "m"));
   expect(list).toMatch(/^w-made +default +booting +local/m);
   await bench.run(["workers", "--all"]);

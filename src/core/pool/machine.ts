@@ -34,8 +34,9 @@ import {
 } from "./state.ts";
 import { foldListing } from "./sweep.ts";
 import { freeAt, giveTurns, turnsAt } from "./turns.ts";
+import { withdrawUnwanted, workersToGiveUp } from "./unwanted.ts";
 import { withdrawUntold } from "./withdraw.ts";
-import { askForWorker, foldWorker, foldWorkerAnswer, intentOf, POOL_TAG } from "./workers.ts";
+import { askForWorker, foldWorker, foldWorkerAnswer, intentOf, nextWorkerName, POOL_TAG } from "./workers.ts";
 
 export type PoolEvent =
   | { type: "tick" }
@@ -64,7 +65,8 @@ export type PoolMessage = Envelope &
     | { kind: "create"; body: Intent }
     | { kind: "sighting"; body: Sighting }
     /**
-     * Its instance type is configured no more (22971), or its pool is deleted: no more runs, then it stops.
+     * Its instance type is configured no more (22971), its pool is deleted, or its machine was not made and
+     * is not needed: no more runs, then it stops.
      */
     | { kind: "drain_worker" }
     /** It stands in the way of the first run in the queue: it shall propose to stop, idle or booting. */
@@ -81,7 +83,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
     if (state.record === null) return state;
     const configured: Configured = { ...state, record: state.record };
     withdrawUntold(configured, now);
-    const decided = decide(lookForExpired(configured, now), now);
+    const decided = decideTwice(lookForExpired(configured, now), now);
     giveTurns(decided, now);
     tellAsker(decided, event);
     const tally = decided.memo.counting.owed(now);
@@ -173,6 +175,12 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
   }
 }
 
+/** Decides, and decides again if that leaves permits which nothing needs: what they kept is free then. */
+function decideTwice(state: Configured, now: Instant): Configured {
+  const decided = decide(state, now);
+  return withdrawUnwanted(decided, now) ? decide(decided, now) : decided;
+}
+
 /** Applies the plan. */
 function decide(state: Configured, now: Instant): Configured {
   const decided = whatIsNew(state, now);
@@ -181,7 +189,10 @@ function decide(state: Configured, now: Instant): Configured {
   let next: Configured = state;
   const isForced = state.record.forced !== undefined;
   for (const { run, worker } of isForced ? [] : places) openEpoch(next, run, worker, now);
-  for (const type of isForced ? [] : creates) next = askForWorker(next, type, now);
+  for (const type of isForced ? [] : creates) {
+    pass.awaited.add(nextWorkerName(next.record));
+    next = askForWorker(next, type, now);
+  }
   next.memo.index.settle();
   next.memo.latest.pass = pass;
   return { ...next, memo: { ...next.memo, decidedAt: now, decidedFrom: basisOf(next) } };
@@ -261,11 +272,12 @@ function workerMessages(state: Configured, now: Instant): PoolMessage[] {
   if (leaver !== undefined) owed.push({ to: leaver, kind: "make_room", repeatedBy: "self" });
   const { leaving, config } = state.record;
   const isDone = leaving === true && !hasLiveRuns(state);
+  const drained = new Set([...workersToRetire(state), ...workersToGiveUp(state)]);
   for (const [type, workers] of state.workers.derive(goingOnByType)) {
     if (!isDone && (type === OWN_MACHINE || Object.hasOwn(config.instanceTypes, type))) continue;
-    for (const to of workers) owed.push({ to, kind: "drain_worker", repeatedBy: "self" });
+    for (const to of workers) drained.add(to);
   }
-  for (const to of workersToRetire(state)) owed.push({ to, kind: "drain_worker", repeatedBy: "self" });
+  for (const to of drained) owed.push({ to, kind: "drain_worker", repeatedBy: "self" });
   const { by = "" } = state.record.forced ?? {};
   for (const to of workersToKill(state)) owed.push({ to, kind: "kill_worker", repeatedBy: "self", by });
   // Of these nothing has been heard for one lease: their alarm may be lost (`architecture.md` §3).

@@ -1,7 +1,7 @@
 import type { Resources } from "../../schema/common.ts";
 import type { InstanceType, PoolSpend } from "../../schema/pool.ts";
 import type { Instant } from "../machine.ts";
-import type { WorkerFailure } from "../messages.ts";
+import { REFUSALS } from "../refusal.ts";
 import { type Configured, capacityOfRow, providedWorkers, type WorkerRow } from "./state.ts";
 
 /**
@@ -30,9 +30,6 @@ export function spentSince(row: WorkerRow, until: Instant): number {
   const since = Math.max(row.toldPrice?.since ?? row.askedAt, row.spentUntil ?? 0);
   return ((priceOfRow(row) ?? 0) * Math.max(0, until - since)) / 3_600_000;
 }
-
-/** Failures by which a provider says that it has made no machine. After another one there may be one. */
-const REFUSALS: readonly WorkerFailure["class"][] = ["rate_limit", "quota", "capacity", "invalid"];
 
 /** Whether the provider has said that it did not make the machine, and nobody has seen it. */
 function isRefused({ instance, failure, unmade }: WorkerRow): boolean {

@@ -75,7 +75,7 @@ interface Pass {
   roomless: Set<string>;
   /** The last run that room which is still to come was promised to: one behind it takes none of that away. */
   promised: RunRow | null;
-  /** The workers on which such room is. */
+  /** The workers on which such room is, with those that were asked for after this pass. */
   awaited: Set<string>;
   asked: boolean;
 }

@@ -6,6 +6,7 @@ import { holdsOn, isClosed } from "./hold-offs.ts";
 import { isSweepDue } from "./listings.ts";
 import { byAge } from "./packing.ts";
 import { type Configured, type Hold, isWaiting, type WorkerRow } from "./state.ts";
+import { unwantedCreates } from "./unwanted.ts";
 
 const SECOND_MS: Millis = 1_000;
 
@@ -23,8 +24,10 @@ export function giveTurns(state: Configured, now: Instant): void {
   const calls = callsOf(state).filter((at) => at > now - SECOND_MS).length;
   let free = rateOf(state.record.config) - calls - (isSweepDue(state, now) ? 1 : 0);
   const tried = new Set(state.record.holds.filter((hold) => isTried(state, hold)));
+  const unwanted = new Set(unwantedCreates(state).map(({ worker }) => worker));
   for (const row of waiting) {
     if (free <= 0) return;
+    if (unwanted.has(row.worker)) continue;
     const holds = holdsOf(state, row);
     const isCreate = row.waits !== "destroy";
     if (holds.some((hold) => isClosed(hold, now) || (isCreate && tried.has(hold)))) continue;

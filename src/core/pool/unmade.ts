@@ -1,6 +1,7 @@
 import type { WorkerSummary } from "../../schema/pool.ts";
 import type { Instant } from "../machine.ts";
 import type { Awaited } from "../next.ts";
+import { saidNo } from "../refusal.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 import type { Wait } from "./plan.ts";
 import { type Configured, isWaiting, type WorkerRow } from "./state.ts";
@@ -14,7 +15,8 @@ export function machineOf({
 }: WorkerRow): NonNullable<WorkerSummary["machine"]> | null {
   if (own !== undefined) return null;
   if (instance !== null) return "made";
-  return failure === undefined ? "asked" : "refused";
+  if (failure === undefined) return "asked";
+  return saidNo(failure) ? "refused" : "unconfirmed";
 }
 
 /** Whether a worker is booting by its state, and yet has no machine that could boot. */

@@ -7,6 +7,7 @@ import { type Awaited, nextAt, nextBy } from "../next.ts";
 import { accommodates } from "../resources.ts";
 import { isTerminal } from "../run-state.ts";
 import { formatSize, sizeBytes } from "../size.ts";
+import { clause } from "../words.ts";
 import { shownState } from "../worker/status.ts";
 import { disappointing, mayUseGpus, offersOf } from "./eligible.ts";
 import { isInForce } from "./hold-offs.ts";
@@ -76,12 +77,13 @@ export function poolView(state: Configured, now: Instant): PoolView {
     if (!isTerminal(row.state)) counts[row.state === "running" ? "running" : "pending"] += 1;
   }
   const workers: Record<string, number> = {};
-  const unmade = { asked: 0, refused: 0 };
+  const unmade = { asked: 0, refused: 0, unconfirmed: 0 };
   const runs = runsByWorker(state);
   for (const row of state.workers.live()) {
     const shown = shownState(row.phase, runs.get(row.worker)?.length ?? 0);
     workers[shown] = (workers[shown] ?? 0) + 1;
-    if (isUnmade(row)) unmade[row.failure === undefined ? "asked" : "refused"] += 1;
+    const machine = machineOf(row);
+    if (isUnmade(row) && machine !== null && machine !== "made") unmade[machine] += 1;
   }
   const { secret: _secret, ...provider } = config.provider;
   return {
@@ -108,16 +110,17 @@ export function explainRun(state: Configured, run: string, now: Instant): Why | 
 }
 
 /** Why the run at this place of the queue waits, by a plan. */
-export function whyAt(state: Configured, at: number, { waits, reserved }: Plan, now: Instant): Why {
+export function whyAt(state: Configured, at: number, { waits: all, reserved }: Plan, now: Instant): Why {
   const { queue } = state.memo.index;
   const row = queue[at];
   if (row === undefined) throw new Error(`nothing is at place ${at} of the queue`);
   const position = at + 1;
-  const wait = waitForMachine(state, waits.get(row.run) ?? { code: "machine_booting" }, now);
+  const wait = waitForMachine(state, all.get(row.run) ?? { code: "machine_booting" }, now);
   const { code } = wait;
   const counts = code === "machine_booting" || code === "machine_asked" || code === "create_deferred";
   const kept = counts ? "" : `${gpusText(state, row)}${keptText(queue, row, reserved)}`;
-  const text = `${waitText(state, wait, row)}${kept}`;
+  const waits = waitText(state, wait, row);
+  const text = kept === "" ? waits : `${clause(waits)}${kept}`;
   const reason = { code, text, position, queued: queue.length };
   return {
     state: "pending",
@@ -144,14 +147,18 @@ const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFo
 /** What happens next where the provider was not asked for the machine yet. */
 const TURN: (typeof NEXT)["machine_asked"] = ["ask", "ask the provider for the machine in its turn", "pool"];
 
+/** What happens next where the provider will never do what the pool asks for. */
+const ONCE_APPLIED = "ask for a machine once the pool has been applied again";
+
 function nextOf({ holds }: PoolRecord, wait: MachineWait): Why["next"] {
   const { code, until, scope } = wait;
   const isForGood = code === "hold_off" && holds.some((one) => one.scope === scope && one.until === null);
   const hasNoTurn = code === "machine_asked" && (until !== undefined || wait.waitsFor !== undefined);
   const [next, action, waitsFor] = hasNoTurn ? TURN : NEXT[code];
+  if (isForGood || wait.waitsFor === "operator") return nextBy(next, ONCE_APPLIED, "operator");
   // Until then the provider is not asked, so that nobody's word but a configuration can change it.
   if (until !== undefined) return nextAt(next, action, until, null);
-  return nextBy(next, action, isForGood ? "operator" : (wait.waitsFor ?? waitsFor));
+  return nextBy(next, action, wait.waitsFor ?? waitsFor);
 }
 
 /** Why a run waits for a place, for programs: the closed list (`docs/operating.md` says what to do). */

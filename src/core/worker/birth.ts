@@ -1,6 +1,8 @@
 import { CREATE_STRAGGLER_MS, MAX_TEXT_CHARS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { CreateAnswer, DestroyAnswer, Intent, ProviderFailure } from "../messages.ts";
+import { saidNo } from "../refusal.ts";
+import { clause } from "../words.ts";
 import { callWanted } from "./calls.ts";
 import { shutDown } from "./ending.ts";
 import { type Living, note, type WorkerRecord, type WorkerState } from "./state.ts";
@@ -104,8 +106,11 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
       record: note({ ...created, reason }, "Created", `the provider made instance ${id}`, now),
     };
   }
-  const failure = { ...answer.failure, text: answer.failure.text.slice(0, MAX_TEXT_CHARS), at: now };
-  const text = `the provider did not make the machine (${failure.class}): ${failure.text}`;
+  const said = clause(answer.failure.text.slice(0, MAX_TEXT_CHARS));
+  const failure = { ...answer.failure, text: said, at: now };
+  const isSure = failure.refused === true || saidNo(failure);
+  const what = isSure ? "did not make the machine" : "has not confirmed that it made the machine";
+  const text = `the provider ${what} (${failure.class}): ${said}`;
   const record = answered(state, answer.failure);
   const isThere = record.instance !== null || record.secret !== null;
   if (isThere || failure.class === "temporary" || failure.class === "rate_limit") {
@@ -154,6 +159,7 @@ export function foldDestroyAnswer(state: Living, answer: DestroyAnswer, now: Ins
   const destroys = { tries: tries + 1, since };
   const record = { ...state.record, calledAt: now, destroyAskedAt: now + pauseMs, destroys };
   if (answer.kind === "asked") return { ...state, record };
-  const text = `the provider did not take the destroy (${answer.failure.class}): ${answer.failure.text}`;
+  const what = saidNo(answer.failure) ? "did not take" : "has not confirmed";
+  const text = `the provider ${what} the destroy (${answer.failure.class}): ${clause(answer.failure.text)}`;
   return { ...state, record: note(record, "Destroy Failed", text, now) };
 }

@@ -16,6 +16,7 @@ import type {
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../messages.ts";
+import { because } from "../words.ts";
 import { foldBehavior } from "./behavior.ts";
 import { foldBirth, foldCreateAnswer, foldDestroyAnswer } from "./birth.ts";
 import { callWaiting, callWanted, foldTurn, withTurn } from "./calls.ts";
@@ -198,7 +199,7 @@ function foldKill(
   if (record.phase === "gone" || (record.killedBy !== null && isForced)) return state;
   const named = { ...record, killedBy: record.killedBy ?? by };
   const killed = { ...state, record: isForced ? named : forcedBy(named, by, now) };
-  const ended = shutDown(killed, `killed by ${by}: ${reason}`, now);
+  const ended = shutDown(killed, because(`killed by ${by}`, reason), now);
   return ended.record === null ? ended : { ...ended, record: withTurn(ended.record) };
 }
 

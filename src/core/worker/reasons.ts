@@ -1,5 +1,6 @@
 import type { WorkerStatus } from "../../schema/pool.ts";
 import type { Why } from "../../schema/why.ts";
+import { clause } from "../words.ts";
 import { bootTrouble } from "./boot.ts";
 import { doublesText } from "./doubles.ts";
 import { isUnmade } from "./life.ts";
@@ -43,18 +44,18 @@ export function reasonOf(state: Living, shown: WorkerStatus): Why["reason"] {
 function textOf(state: Living, shown: WorkerStatus): string {
   const { doubles } = state.record;
   const text = ownText(state, shown);
-  return doubles === undefined || shown.state === "gone" ? text : `${text}; ${doublesText(doubles)}`;
+  return doubles === undefined || shown.state === "gone" ? text : `${clause(text)}; ${doublesText(doubles)}`;
 }
 
 /** Why it is so: of what does not get on, how often that was tried, too. */
 function ownText({ record }: Living, { state: shown, reason }: WorkerStatus): string {
   const { createTries = 0, destroys } = record;
-  if (shown === "booting" && createTries > 1) return `${reason}; it was asked ${createTries} times`;
+  if (shown === "booting" && createTries > 1) return `${clause(reason)}; it was asked ${createTries} times`;
   if (shown === "booting" && record.bootProbe?.ok === false) return `${reason}: ${bootTrouble(record)}`;
   if (shown !== "shutdown" || destroys === undefined || destroys.tries < 2) return reason;
   const since = new Date(destroys.since).toISOString();
   const asked = `asked ${destroys.tries} times since ${since} to destroy it`;
-  return `${reason}; the provider was ${asked}, and still lists it`;
+  return `${clause(reason)}; the provider was ${asked}, and still lists it`;
 }
 
 function codeOf(state: Living, { state: shown, idleBehavior }: WorkerStatus): WorkerReason {

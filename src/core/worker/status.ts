@@ -1,6 +1,7 @@
 import type { WorkerState as ShownState, WorkerStatus } from "../../schema/pool.ts";
 import type { Why } from "../../schema/why.ts";
 import type { Instant } from "../machine.ts";
+import { saidNo } from "../refusal.ts";
 import { leftBehind } from "./forced.ts";
 import { placementEndsAt } from "./life.ts";
 import { nextOf } from "./next.ts";
@@ -90,7 +91,8 @@ export function whyOf(state: Living, now: Instant, run?: string): Why {
 function machineMade(record: Living["record"]): NonNullable<WorkerStatus["machine"]> | null {
   if (isOwnMachine(record)) return null;
   if (record.instance !== null) return "made";
-  return record.failure === undefined ? "asked" : "refused";
+  if (record.failure === undefined) return "asked";
+  return saidNo(record.failure) ? "refused" : "unconfirmed";
 }
 
 /** With the exit code wherever it is known, null where it is not. */

@@ -69,7 +69,8 @@ describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (D8, arvad
   });
 
   test("repeats of creates count as creates do", () => {
-    const state = swept(configured({ maxCloudOpsPerSecond: 2 }, [], refused("w1", "w2", "w3", "w4", "w5")));
+    const rows = refused("w1", "w2", "w3", "w4", "w5");
+    const state = swept(configured({ maxCloudOpsPerSecond: 2 }, RUNS.slice(0, 5), rows));
     expect(counted(state, [0, 500, 1_000, 2_000], turns)).toEqual([2, 2, 4, 5]);
   });
 
@@ -85,7 +86,7 @@ describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (D8, arvad
   });
 
   test("a listing waits for the calls of the last second, and comes before the next", () => {
-    const state = configured({ maxCloudOpsPerSecond: 1 }, [], refused("w1", "w2"));
+    const state = configured({ maxCloudOpsPerSecond: 1 }, RUNS.slice(0, 2), refused("w1", "w2"));
     state.memo.sweptAt = T0;
     const first = at(state, T0 + 59_500, tick);
     expect(turns(first, T0 + 59_500)).toEqual(["w1"]);
@@ -139,7 +140,8 @@ describe("A4: nobody was told of a machine that has had no turn, so its permit c
     ],
   ])("%s", (_what, one, event, left) => {
     const rows = [told1, ...untold("w1", "w2")];
-    const state = at(swept(held(configured({}, [], rows), ...(one === undefined ? [] : [one]))), T0, event);
+    const runs = event.type === "configure" ? [] : RUNS.slice(0, 3);
+    const state = at(swept(held(configured({}, runs, rows), ...(one === undefined ? [] : [one]))), T0, event);
     expect(live(state)).toEqual(["told", ...left]);
     expect(live(reloaded(state))).toEqual(["told", ...left]);
     for (const worker of ["w1", "w2"].filter((id) => !left.includes(id)))
@@ -184,7 +186,7 @@ describe("A4, P18: while a hold-off lasts nobody is told to call, and then one i
   ])("%s of %s: meanwhile %d are told", (cause, scope, count) => {
     for (const [runs, rows, calls] of [
       [RUNS.slice(0, 2), [], told],
-      [[], refused("w1", "w2"), turns],
+      [RUNS.slice(0, 2), refused("w1", "w2"), turns],
     ] as const) {
       const pool = configured({}, [...runs], [...rows]);
       const state = at(swept(held(pool, pause(cause, scope))), T0, tick);
@@ -197,7 +199,7 @@ describe("A4, P18: while a hold-off lasts nobody is told to call, and then one i
 
   test("of six that were refused one is tried; the others follow when it has been made", () => {
     const ids = ["w1", "w2", "w3", "w4", "w5", "w6"];
-    const state = held(configured({}, [], refused(...ids)), pause("rate_limit", "all", 5_000));
+    const state = held(configured({}, RUNS.slice(0, 6), refused(...ids)), pause("rate_limit", "all", 5_000));
     const then = at(at(state, T0 + 4_999, tick), T0 + 5_000, tick);
     expect(turns(then, T0 + 5_000)).toEqual(["w1"]);
     const made = at(then, T0 + 6_000, workerSays("w1", { phase: "booting", readyAt: null, booted: false }));
@@ -206,7 +208,7 @@ describe("A4, P18: while a hold-off lasts nobody is told to call, and then one i
 
   test("refused again and again: one create after 5, 10, 20, 40 and 60 s, up to a quarter more", () => {
     let now = T0;
-    let state = at(configured({}, [], refused("w1", "w2")), now, tick);
+    let state = at(configured({}, RUNS.slice(0, 2), refused("w1", "w2")), now, tick);
     const gaps: number[] = [];
     for (let tries = 1; tries <= 7; tries += 1) {
       const [to = "w1"] = turns(state, now);
@@ -263,7 +265,7 @@ describe("A4, P18: while a hold-off lasts nobody is told to call, and then one i
   });
 
   test("a turn that was taken is not given again; one that was not is said again", () => {
-    const state = at(configured({}, [], refused("w1")), T0, tick);
+    const state = at(configured({}, RUNS.slice(0, 1), refused("w1")), T0, tick);
     expect(turns(reloaded(state), T0 + 1)).toEqual(["w1"]);
     const says = { phase: "booting" as const, instance: null, readyAt: null, booted: false };
     expect(turns(at(state, T0 + 1, workerSays("w1", says)), T0 + 1)).toEqual([]);

@@ -156,14 +156,59 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
   test("a machine that was never made neither boots nor costs anything", () => {
     const refused = pool(row({ failure: { ...failure, class: "capacity" }, reason }));
     expect(poolView(refused, T0)).toMatchObject({ unmade: { asked: 0, refused: 1 }, spend: { perHour: 0 } });
-    expect(poolView(pool(row()), T0)).toMatchObject({ unmade: { asked: 1, refused: 0 } });
+    expect(poolView(pool(row()), T0).unmade).toEqual({ asked: 1, refused: 0, unconfirmed: 0 });
     expect(spendOf(pool(row({ instance: "i-1" }))).perHour).toBeGreaterThan(0);
-    const shown = [row({ failure }), row(), row({ instance: "i-1" }), row({ own: true })];
+    const no = { ...failure, refused: true as const };
+    const shown = [
+      row({ failure: no }),
+      row({ failure }),
+      row(),
+      row({ instance: "i-1" }),
+      row({ own: true }),
+    ];
     expect(shown.map((one) => workerSummary(one, [], "default").machine)).toEqual([
       "refused",
+      "unconfirmed",
       "asked",
       "made",
       null,
     ]);
+  });
+
+  test.each<[string, Partial<WorkerFailure>, object]>([
+    ["said no", { refused: true }, { refused: 1, unconfirmed: 0 }],
+    ["was not reached", { unreached: true }, { refused: 0, unconfirmed: 1 }],
+    ["cannot be found", { refused: true, unreached: true }, { refused: 0, unconfirmed: 1 }],
+    ["gave no clear answer", {}, { refused: 0, unconfirmed: 1 }],
+  ])("P3: only a provider that said no is counted so: it %s", (_what, more, counts) => {
+    const state = pool(row({ failure: { ...failure, ...more } }));
+    expect(poolView(state, T0).unmade).toEqual({ asked: 0, ...counts });
+  });
+
+  test.each<[string, Configured]>([
+    ["no machine may be asked for", held(pool(), hold(null, { cause: "invalid" }))],
+    [
+      "a machine was asked for",
+      held(pool(row({ failure, reason, waits: "create" })), hold(null, { cause: "invalid" })),
+    ],
+    ["a machine has had no turn", held(pool(row({ waits: "create" })), hold(null, { cause: "invalid" }))],
+  ])(
+    "P3: after `invalid` nothing is asked until the pool is applied again, and that is said: %s",
+    (_w, state) => {
+      expect(explainRun(state, "a", T0)?.next).toMatchObject({
+        action: "ask for a machine once the pool has been applied again",
+        at: null,
+        waitsFor: "operator",
+      });
+    },
+  );
+
+  test("P3: the full stop of a provider does not stand before our own words", () => {
+    const quota = hold(T0 + MINUTE, { cause: "quota", reason: "The account is full." });
+    const worker = workerRow("w1", "shutdown");
+    const state = held(configured({ maxInstances: 4 }, [waiting("a", vcpus(4))], [worker]), quota);
+    expect(explainRun(state, "a", T0)?.reason.text).toMatch(
+      /: The account is full; a machine that is ending/,
+    );
   });
 });

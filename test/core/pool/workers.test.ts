@@ -216,7 +216,7 @@ describe("a worker that has no state (R6)", () => {
     ["shutdown", "gone"],
     ["gone", "gone"],
   ])("that the pool has as %s is %s then", (phase, after) => {
-    const state = at(configured({}, [], [workerRow("w1", phase)]), T0, noSuch);
+    const state = at(configured({}, [waiting("a")], [workerRow("w1", phase)]), T0, noSuch);
     expect(state.workers.get("w1")?.phase).toBe(after);
   });
 

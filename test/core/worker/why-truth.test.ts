@@ -49,6 +49,7 @@ const listed = (beganAt: number, state = INSTANCE.state): WorkerEventIn => {
 const settings = (more: Partial<ReturnType<typeof intent>["settings"]>) => ({
   settings: { ...intent().settings, ...more },
 });
+const lost: ProviderFailure = { class: "temporary", text: "nobody answered", unreached: true };
 const forbidden = { class: "temporary", text: "the provider answered 403: no" } as const;
 /** The machine of a worker that was adopted: nobody knew of it. */
 const adopted = () => asked({ adopt: { id: "i-1", address: null } });
@@ -65,7 +66,13 @@ describe("A6 why-silent, P3: each reason of a worker is the truth, and so is its
     [
       "its machine was refused, and no pause named",
       at(asked(), T0, failed(forbidden)),
-      ["create_deferred", /did not make the machine \(temporary\).*403/, "give_up", 10 * MINUTE, "pool"],
+      [
+        "create_deferred",
+        /has not confirmed that it made the machine \(temporary\).*403/,
+        "give_up",
+        10 * MINUTE,
+        "pool",
+      ],
     ],
     [
       "… and the provider wants to be asked later",
@@ -227,13 +234,36 @@ describe("P15: what a machine died of can be read", () => {
     const state = at(asked(), T0, failed(forbidden), failed(forbidden), failed(other));
     const events = state.record.events.filter(({ type }) => type === "Create Failed");
     expect(events.map(({ message }) => message)).toEqual([
-      "the provider did not make the machine (temporary): the provider answered 403: no",
-      "the provider did not make the machine (temporary): the provider answered 500: oh",
+      "the provider has not confirmed that it made the machine (temporary): the provider answered 403: no",
+      "the provider has not confirmed that it made the machine (temporary): the provider answered 500: oh",
     ]);
     expect(whyOf(state, T0).reason).toMatchObject({
       createTries: 3,
       text: expect.stringMatching(/asked 3 times/),
     });
+  });
+
+  test.each<[string, ProviderFailure, string, string]>([
+    ["said no", { ...forbidden, refused: true }, "did not make the machine", "refused"],
+    ["said no by its class", { class: "quota", text: "no" }, "did not make the machine", "refused"],
+    ["cannot be found", { ...lost, refused: true }, "did not make the machine", "unconfirmed"],
+    ["did not answer", lost, "has not confirmed that it made the machine", "unconfirmed"],
+    ["gave no clear answer", forbidden, "has not confirmed that it made the machine", "unconfirmed"],
+  ])("P3: a provider that %s is not told to have said anything else", (_what, said, text, machine) => {
+    const state = at(asked(), T0, failed(said));
+    expect(state.record.events.at(-1)?.message).toContain(`the provider ${text} (${said.class})`);
+    expect(statusOf({ ...state, record: { ...state.record, phase: "booting" } }, T0).machine).toBe(machine);
+  });
+
+  test("P3: the full stop of a provider does not stand before our own words", () => {
+    const said = { ...forbidden, text: "The account is locked." };
+    const state = at(asked(), T0, failed(said), failed(said));
+    expect(whyOf(state, T0).reason.text).toMatch(/The account is locked; it was asked 2 times$/);
+  });
+
+  test("P9: a kill without a reason says by whom, and ends there", () => {
+    const killed = at(ready(), T0, { ...kill, reason: "" });
+    expect(killed.record.reason).toBe("killed by ann");
   });
 
   test.each<[string, Living, string]>([
