@@ -1,11 +1,11 @@
 import type { z } from "zod";
 import { LogPiece, Sample, SavedFiles } from "../schema/host.ts";
+import { MachineState } from "../schema/machine-state.ts";
 import {
   HoldOff,
   IdleBehavior,
   InstanceType,
   MachineResources,
-  MachineState,
   PoolConfig,
   PoolProbe,
   PoolRetention,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { durationMs } from "../core/duration.ts";
 import { MAX_POOL_TAGS } from "../core/limits.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
+import { MachineState, Unmade } from "./machine-state.ts";
 import { contradictions } from "./pool-rules.ts";
 import { RunSummary, ServiceStatus } from "./run.ts";
 import { Why } from "./why.ts";
@@ -195,14 +196,7 @@ export const PoolView = z
     queue: z.object({ depth: z.int(), oldestAgeMs: z.int().nullable() }),
     runs: z.object({ pending: z.int(), running: z.int() }),
     workers: z.record(z.string(), z.int()).meta({ description: "number of workers by state" }),
-    unmade: z
-      .object({ asked: z.int(), refused: z.int(), unconfirmed: z.int().optional() })
-      .optional()
-      .meta({
-        description:
-          "of those that are booting: how many have no machine yet, since the provider was only asked, has " +
-          "said no, or was not reached or gave no clear answer",
-      }),
+    unmade: Unmade.optional(),
     holdOffs: z.array(HoldOff),
     leaving: z
       .boolean()
@@ -293,12 +287,6 @@ export const MachineResources = z
   })
   .meta({ id: "MachineResources" });
 
-/**
- * What came of asking a provider for a machine. `unconfirmed`: it was not reached, or its answer leaves open
- * whether it has made one.
- */
-export const MachineState = z.enum(["asked", "refused", "unconfirmed", "made"]).meta({ id: "MachineState" });
-
 /** A worker as the pool's list shows it. */
 export const WorkerSummary = z
   .object({
@@ -317,13 +305,9 @@ export const WorkerSummary = z
     runs: z.array(z.string()),
     askedAt: InstantText,
     readyAt: InstantText.nullable(),
-    machine: MachineState.nullable()
-      .optional()
-      .meta({
-        description:
-          "what came of asking the provider for its machine (`unconfirmed`: it was not reached, or gave no " +
-          "clear answer); null: it is a machine of one's own",
-      }),
+    machine: MachineState.nullable().optional().meta({
+      description: "what came of asking the provider for its machine; null: it is a machine of one's own",
+    }),
     doubles: z
       .array(z.string())
       .optional()

@@ -14,6 +14,7 @@ const LEAVES = [
   "result-task",
   "run-state",
   "shell-words",
+  "words",
   "size",
 ].map((name) => `src/core/${name}.ts`);
 

@@ -26,7 +26,7 @@ function waitingCreates(workers: readonly WorkerRow[]): WorkerRow[] {
   return byAge(waiting).reverse();
 }
 
-/** Withdraws the permits of machines that nobody was told of and nothing counts on; whether there were any. */
+/** Withdraws the permits of machines that nobody was told of and nothing counts on. True: there were some. */
 export function withdrawUnwanted(state: Configured, now: Instant): boolean {
   const untold = unwantedCreates(state).filter(({ phase }) => phase === "asked");
   const reason = "never asked for: nothing needs it any more";
