@@ -3,7 +3,7 @@ import type { Client } from "../client/client.ts";
 import { ApiError, UnreachableError } from "../client/errors.ts";
 import type { Why } from "../client/types.ts";
 import { colorsFor, type Io } from "./io.ts";
-import { briefDuration, cut, printable } from "./text.ts";
+import { briefDuration, cut, printable, wrap } from "./text.ts";
 
 /** Says what a run waits for, until its output speaks for itself. */
 export interface Progress {
@@ -24,6 +24,11 @@ const LONG_WAIT_MS = 10_000;
 const LOOK_AGAIN_MS = 5_000;
 
 const ERASE_LINE = "\r\x1b[K";
+/** Erases the line above, too, and goes on there. */
+const ERASE_ABOVE = "\x1b[1A\x1b[2K";
+
+/** The most of a reason that is drawn: it is to be read, and must not push away what is above it. */
+const MOST_CHARS = 500;
 
 /** Says nothing of what is waited for. */
 export function noProgress(io: Io): Progress {
@@ -31,27 +36,27 @@ export function noProgress(io: Io): Progress {
 }
 
 /**
- * Starts to watch a run. On a terminal one line is kept up to date. Elsewhere a line is printed once it takes
+ * Starts to watch a run. On a terminal it is kept up to date in one line, or more if it is long. Elsewhere a line is printed once it takes
  * long, and another whenever the reason has changed.
  */
 export function watchProgress(io: Io, client: Client, run: string): Progress {
   const over = new AbortController();
-  const line = { drawn: false };
+  const drawn = { lines: 0 };
   const watch = io.interactive
-    ? drawLine(io, reasons(client, run, over.signal), over.signal, line)
+    ? draw(io, reasons(client, run, over.signal), over.signal, drawn)
     : sayReasons(io, client, run, over.signal);
   return { ...shownUntilStopped(watch, over), write };
 
   async function write(lines: string): Promise<void> {
-    const erase = line.drawn ? ERASE_LINE : "";
-    line.drawn = false;
+    const erase = drawn.lines > 0 ? erasing(drawn.lines) : "";
+    drawn.lines = 0;
     await io.stderr.write(`${erase}${lines}`);
   }
 }
 
 /**
- * Starts to tell how far something is that is done here, if it takes long: on a terminal in one line that is
- * kept up to date, elsewhere once.
+ * Starts to tell how far something is that is done here, if it takes long: on a terminal it is kept up to
+ * date, elsewhere said once.
  */
 export function watchWork(io: Io, text: () => string): Pick<Progress, "stop"> {
   const over = new AbortController();
@@ -60,7 +65,7 @@ export function watchWork(io: Io, text: () => string): Pick<Progress, "stop"> {
     await sleep(LONG_WAIT_MS, undefined, { signal });
     await io.say(text());
   };
-  const watch = io.interactive ? drawLine(io, async () => text(), signal, { drawn: false }) : once();
+  const watch = io.interactive ? draw(io, async () => text(), signal, { lines: 0 }) : once();
   return shownUntilStopped(watch, over);
 }
 
@@ -86,11 +91,11 @@ function reasons(client: Client, run: string, signal: AbortSignal): (tick: numbe
   };
 }
 
-async function drawLine(
+async function draw(
   io: Io,
   textAt: (tick: number) => Promise<string>,
   signal: AbortSignal,
-  line: { drawn: boolean },
+  drawn: { lines: number },
 ): Promise<void> {
   const { dim } = colorsFor(io.stderr);
   const begun = performance.now();
@@ -100,15 +105,23 @@ async function drawLine(
       const text = await textAt(tick);
       signal.throwIfAborted();
       const clock = briefDuration(Math.floor((performance.now() - begun) / 1_000) * 1_000);
-      const shown = cut(printable(text), io.stderr.columns() - clock.length - 4);
-      line.drawn = true;
-      await io.stderr.write(`${ERASE_LINE}${dim(`${shown} (${clock})`)}`);
+      const columns = Math.max(1, io.stderr.columns() - 1);
+      const shown = cut(printable(text), MOST_CHARS);
+      const lines = wrap(`${shown} (${clock})`, columns);
+      const erase = erasing(drawn.lines);
+      drawn.lines = lines.length;
+      await io.stderr.write(`${erase}${lines.map(dim).join("\n")}`);
       await sleep(TICK_MS, undefined, { signal });
     }
   } finally {
-    if (line.drawn) await io.stderr.write(ERASE_LINE);
-    line.drawn = false;
+    if (drawn.lines > 0) await io.stderr.write(erasing(drawn.lines));
+    drawn.lines = 0;
   }
+}
+
+/** What erases so many lines, the last of which the cursor is in. */
+function erasing(lines: number): string {
+  return ERASE_LINE + ERASE_ABOVE.repeat(Math.max(0, lines - 1));
 }
 
 async function sayReasons(io: Io, client: Client, run: string, signal: AbortSignal): Promise<void> {

@@ -53,6 +53,19 @@ export function cut(text: string, columns: number): string {
   return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`;
 }
 
+/** Text in lines of so many columns at most, broken between words where that is possible. */
+export function wrap(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  let rest = text.trimEnd();
+  while (rest.length > columns) {
+    const space = rest.lastIndexOf(" ", columns);
+    const end = space > 0 ? space : columns;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(space > 0 ? end + 1 : end);
+  }
+  return [...lines, rest];
+}
+
 /**
  * An amount by list prices, whose currency is that of whoever wrote them: at least two decimals, and enough
  * for two digits that count.

@@ -57,15 +57,32 @@ test("a terminal shows on one line what is waited for, kept up to date, and eras
   plane.why.reason.text = "one machine is booting";
   const progress = watchProgress(io, client(), "r1");
   await shows(/one machine is booting \(\d+m?s\)$/);
-  plane.why.reason.text = "the machine is ready, and this text is longer than the line\nis";
-  await shows(/the machine is ready, and this/);
+  plane.why.reason.text = "the machine\nis ready";
+  await shows(/the machine is ready \(/);
   await progress.stop();
   const last = text();
   expect(last.endsWith(ERASE)).toBe(true);
   expect(last).not.toContain("\n");
-  for (const drawn of last.split(ERASE)) expect(drawn.length).toBeLessThan(40);
   await progress.stop();
   expect(text()).toBe(last);
+});
+
+test("P3: a reason that is longer than the terminal is wide is shown whole, and erased whole", async () => {
+  const { io, shows, text } = terminal();
+  const refusal =
+    "no machine is created for now (all), since the latest failed: the provider answered 403: no";
+  plane.why.reason.text = refusal;
+  const progress = watchProgress(io, client(), "r1");
+  await shows(/403: no \(\d+m?s\)$/);
+  const [, drawn = ""] = text().split(ERASE);
+  expect(drawn.replaceAll("\n", " ")).toMatch(new RegExp(`^${refusal.replace(/[()]/g, "\\$&")} \\(`));
+  const lines = drawn.split("\n");
+  for (const line of lines) expect(line.length).toBeLessThan(40);
+  const before = text().length;
+  await progress.stop();
+  const above = "\u001b[1A\u001b[2K";
+  expect(text().endsWith(`${ERASE}${above.repeat(lines.length - 1)}`)).toBe(true);
+  expect(text().length).toBeGreaterThan(before);
 });
 
 test("what is over before anybody could read it is not shown, and nothing is asked", async () => {

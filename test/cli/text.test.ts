@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { briefDuration, elapsed, fields, printable, table } from "../../cli/text.ts";
+import { briefDuration, elapsed, fields, printable, table, wrap } from "../../cli/text.ts";
 import { quoteArgv } from "../../src/core/shell-words.ts";
 
 test.each([
@@ -69,4 +69,15 @@ test("fields without a value are left out", () => {
       upper,
     ),
   ).toBe("STATE  ok\nID     r1\n");
+});
+
+test.each<[string, number, string[]]>([
+  ["short", 10, ["short"]],
+  ["one two three", 7, ["one two", "three"]],
+  ["one two three", 8, ["one two", "three"]],
+  ["abcdefghij", 4, ["abcd", "efgh", "ij"]],
+  ["a bcdefghij", 4, ["a", "bcde", "fghi", "j"]],
+  ["", 4, [""]],
+])("P3: %j in lines of %d columns", (text, columns, lines) => {
+  expect(wrap(text, columns)).toEqual(lines);
 });
