@@ -36,8 +36,8 @@ export function noProgress(io: Io): Progress {
 }
 
 /**
- * Starts to watch a run. On a terminal it is kept up to date in one line, or more if it is long. Elsewhere a line is printed once it takes
- * long, and another whenever the reason has changed.
+ * Starts to watch a run. On a terminal its reason is kept up to date, in several lines if it is long.
+ * Elsewhere a line is printed once it takes long, and another whenever the reason has changed.
  */
 export function watchProgress(io: Io, client: Client, run: string): Progress {
   const over = new AbortController();
