@@ -14,12 +14,14 @@ interface ApplyFlags {
 const HELP = `
 The file is the configuration of the pool as \`PUT /v1/pools/{name}\` takes it,
 in JSON, and may have its name in it, too. The pool becomes what the file says:
-what the file does not say has its default. A \`-\` reads standard input, so
-that the provider's secret need not lie in a file.
+what the file does not say has its default. The provider's secret may be left out
+if the pool exists and its provider has the same URL: then it stays. A \`-\` reads
+standard input, so that a new secret need not lie in a file.
 
 Examples:
   drover apply -f pool.json
   drover apply -f pool.json --name nightly
+  drover pools nightly --json | jq .config | drover apply --name nightly -f -
   jq --arg secret "$SECRET" '.provider.secret = $secret' pool.json | drover apply -f -`;
 
 /** `drover apply`: a pool becomes what a file says. What is wrong in it the server says, field by field. */

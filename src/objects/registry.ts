@@ -11,7 +11,8 @@ import {
   type RegistryState,
   registryMachine,
 } from "../core/registry/machine.ts";
-import type { PoolConfig, PoolDeletion, PoolView } from "../schema/pool.ts";
+import { withSecret } from "../core/registry/secret.ts";
+import type { PoolDeletion, PoolView, PutPoolConfig } from "../schema/pool.ts";
 import type { Env } from "./env.ts";
 import type { RegistryApi } from "./rpc.ts";
 import { Shell } from "./shell.ts";
@@ -46,8 +47,11 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     this.#shell.alarm();
   }
 
-  async putPool(name: string, config: PoolConfig): Promise<{ created: boolean; view: PoolView }> {
+  async putPool(name: string, wanted: PutPoolConfig): Promise<{ created: boolean; view: PoolView }> {
     const created = !this.#has(name);
+    const known = created ? undefined : ownValue(this.#actor.state.record?.pools, name)?.wanted;
+    const config = withSecret(wanted, known);
+    if (config === undefined) throw secretMissing(created);
     const seed = crypto.randomUUID().slice(0, SEED_CHARS);
     const pools = this.#shell.enter({ type: "put", pool: name, config, seed }).record?.pools;
     await this.#decided(name, ownValue(pools, name)?.revision ?? 0);
@@ -92,4 +96,12 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
     const pokes = poolsOf(this.#actor.state).map(([name]) => pool(name).poke(all));
     await Promise.allSettled(pokes); // the next cron tick pokes again whom this one did not reach
   }
+}
+
+function secretMissing(created: boolean): DroverError {
+  const why = created ? "the pool does not exist yet" : "the pool's provider has another `url`";
+  const detail = `is required: ${why}, so there is no secret that could stay`;
+  return new DroverError("invalid_request", `/provider/secret ${detail}`, {
+    fields: [{ pointer: "/provider/secret", detail }],
+  });
 }

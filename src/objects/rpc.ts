@@ -6,10 +6,10 @@ import type { QueuePage, QueueStretch } from "../core/pool/lists.ts";
 import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type {
-  PoolConfig,
   PoolDeletion,
   PoolEventList,
   PoolView,
+  PutPoolConfig,
   WorkerState,
   WorkerStatus,
   WorkerSummary,
@@ -264,7 +264,7 @@ export interface CloudWorkerApi {
 
 export interface RegistryApi {
   /** Creates or changes a pool; answers when the pool has the configuration. */
-  putPool(name: string, config: PoolConfig): Promise<{ created: boolean; view: PoolView }>;
+  putPool(name: string, config: PutPoolConfig): Promise<{ created: boolean; view: PoolView }>;
   /**
    * Deletes a pool if it is `empty`, or as soon as it is `drained`; `forced`: ends at once what is there, and
    * answers which machines that may leave behind. Codes: `unknown_pool`, `pool_in_use`,

@@ -6,9 +6,9 @@ import {
   IdleBehavior,
   InstanceType,
   MachineResources,
-  PoolConfig,
   PoolProbe,
   PoolRetention,
+  PutPoolConfig,
   ShownPoolConfig,
   Timeouts,
   WorkerEvent,
@@ -82,6 +82,6 @@ export const COMPONENTS: readonly z.ZodType[] = [
   MachineState,
   HoldOff,
   InstanceType,
-  PoolConfig,
+  PutPoolConfig,
   ShownPoolConfig,
 ];

@@ -1,13 +1,6 @@
 import { z } from "zod";
-import {
-  LATER_POOL_FIELDS,
-  PoolConfig,
-  PoolDeletion,
-  PoolList,
-  PoolView,
-  Queue,
-  type QueuedRun,
-} from "../schema/pool.ts";
+import { LATER_POOL_FIELDS, PoolDeletion, PoolList, PoolView, PutPoolConfig } from "../schema/pool.ts";
+import { Queue, type QueuedRun } from "../schema/queue.ts";
 import { askPools } from "./ask-pools.ts";
 import { Cursor, encodePosition, type Position } from "./cursor.ts";
 import type { EdgeApp } from "./edge.ts";
@@ -23,7 +16,7 @@ const put = operation({
   access: "token",
   codes: ["pool_in_use", "not_acknowledged"],
   summary: "Create or change a pool",
-  request: { params: PoolParams, query: z.strictObject({}), body: jsonBody(PoolConfig) },
+  request: { params: PoolParams, query: z.strictObject({}), body: jsonBody(PutPoolConfig) },
   responses: {
     200: jsonAnswer("changed", PoolView),
     201: jsonAnswer("created", PoolView, ["Location"]),

@@ -7,12 +7,15 @@ interface Contradiction {
   message: string;
 }
 
+/** What the rules look at. */
+type Ruled = Pick<PoolConfig, "minInstances" | "maxInstances" | "probe" | "timeouts" | "instanceTypes">;
+
 /** What contradicts itself in a pool's configuration of which each field is right by itself: all of it. */
-export function contradictions(config: PoolConfig): Contradiction[] {
+export function contradictions(config: Ruled): Contradiction[] {
   return [...instances(config), ...times(config), ...sharedTypes(config)];
 }
 
-function instances({ minInstances, maxInstances }: PoolConfig): Contradiction[] {
+function instances({ minInstances, maxInstances }: Ruled): Contradiction[] {
   if (minInstances <= Math.max(0, maxInstances)) return [];
   return [{ path: ["minInstances"], message: `must be at most \`maxInstances\`, ${maxInstances}` }];
 }
@@ -20,7 +23,7 @@ function instances({ minInstances, maxInstances }: PoolConfig): Contradiction[] 
 /**
  * A host is judged by its reports, of which one is due each interval: nothing can be over before the next.
  */
-function times({ probe, timeouts }: PoolConfig): Contradiction[] {
+function times({ probe, timeouts }: Ruled): Contradiction[] {
   const interval = durationMs(probe.interval);
   const of = (name: "boot" | "probe") => {
     const message = `must be at least \`probe.interval\`, ${probe.interval}`;
@@ -32,7 +35,7 @@ function times({ probe, timeouts }: PoolConfig): Contradiction[] {
 }
 
 /** Two names for one machine of the provider: what is learned of the one would not be known of the other. */
-function sharedTypes({ instanceTypes }: PoolConfig): Contradiction[] {
+function sharedTypes({ instanceTypes }: Ruled): Contradiction[] {
   const names = new Map<string, string>();
   const found: Contradiction[] = [];
   for (const [name, { providerType = name, preemptible }] of Object.entries(instanceTypes)) {

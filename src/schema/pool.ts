@@ -5,7 +5,6 @@ import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from ".
 import { MachineState, Unmade } from "./machine-state.ts";
 import { contradictions } from "./pool-rules.ts";
 import { RunSummary, ServiceStatus } from "./run.ts";
-import { Why } from "./why.ts";
 
 export const InstanceType = z
   .strictObject({
@@ -104,7 +103,7 @@ export const PoolRetention = z
 
 /** The fields of a pool, without the rules that tie them together (`pool-rules.ts`). */
 const Fields = z.strictObject({
-  provider: ProviderConfig.meta({ id: "Provider" }),
+  provider: ProviderConfig,
   instanceTypes: z
     .record(Name, InstanceType)
     .refine((types) => Object.keys(types).length >= 1, { error: "must name at least one instance type" }),
@@ -144,9 +143,23 @@ const Fields = z.strictObject({
 
 export const PoolConfig = Fields.superRefine((config, { addIssue }) => {
   for (const { path, message } of contradictions(config)) addIssue({ code: "custom", path, message });
-}).meta({ id: "PoolConfig" });
+});
 export type PoolConfig = z.output<typeof PoolConfig>;
 export type PoolConfigInput = z.input<typeof PoolConfig>;
+
+/** A pool's configuration as it is put: one that was read has no secret in it, and can be put again. */
+export const PutPoolConfig = Fields.extend({
+  provider: ProviderConfig.extend({
+    secret: ProviderConfig.shape.secret.optional().meta({
+      description: "may be left out if the pool exists and has a provider with the same `url`: it stays",
+    }),
+  }).meta({ id: "Provider" }),
+})
+  .superRefine((config, { addIssue }) => {
+    for (const { path, message } of contradictions(config)) addIssue({ code: "custom", path, message });
+  })
+  .meta({ id: "PoolConfig" });
+export type PutPoolConfig = z.output<typeof PutPoolConfig>;
 
 /** A pool's configuration as it is read. */
 export const ShownPoolConfig = Fields.extend({
@@ -210,32 +223,6 @@ export const PoolView = z
   })
   .meta({ id: "PoolView" });
 export type PoolView = z.infer<typeof PoolView>;
-
-/** A run that waits for a place, and why. */
-export const QueuedRun = z
-  .object({
-    id: z.string(),
-    position: z.int().meta({ description: "its place in the queue: 1 is the first" }),
-    priority: z.int(),
-    command: z.string().meta({ description: "the beginning of the command line" }),
-    submittedAt: InstantText,
-    ageMs: z.int().meta({ description: "how long ago it was submitted" }),
-    reason: z
-      .object({ code: z.string(), text: z.string() })
-      .meta({ description: "why it waits, as `GET /v1/runs/{id}/why` says" }),
-    next: Why.shape.next.meta({ description: "what happens next, as `GET /v1/runs/{id}/why` says" }),
-  })
-  .meta({ id: "QueuedRun" });
-export type QueuedRun = z.infer<typeof QueuedRun>;
-
-export const Queue = z
-  .object({
-    items: z.array(QueuedRun),
-    next: z.string().nullable(),
-    queued: z.int().meta({ description: "how many runs wait, on this page or not" }),
-  })
-  .meta({ id: "Queue" });
-export type Queue = z.infer<typeof Queue>;
 
 /** A machine that may exist although nobody waits for proof that it does not. */
 export const LeftBehind = z

@@ -25,6 +25,22 @@ export type NextCode = (typeof NEXT_CODES)[number];
 /** Whose word something can wait for. */
 export const AWAITED = ["pool", "worker", "host", "provider", "command", "operator"] as const;
 
+/** What happens next, as `why` says it. */
+export const Next = z
+  .object({
+    action: z.string(),
+    at: InstantText.nullable().meta({
+      description: "when Drover does it by itself, if nothing happens before; null: it waits for somebody",
+    }),
+    code: z.enum(NEXT_CODES).optional().meta({ description: "the action, for programs" }),
+    waitsFor: z
+      .enum(AWAITED)
+      .nullable()
+      .optional()
+      .meta({ description: "whose word may change it before; null: nobody's" }),
+  })
+  .meta({ id: "Next" });
+
 /** Why something waits, and when Drover acts next (invariant 5). */
 export const Why = z
   .object({
@@ -32,18 +48,7 @@ export const Why = z
     reason: z
       .object({ code: z.string(), text: z.string() })
       .catchall(z.union([z.number(), z.string(), z.boolean()])),
-    next: z.object({
-      action: z.string(),
-      at: InstantText.nullable().meta({
-        description: "when Drover does it by itself, if nothing happens before; null: it waits for somebody",
-      }),
-      code: z.enum(NEXT_CODES).optional().meta({ description: "the action, for programs" }),
-      waitsFor: z
-        .enum(AWAITED)
-        .nullable()
-        .optional()
-        .meta({ description: "whose word may change it before; null: nobody's" }),
-    }),
+    next: Next,
     chain: z.array(z.object({ what: z.string(), state: z.string(), text: z.string() })),
   })
   .meta({ id: "Why" });

@@ -6,7 +6,8 @@ import {
   type RegistryState,
   registryMachine,
 } from "../../src/core/registry/machine.ts";
-import { PoolConfig } from "../../src/schema/pool.ts";
+import { withSecret } from "../../src/core/registry/secret.ts";
+import { PoolConfig, type PutPoolConfig } from "../../src/schema/pool.ts";
 
 const small = configOf(1);
 const large = configOf(9);
@@ -139,5 +140,28 @@ describe("a pool is deleted by a configuration that says so (api.md, DELETE /v1/
     expect(registryMachine.apply(nothing, remove("empty"), 0)).toBe(nothing);
     const drains = registryMachine.apply(there(), remove("drained"), 0);
     expect(registryMachine.apply(drains, remove("empty"), 0)).toBe(drains);
+  });
+});
+
+describe("P10: a configuration that was read can be put again", () => {
+  const provider = { kind: "http", url: "http://cloud.test/", secret: "s1" } as const;
+  const known = PoolConfig.parse({ provider, instanceTypes: { small: { vcpus: 1, memory: "1GiB" } } });
+  const put = (more: { url?: string; secret?: string }): PutPoolConfig => {
+    const { secret: _, ...shown } = known.provider;
+    return { ...known, provider: { ...shown, ...more } };
+  };
+  test.each<[string, PutPoolConfig, PoolConfig | undefined, string | undefined]>([
+    ["without its secret: that stays", put({}), known, "s1"],
+    ["with another secret", put({ secret: "s2" }), known, "s2"],
+    [
+      "without one for another address: the secret goes nowhere else",
+      put({ url: "http://x/" }),
+      known,
+      undefined,
+    ],
+    ["without one of a pool that does not exist", put({}), undefined, undefined],
+    ["with one of a pool that does not exist", put({ secret: "s2" }), undefined, "s2"],
+  ])("%s", (_what, wanted, before, secret) => {
+    expect(withSecret(wanted, before)?.provider.secret).toBe(secret);
   });
 });

@@ -1,4 +1,5 @@
-import type { QueuedRun, WorkerState, WorkerSummary } from "../../schema/pool.ts";
+import type { WorkerState, WorkerSummary } from "../../schema/pool.ts";
+import type { QueuedRun } from "../../schema/queue.ts";
 import type { Instant } from "../machine.ts";
 import { plan } from "./plan.ts";
 import { inOrder, type QueuePlace } from "./run-index.ts";

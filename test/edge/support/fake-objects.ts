@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Ask } from "../../../src/core/allocation/asks.ts";
 import { DroverError } from "../../../src/core/errors.ts";
+import { withSecret } from "../../../src/core/registry/secret.ts";
 import { isTerminal, RUN_STATES } from "../../../src/core/run-state.ts";
 import type {
   AllocationApi,
@@ -427,7 +428,9 @@ function registryOf(world: FakeWorld): RegistryApi {
   return {
     async putPool(name, config) {
       const created = !world.pools.has(name);
-      world.pools.set(name, config);
+      // The real one keeps the secret of a pool that exists, and refuses one without: here all have one.
+      const full = withSecret(config, world.pools.get(name));
+      if (full !== undefined) world.pools.set(name, full);
       return { created, view: poolViewOf(name) };
     },
     async removePool(name, how) {
