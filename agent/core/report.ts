@@ -31,6 +31,7 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
     worker: setup.worker,
     incarnation: setup.incarnation,
     seq: exchange.seq + 1,
+    clock: Math.max(0, now),
     full,
     ordersSeen: state.ordersSeen,
     ...(boot.outcome === undefined || boot.acked ? {} : { boot: boot.outcome }),

@@ -210,6 +210,10 @@ export const Report = z.object({
   worker: Worker.optional(),
   incarnation: z.int().min(1),
   seq: Seq,
+  clock: z.number().min(0).optional().meta({
+    description:
+      "milliseconds since the boot of this machine, as of this report: shows how long it was on its way",
+  }),
   full: z.boolean(),
   ordersSeen: z.int().min(0),
   boot: z

@@ -89,12 +89,19 @@ function restarted(state: Living, bootId: string, now: Instant): WorkerState {
   const rebooted = record.bootId !== bootId;
   if (rebooted) loseAll(state, "held", now);
   const text = rebooted ? "the machine was rebooted" : "the agent was started again";
-  const joined = { ...record, bootId, incarnation: record.incarnation + 1, joinedAt: now, lastSeq: 0 };
+  const joined = {
+    ...record,
+    bootId,
+    incarnation: record.incarnation + 1,
+    joinedAt: now,
+    lastSeq: 0,
+    hostClock: null,
+  };
   const known = rebooted ? { ...joined, boots: bootsAfter(record) } : joined;
   return {
     ...state,
     record: note(known, "Joined", text, now),
-    memo: { ...memo, lastSeq: 0, reported: {}, whole: false },
+    memo: { ...memo, lastSeq: 0, hostClock: null, reported: {}, whole: false },
   };
 }
 

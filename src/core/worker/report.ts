@@ -6,6 +6,7 @@ import { keepsTimeLimits, waitsToStart } from "../means.ts";
 import type { Observed, ObservedAnswer, WantedAttempt } from "../messages.ts";
 import { foldBoot } from "./boot.ts";
 import { foldFarewell, isLetGo } from "./ending.ts";
+import { readClock } from "./host-clock.ts";
 import { keptNow, questionsDue, unneeded, withAnswer } from "./kept.ts";
 import { foldNotice } from "./notice.ts";
 import { endPlacement } from "./placements.ts";
@@ -37,10 +38,11 @@ export function judgeReport(state: Living, report: Report): "stale" | "unknown" 
 /** Folds in what the host says (`host-protocol.md`, Report). Only a fresh report means anything. */
 export function foldReport(state: Living, report: Report, now: Instant): WorkerState {
   if (judgeReport(state, report) !== "fresh") return state;
+  const { hostClock, waitedMs } = heardClock(state, report, now);
   const whole = state.memo.whole || report.full;
   const usage = usageReported(state, report, now);
   const kept = keptNow(state.memo.kept, report);
-  const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now, whole, usage, kept };
+  const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now, hostClock, whole, usage, kept };
   let record = extendLease(state.record, now);
   // Trouble first: a boot that says at its end that it is broken has failed (`arvados.md` §1.6, 4a).
   record = foldTrouble(foldStale(record, report, now), report, now);
@@ -49,11 +51,16 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
   record = foldActs(record, report);
   if (report.ordersSeen > ordersRevision(state)) record = { ...record, revision: report.ordersSeen };
   if (record.overdueSince !== null && !isLetGo(state)) record = { ...record, overdueSince: null };
-  if (record !== state.record) record = { ...record, lastSeq: report.seq, lastReportAt: now };
+  if (record !== state.record) record = { ...record, lastSeq: report.seq, lastReportAt: now, hostClock };
   const next: Living = { ...state, record, memo };
-  const reported = reportedBy(next, report, now);
+  const reported = reportedBy(next, { ...report, attempts: aged(report.attempts, waitedMs) }, now);
   const folded = { ...next, memo: { ...memo, reported, heard: pick(memo.heard, reported) } };
   return foldFarewell(folded, report, now);
+}
+
+/** What a report shows of its host's clock; older agents do not say what that says. */
+function heardClock({ memo }: Living, { clock }: Report, now: Instant) {
+  return clock === undefined ? { hostClock: null, waitedMs: 0 } : readClock(memo.hostClock, clock, now);
 }
 
 /**

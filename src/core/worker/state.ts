@@ -16,6 +16,7 @@ import type {
 } from "../messages.ts";
 import type { Rows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
+import type { HostClock } from "./host-clock.ts";
 import type { Notice } from "./notice.ts";
 import type { StaleRuns } from "./stale.ts";
 
@@ -87,6 +88,8 @@ export interface WorkerRecord {
   joinedAt: Instant | null;
   lastSeq: number;
   lastReportAt: Instant | null;
+  /** How its host's clock and ours went together when this was last stored (`host-clock.ts`). */
+  hostClock?: HostClock | null;
   leaseUntil: Instant;
   /**
    * When we first saw that its host's lease, or its time to report, was over. What follows from that follows
@@ -149,6 +152,8 @@ export interface WorkerMemo {
   lastSeq: number;
   /** When the host last reported, or gave a sign of life on its socket, as far as this process knows. */
   lastReportAt: Instant | null;
+  /** How its host's clock and ours go together; null: it has not said what its clock says. */
+  hostClock: HostClock | null;
   reported: Record<string, Reported>;
   /** By placement: what of `reported` its allocation has answered, and when. */
   heard: Record<string, { said: string; at: Instant; again: boolean }>;
@@ -185,6 +190,7 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
   const memo: WorkerMemo = {
     lastSeq: record?.lastSeq ?? 0,
     lastReportAt: null,
+    hostClock: record?.hostClock ?? null,
     reported: {},
     heard: {},
     logs: {},
