@@ -38,6 +38,11 @@ export function formatDuration(ms: Millis): string {
   return text;
 }
 
+/** Writes a duration for a reader who does not care for fractions of a second: `1791725` → `29m52s`. */
+export function formatSeconds(ms: Millis): string {
+  return formatDuration(ms < 1_000 ? ms : Math.round(ms / 1_000) * 1_000);
+}
+
 /** Milliseconds of a duration that the schema has already let through. */
 export function durationMs(text: string): number {
   return parseDuration(text) ?? 0;

@@ -2,6 +2,12 @@ import type { Reaction } from "./lifecycle.ts";
 import type { AllocationRecord } from "./state.ts";
 import { hostStopOf } from "./tasks.ts";
 
+/** That a run is being stopped, and why, if anybody has said so. */
+export function beingStopped(record: AllocationRecord): string {
+  const why = whyStopped(record);
+  return why === "" ? "it is being stopped" : `it is being stopped (${why})`;
+}
+
 /** Why the tasks of a run are being stopped, in words. */
 export function whyStopped(record: AllocationRecord): string {
   const { wish, kill } = record;

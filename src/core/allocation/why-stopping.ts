@@ -1,4 +1,4 @@
-import { formatDuration } from "../duration.ts";
+import { formatDuration, formatSeconds } from "../duration.ts";
 import type { Instant } from "../machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../next.ts";
 import type { Group, GroupTask } from "../spec.ts";
@@ -9,7 +9,7 @@ import { allButPoststopDead, hasTurn, type TaskView } from "./lifecycle.ts";
 import { killTimeoutOf } from "./placement.ts";
 import type { AllocationRecord, PlacementRecord, TaskRecord } from "./state.ts";
 import { attemptOf, groupOfRun, isKilledNow, isOver, isStopping, recordOf, viewsOf } from "./tasks.ts";
-import { isHostEnding, whyStopped } from "./why-stopped.ts";
+import { beingStopped, isHostEnding } from "./why-stopped.ts";
 
 /** What is said of a stop: who is stopped how, and what happens next. */
 interface Wait {
@@ -40,7 +40,7 @@ export function stopWait(record: AllocationRecord, placement: PlacementRecord, n
   if (record.wish === null && record.kill === undefined && !isHostEnding(record)) return null;
   const group = groupOfRun(record);
   const views = viewsOf(record, group, placement.epoch);
-  const why = `it is being stopped (${whyStopped(record)})`;
+  const why = beingStopped(record);
   const live = views.filter((view) => view.state !== "dead").map((view) => view.task);
   const stops = live
     .filter((task) => isStopping(record, task))
@@ -114,7 +114,7 @@ function stopText({ task, how, at }: Stop, group: Group, placement: PlacementRec
   const told = `gets ${task.spec.killSignal}, and is killed after ${timeout}`;
   if (how === "told") return `${who} ${told}`;
   if (how === "later") return `${who} is stopped after the others`;
-  return `${who} ${told}, once its shutdown delay is over in ${formatDuration(at - now)}`;
+  return `${who} ${told}, once its shutdown delay is over in ${formatSeconds(at - now)}`;
 }
 
 function nextOf(stops: Stop[], group: Group): Next {

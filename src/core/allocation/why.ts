@@ -13,6 +13,7 @@ import { statusOf } from "./status.ts";
 import { savedBy } from "./sticky.ts";
 import { stateOf } from "./summary.ts";
 import { groupOfRun, viewsOf } from "./tasks.ts";
+import { beingStopped } from "./why-stopped.ts";
 import { restartWait, stopWait } from "./why-stopping.ts";
 
 /**
@@ -119,7 +120,7 @@ function causeOf(state: Existing, now: Instant): Cause | null {
 function causeWithoutPlace(record: AllocationRecord, now: Instant): Cause | null {
   const { wish, placeAt } = record;
   if (wish !== null) {
-    const text = `it is being stopped (${wish.reason})`;
+    const text = beingStopped(record);
     return { code: "stopping", text, next: nextBy("confirm", "wait for the pool to confirm", "pool") };
   }
   if (placeAt === undefined) return null;

@@ -249,6 +249,11 @@ test("a run says when it was placed, started and finished, and on which workers 
   });
 });
 
+test("N7: a run that is stopped without a reason says no empty one", () => {
+  expect(statusOf(runAt(started(), T0, abort(""))).description).toBe("being stopped");
+  expect(statusOf(runAt(started(), T0, abort("enough"))).description).toBe("being stopped: enough");
+});
+
 test("A3: a placement that only its pool has stored is shown, and since when", () => {
   const later = T0 + 25_000;
   const evicted = reloaded(ordered());

@@ -190,6 +190,16 @@ describe("N7, N1: each reason of a run is the truth, and so is what it says happ
       ["stopping", /its poststop task "post" runs to its end/, "end", null, "command"],
     ],
     [
+      "N7: nobody has said why",
+      runAt(started(), T0, abort("")),
+      ["stopping", /^it is being stopped; its command gets SIGTERM/, "confirm", null, "host"],
+    ],
+    [
+      "N7: … also of a run without a place",
+      runAt(queued(), T0, abort("")),
+      ["stopping", /^it is being stopped$/, "confirm", null, "pool"],
+    ],
+    [
       "everything of it is killed at once",
       runAt(started(), T0, force),
       ["stopping", /\(enough\); its command is killed at once$/, "confirm", null, "host"],
@@ -277,4 +287,9 @@ test("N7: no start is promised once the time limit was reached while the host wa
     next: { code: "stop_run", at: null, waitsFor: "host" },
   });
   expect(lieOfRun(run, null, now)).toBeUndefined();
+});
+
+test("N7: how long a shutdown delay still takes is said in seconds", () => {
+  const why = whyOf(delayed().abort().run, null, "w1", T0 + 275);
+  expect(why.reason.text).toMatch(/is over in 30s$/);
 });
