@@ -35,6 +35,7 @@ const GIVEN_OUT = [
   ...series("O", 6),
   ...series("S", 10),
   ...series("W", 10),
+  ...series("X", 26),
   "SN",
 ];
 

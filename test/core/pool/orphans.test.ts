@@ -142,7 +142,9 @@ describe("two machines of one worker, which a provider made by mistake (peers.md
     ["first", [one, two]],
     ["last", [two, one]],
   ])("the one that it knows counts, listed %s", (_what, items) => {
-    expect(owed(at(known(), T0, listed(...items)), T0, "sighting")).toEqual([]);
+    expect(owed(at(known(), T0, listed(...items)), T0, "sighting")).toMatchObject([
+      { body: { instance: { id: "i-w1" }, doubles: ["i-2"] } },
+    ]);
   });
 
   test("one that lives counts more than one that does not", () => {
