@@ -129,6 +129,7 @@ async function persistently<T>(
   call: Call,
   attempt: (tries: number) => Promise<T>,
 ): Promise<T> {
+  const patience = patienceOf(target.patience, call.patience);
   let failedAt: number | undefined;
   let maybeDone = false;
   for (let tries = 1; ; tries += 1) {
@@ -138,7 +139,6 @@ async function persistently<T>(
       call.signal?.throwIfAborted();
       const now = performance.now();
       failedAt ??= now;
-      const patience = patienceOf(target.patience, call.patience);
       const delayMs = call.repeatable ? retryDelayMs(error, tries, now - failedAt, patience) : undefined;
       if (error instanceof UnreachableError) {
         maybeDone ||= !error.neverSent;

@@ -82,9 +82,12 @@ export const WATCHDOG_BARE_LEAD_MS: Millis = 15_000;
 export const WATCHDOG_LOOK_MS: Millis = 2_000;
 /** The stop of a task that the agent knows only by its id. Defaults of `api.md`, Submitting. */
 export const DEFAULT_KILL_TIMEOUT_MS: Millis = 5_000;
-/** What runs is sampled this often, and first this long after its own start. */
+/**
+ * What runs is sampled this often, and first this long after its own start: soon enough for the report of
+ * that start (`START_REPORT_DELAY_MS`), since a report for the sample alone would have a price.
+ */
 export const SAMPLE_EVERY_MS: Millis = 10_000;
-export const FIRST_SAMPLE_MS: Millis = 1_000;
+export const FIRST_SAMPLE_MS: Millis = 800;
 /** Between two samples, however many attempts have just started. */
 export const SAMPLE_GAP_MS: Millis = 250;
 /** Attempts whose usage is measured and reported: a report must have room for it beside their state. */

@@ -29,7 +29,7 @@ export function addQueue(program: Command, io: Io): void {
     .command("queue")
     .summary("list the runs that wait for a place")
     .description("Lists the runs of a pool that wait for a place, in their order, each with the reason.")
-    .option("--pool <name>", "the pool (default: default)", "default")
+    .option("--pool <name>", "which pool (default: the one called default)", "default")
     .option("--limit <number>", "at most so many (default: 100)", wholeNumber(1, 1_000_000), 100)
     .option("--json", "print the runs as a JSON list")
     .addHelpText("after", HELP)

@@ -22,6 +22,7 @@ import {
 import { isSavingData } from "./sticky.ts";
 import { attemptOf, groupOfRun, hostStopOf, isOver, recordOf, viewsOf } from "./tasks.ts";
 import { timedOutAttempts, timeIsOver, timeOverAt, wishBetweenTasks, wishOfWait } from "./time-limits.ts";
+import { reasonOf } from "./why-stopped.ts";
 
 /** What time and the state of the tasks bring about, whatever the event was. */
 export function settle(state: AllocationState, now: Instant): AllocationState {
@@ -184,5 +185,5 @@ export function wish(
     ? tasks.map((task) => ({ kill_timeout: formatDuration(killTimeoutOf(task, placement)) }))
     : [];
   const details = { by, kill_reason: reason, ...timeouts[0] };
-  return addEvent({ ...record, wish: wanted, outcome }, "Killing", at, reason, { details });
+  return addEvent({ ...record, wish: wanted, outcome }, "Killing", at, reasonOf(wanted), { details });
 }

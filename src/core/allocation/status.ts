@@ -17,6 +17,7 @@ import {
 } from "./state.ts";
 import { startedAt, stateOf } from "./summary.ts";
 import { groupOfRun, isOver, recordOf, viewsOf } from "./tasks.ts";
+import { reasonOf } from "./why-stopped.ts";
 
 type TaskStatus = RunStatus["tasks"][number];
 
@@ -222,7 +223,7 @@ function describe(state: AllocationState & { record: AllocationRecord }): string
     if (outcome.exitCode !== 0 && memory[0] !== undefined) return memory[0];
     if (outcome.signal !== null) return `ended by ${outcome.signal}`;
     if (outcome.exitCode !== null) return `ended with exit code ${outcome.exitCode}`;
-    return wish?.reason ?? outcome.state;
+    return wish === null ? outcome.state : reasonOf(wish);
   }
   if (wish !== null) return ["being stopped", wish.reason].filter((part) => part !== "").join(": ");
   if (outcome !== null) return "ended; the rest of its logs is on the way";

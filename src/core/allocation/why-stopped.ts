@@ -1,5 +1,5 @@
 import type { Reaction } from "./lifecycle.ts";
-import type { AllocationRecord } from "./state.ts";
+import type { AllocationRecord, Wish } from "./state.ts";
 import { hostStopOf } from "./tasks.ts";
 
 /** That a run is being stopped, and why, if anybody has said so. */
@@ -31,4 +31,9 @@ export function reactionText({ type, task }: Reaction): string {
 /** Its host stops it all at once, whatever the group's order. */
 export function isHostEnding(record: AllocationRecord): boolean {
   return hostStopOf(record, record.endedEpoch + 1) !== undefined;
+}
+
+/** Why a run is to end, in words, also where nobody has given a reason. */
+export function reasonOf({ reason, state, by }: Wish): string {
+  return reason.trim() === "" ? `${state} by ${by}` : reason;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FIRST_SAMPLE_MS, MAX_SAMPLED_ATTEMPTS, SAMPLE_EVERY_MS } from "../../../agent/core/bounds.ts";
+import { START_REPORT_DELAY_MS } from "../../../src/core/limits.ts";
 import { busyHost, type Driven, EXIT, ID, idleHost, run } from "./drive.ts";
 
 // What runs is measured now and then, and reports say it: host-protocol.md, Report; nomad.md §6.3.
@@ -29,6 +30,17 @@ describe("a sample", () => {
     sampled(host, 2);
     expect(isDue(host.pass(SAMPLE_EVERY_MS - 1))).toBe(false);
     expect(isDue(host.pass(1))).toBe(true);
+  });
+
+  test("N8: the report of a start has the first sample of it", () => {
+    const host = idleHost().order([run()]).tell({ type: "launched", id: ID, by: "cgroup" });
+    const first = sampled(host.pass(FIRST_SAMPLE_MS), 1)
+      .pass(START_REPORT_DELAY_MS - FIRST_SAMPLE_MS)
+      .report();
+    expect(first).toMatchObject({
+      attempts: [{ id: ID, state: "running" }],
+      usage: { attempts: { [ID]: raw(1) } },
+    });
   });
 
   test("N8: many that start one after the other are sampled together", () => {

@@ -293,3 +293,10 @@ test("N7: how long a shutdown delay still takes is said in seconds", () => {
   const why = whyOf(delayed().abort().run, null, "w1", T0 + 275);
   expect(why.reason.text).toMatch(/is over in 30s$/);
 });
+
+test("N7: a run that was aborted without a reason says by whom", () => {
+  const run = runAt(started(), T0, { ...abort(), reason: "" }, observed([exited()]));
+  const by = run.record.wish?.by ?? "";
+  expect(whyOf(run, null, "w1", T0).reason).toMatchObject({ code: "ended", text: `aborted by ${by}` });
+  expect(run.record.events.find(({ type }) => type === "Killing")?.message).toBe(`aborted by ${by}`);
+});
