@@ -295,8 +295,7 @@ test("N7: how long a shutdown delay still takes is said in seconds", () => {
 });
 
 test("N7: a run that was aborted without a reason says by whom", () => {
-  const run = runAt(started(), T0, { ...abort(), reason: "" }, observed([exited()]));
-  const by = run.record.wish?.by ?? "";
-  expect(whyOf(run, null, "w1", T0).reason).toMatchObject({ code: "ended", text: `aborted by ${by}` });
-  expect(run.record.events.find(({ type }) => type === "Killing")?.message).toBe(`aborted by ${by}`);
+  const run = runAt(started(), T0, { type: "abort", reason: "", by: "ann" }, observed([exited()]));
+  expect(whyOf(run, null, "w1", T0).reason).toMatchObject({ code: "ended", text: "aborted by ann" });
+  expect(run.record.events.find(({ type }) => type === "Killing")?.message).toBe("aborted by ann");
 });
