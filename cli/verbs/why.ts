@@ -24,7 +24,7 @@ export function addWhy(program: Command, io: Io): void {
     .action(async (id: string, flags: { json?: boolean }) => {
       const { client } = connect(io);
       const why = await whyOf(client, id);
-      await io.stdout.write(flags.json ? `${asJson(why)}\n` : view(why, io, client.now()));
+      await io.stdout.write(flags.json ? `${asJson(why)}\n` : view(id, why, io, client.now()));
     });
 }
 
@@ -49,9 +49,11 @@ function isUnknown(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
 }
 
-function view(why: Why, io: Io, now: number): string {
+function view(id: string, why: Why, io: Io, now: number): string {
   const { bold } = colorsFor(io.stdout);
   const { code, text, ...details } = why.reason;
+  // Of a worker there is another word for it, and its own reasons have other codes.
+  const hurry = code === "stopping" ? `to end it at once: drover abort --force ${id}` : "";
   const facts = Object.entries(details).map(([name, value]) => `${name} ${value}`);
   return fields(
     [
@@ -59,6 +61,7 @@ function view(why: Why, io: Io, now: number): string {
       ["Why", `${text} (${code})`],
       ["", facts.join(", ")],
       ["Next", nextLine(why.next, now)],
+      ["", hurry],
       ...why.chain.map(({ what, state, text: link }): [string, string] => [what, `${state}: ${link}`]),
     ],
     bold,

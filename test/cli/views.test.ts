@@ -172,6 +172,19 @@ test("why answers for a run, else for a worker, else says that there is neither"
   expect(neither.stderr).toContain("There is no run and no worker with the id x.");
 });
 
+test.each([
+  ["stopping", true],
+  ["no_workers", false],
+])("N1: why says how to hurry a run that is %s: %s", async (code, says) => {
+  bench.plane.runs.set("r1", statusOf("r1"));
+  const { reason } = bench.plane.why;
+  const before = reason.code;
+  reason.code = code;
+  const shown = (await bench.run(["why", "r1"])).stdout.toString();
+  reason.code = before;
+  expect(/^ +to end it at once: drover abort --force r1$/m.test(shown)).toBe(says);
+});
+
 test("workers lists them, and shows one whole", async () => {
   bench.plane.on("GET", /^\/v1\/workers$/, (_seen, res) =>
     json(res, 200, { items: [worker], next: null, service: [] }),
