@@ -1,5 +1,7 @@
 import type { z } from "zod";
 import { DroverError } from "../core/errors.ts";
+import { MAX_REPORT_BYTES } from "../core/limits.ts";
+import { formatSize } from "../core/size.ts";
 import { type Living, livePlacements } from "../core/worker/state.ts";
 import { AGENT } from "../generated/agent-bundle.ts";
 import { plainReport } from "../probes/plain-text.ts";
@@ -25,10 +27,17 @@ export function hostSetup({ record }: Living, env: Env): HostSetup {
   };
 }
 
-/** The text of a frame. Throws `malformed_json` for a binary one. */
+/**
+ * The text of a frame, which may be as long as the body of a call. Throws `malformed_json` for a binary one,
+ * and `body_too_large`.
+ */
 export function textOf(frame: string | ArrayBuffer): string {
-  if (typeof frame === "string") return frame;
-  throw new DroverError("malformed_json", "a frame is a report as JSON; this one is binary");
+  if (typeof frame !== "string")
+    throw new DroverError("malformed_json", "a frame is a report as JSON; this one is binary");
+  // In UTF-8 no text has fewer bytes than it has characters here, nor more than three times as many.
+  const isShort = frame.length * 3 <= MAX_REPORT_BYTES;
+  if (isShort || new TextEncoder().encode(frame).length <= MAX_REPORT_BYTES) return frame;
+  throw new DroverError("body_too_large", `a frame must have at most ${formatSize(MAX_REPORT_BYTES)}`);
 }
 
 /** The worker whose host an unverified call says to be of; undefined if it does not say. */

@@ -102,7 +102,7 @@ test("what a run says of itself cannot act on the terminal", async () => {
   const ended = await bench.run(["run", "--", "true"]);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not come through.
   expect(ended.stderr).not.toMatch(/[\u001b\u0007\u202e]/);
-  expect(ended.stderr).toContain("\\x1b]0;title\\x07 \\x202edone");
+  expect(ended.stderr).toContain("\\x1b]0;title\\x07 \\u{202e}done");
 });
 
 test("with --json stdout is the final status alone, and the output goes to stderr", async () => {

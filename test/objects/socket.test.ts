@@ -1,5 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
+import { MAX_REPORT_BYTES } from "../../src/core/limits.ts";
 import { meter } from "../../src/objects/meter.ts";
 import { OTHER_SECRET, TestHost } from "./support/host.ts";
 import { askForSocket, openSocket } from "./support/socket-host.ts";
@@ -159,6 +160,18 @@ describe("a socket is closed", () => {
     const { socket } = await connected();
     socket.send(frame);
     expect((await eventually(() => socket.closed)).code).toBe(code);
+  });
+
+  test.each([
+    ["characters", "x"],
+    ["bytes", "字"],
+  ])("X16: on which a frame comes that has more %s than the body of a call may have", async (_what, char) => {
+    const { worker, socket } = await connected();
+    const bytes = new TextEncoder().encode(char).length;
+    socket.send(char.repeat(Math.floor(MAX_REPORT_BYTES / bytes) + 1));
+    expect((await eventually(() => socket.closed)).code).toBe(4_413);
+    const { events } = await objects.worker(worker).read();
+    expect(events.at(-1)).toMatchObject({ type: "Refused", code: "body_too_large" });
   });
 });
 
