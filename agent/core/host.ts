@@ -50,7 +50,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
   } = found;
   return withPlacements({
     means,
-    attempts: Object.fromEntries(attempts.map((one) => [one.id, adopt(one, now)])),
+    attempts: Object.fromEntries(attempts.map((one) => [one.id, adopt(one, now, lease)])),
     placements,
     sticky: stickyFound(sticky, now),
     ordersSeen: 0,

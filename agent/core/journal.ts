@@ -2,6 +2,7 @@ import type { Instant, Millis } from "../../src/core/machine.ts";
 import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run.ts";
 import { newAttempt } from "./attempt.ts";
+import { stopForLeaseAt } from "./lease.ts";
 import type { AttemptState, Beginning, HostState, StickyState } from "./types.ts";
 
 /**
@@ -99,7 +100,7 @@ export function leaseOf({ leaseUntil, leaseMs }: HostState): LeaseJournal | unde
  * the stop that has begun; what ended meanwhile has its exit; of anything else the rest is killed, and then
  * it is `gone`. None is ever started again.
  */
-export function adopt({ id, journal, main }: FoundAttempt, now: Instant): AttemptState {
+export function adopt({ id, journal, main }: FoundAttempt, now: Instant, lease?: LeaseJournal): AttemptState {
   const known = { ...newAttempt(id, "run"), ...journal };
   switch (main.kind) {
     case "rebooted":
@@ -109,11 +110,26 @@ export function adopt({ id, journal, main }: FoundAttempt, now: Instant): Attemp
     case "ended": {
       if (known.exit !== undefined || known.startError !== undefined) return known;
       const { kind: _, at, ...end } = main;
-      return { ...known, ...end, startedAt: known.startedAt ?? at, endedAt: at };
+      const ended = { ...known, ...end, startedAt: known.startedAt ?? at, endedAt: at };
+      return known.stop === undefined && isEndOfLease(ended, at, lease) ? stoppedByLease(ended, at) : ended;
     }
     case "lost":
       return { ...known, endedAt: known.endedAt ?? now };
   }
+}
+
+/**
+ * Whether the end of the lease has stopped an attempt of whose stop nothing is written: a full disk takes no
+ * journal, but the lease stands in a file of its own. Else a signal of this host would be the task's failure.
+ */
+function isEndOfLease({ exit, plan }: AttemptState, at: Instant, lease: LeaseJournal | undefined): boolean {
+  if (lease === undefined || exit?.signal == null) return false;
+  return at >= stopForLeaseAt({ leaseUntil: lease.until, leaseMs: lease.ms }, plan);
+}
+
+function stoppedByLease(attempt: AttemptState, at: Instant): AttemptState {
+  const stop = { signal: "SIGTERM", killAt: at, killing: false, signaled: true, by: "lease" } as const;
+  return { ...attempt, stop };
 }
 
 /** What was found of sticky runs, by this clock. */

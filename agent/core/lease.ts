@@ -1,9 +1,9 @@
-import type { Instant } from "../../src/core/machine.ts";
+import type { Instant, Millis } from "../../src/core/machine.ts";
 import { LEASE_AFTER_SLEEP_MS, LEASE_KILL_MS, RENEW_AFTER_SLEEP_MS, WATCHDOG_LEAD_MS } from "./bounds.ts";
 import type { LeaseJournal } from "./journal.ts";
 import { noticeStopAt } from "./notice.ts";
 import { withNews } from "./pace.ts";
-import type { AttemptState, HostState } from "./types.ts";
+import type { AttemptState, HostState, StopPlan } from "./types.ts";
 
 /**
  * When an attempt must begin to stop because the lease ends: early enough for its kill timeout and 30 s
@@ -12,9 +12,18 @@ import type { AttemptState, HostState } from "./types.ts";
  * danger.
  */
 export function leaseStopAt(state: HostState, attempt: AttemptState): Instant | undefined {
-  if (state.leaseUntil === undefined) return undefined;
-  const stopAt = state.leaseUntil - LEASE_KILL_MS - Math.min(attempt.plan?.timeoutMs ?? 0, state.leaseMs / 3);
-  return Math.max(stopAt, state.wokeUntil ?? stopAt);
+  const { leaseUntil, leaseMs, wokeUntil } = state;
+  if (leaseUntil === undefined) return undefined;
+  const stopAt = stopForLeaseAt({ leaseUntil, leaseMs }, attempt.plan);
+  return Math.max(stopAt, wokeUntil ?? stopAt);
+}
+
+/** The same by the lease alone, of an attempt that is stopped so. */
+export function stopForLeaseAt(
+  { leaseUntil, leaseMs }: { leaseUntil: Instant; leaseMs: Millis },
+  plan: StopPlan | undefined,
+): Instant {
+  return leaseUntil - LEASE_KILL_MS - Math.min(plan?.timeoutMs ?? 0, leaseMs / 3);
 }
 
 /**

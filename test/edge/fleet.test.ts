@@ -206,7 +206,7 @@ describe("POST /v1/enrollments", () => {
     const edge = createEdge();
     const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
     const init = { method: "POST", headers, body: "{}" };
-    const env = { adminToken: TOKEN, url: "", objects: edge.objects };
+    const env = { adminToken: TOKEN, url: "", objects: edge.objects, now: Date.now };
     const answer = await edge.app.request("/v1/enrollments", init, env);
     const { status, detail }: Json = await answer.json();
     expect([status, detail]).toEqual([500, expect.stringContaining("DROVER_URL")]);

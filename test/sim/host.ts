@@ -199,7 +199,10 @@ export class Host {
 
   /** What a new start of the agent sees of an attempt. */
   #find(id: string): FoundAttempt {
-    return { id, journal: this.#journal.get(id), main: this.#player.find(id) };
+    const main = this.#player.find(id);
+    // Files say by the agent's clock when something ended.
+    const found = main.kind === "ended" ? { ...main, at: this.#clock.counting(main.at) } : main;
+    return { id, journal: this.#journal.get(id), main: found };
   }
 
   readonly #forgotten = new Set<string>();

@@ -45,13 +45,23 @@ export interface LocalClock {
   worldTime(localAt: number): number;
 }
 
+/** A clock that counts the sleeps of its machine. */
+export interface SleepyClock extends LocalClock {
+  sleep(ms: number): void;
+  /** An instant of the clock that does not count them, by this one. */
+  counting(awakeAt: number): number;
+}
+
 /** The same clock after sleeps that another does not count. */
-export function sleepyClock(clock: LocalClock): LocalClock & { sleep(ms: number): void } {
+export function sleepyClock(clock: LocalClock): SleepyClock {
   let sleptMs = 0;
+  const sleeps: { at: number; ms: number }[] = [];
   return {
     now: () => clock.now() + sleptMs,
     worldTime: (localAt) => clock.worldTime(localAt - sleptMs),
+    counting: (awakeAt) => sleeps.reduce((at, one) => (one.at <= awakeAt ? at + one.ms : at), awakeAt),
     sleep: (ms) => {
+      sleeps.push({ at: clock.now(), ms });
       sleptMs += ms;
     },
   };

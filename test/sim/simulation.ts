@@ -1,4 +1,5 @@
 import { isRepeated } from "../../src/core/allocation/asks.ts";
+import { isAccepted } from "../../src/core/allocation/machine.ts";
 import type { AllocationRecord } from "../../src/core/allocation/state.ts";
 import { refusalOfWish } from "../../src/core/allocation/user.ts";
 import { durationMs } from "../../src/core/duration.ts";
@@ -245,7 +246,8 @@ class Simulation {
       this.#world.call("client", id, "submit", () =>
         this.#objects.allocation(id).serve(async (actor) => {
           actor.apply({ type: "submitted", id, spec, hash: id });
-          const accepted = () => actor.state.memo.accepted;
+          // One that has ended and was deleted since is answered, too: it was taken.
+          const accepted = () => isAccepted(actor.state) || actor.state.tombstone !== undefined;
           const told = await until(actor, accepted, ACKNOWLEDGE_MS, this.#timer);
           if (!told) throw new NoReply("not acknowledged");
         }),

@@ -247,7 +247,7 @@ function foldPoolAnswer(
   if (record === null) return state;
   if (answer.kind === "refused") {
     // Nobody may lose a run that was acknowledged (invariant 1): then the pool has had it, and is told again.
-    if (state.memo.accepted || record.ended || record.placements.length > 0) return state;
+    if (isAccepted(state)) return state;
     return { record: null, memo: { ...EMPTY_MEMO, refusal: answer }, spill: [] };
   }
   const told = confirmed(state, version);
@@ -260,6 +260,11 @@ function foldPoolAnswer(
   const at = Math.max(endOfTasks(record, record.endedEpoch) ?? 0, record.wish.at);
   const outcome = heard(outcomeOfWish(record.wish, at), now);
   return { ...known, record: finish(record, outcome, now) };
+}
+
+/** Whether the pool has, or has had, the run: what has ended or had a place was taken, whatever is said now. */
+export function isAccepted({ record, memo }: AllocationState): boolean {
+  return memo.accepted || record?.ended === true || (record !== null && record.placements.length > 0);
 }
 
 /** The pool has the run as it was at `version`. */

@@ -1,8 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { LEASE_KILL_MS } from "../../../agent/core/bounds.ts";
-import { type AttemptJournal, type FoundAttempt, journalOf, leaseOf } from "../../../agent/core/journal.ts";
+import {
+  type AttemptJournal,
+  adopt,
+  type FoundAttempt,
+  journalOf,
+  leaseOf,
+} from "../../../agent/core/journal.ts";
 import { reportOfAttempt } from "../../../agent/core/report.ts";
 import type { HostState } from "../../../agent/core/types.ts";
+import type { Exit } from "../../../src/schema/run.ts";
 import { busyHost, Driven, EXIT, ID, LEASE_MS, run, SETUP, stop } from "./drive.ts";
 
 /** The journal of a host, as it comes back from the disk. */
@@ -96,5 +103,30 @@ describe("the next start of the agent (nomad.md §4.8)", () => {
       const host = restarted(busyHost(), { kind }).tell({ type: "joined", setup: SETUP });
       expect(host.order([run()]).owed()).not.toContain("start");
     }
+  });
+});
+
+describe("a full disk takes no journal, but the lease is known", () => {
+  const lease = { until: 300_000, ms: 300_000 };
+  const killed = { code: null, signal: "SIGTERM", oomKilled: false, message: "" } as const;
+  const plan = { signal: "SIGTERM", timeoutMs: 5_000 } as const;
+  // It stops for its end so early: 30 s for the kill, and the grace that the attempt may have.
+  const stopsAt = lease.until - 35_000;
+  test.each<[string, AttemptJournal, number, Exit, typeof lease | undefined, string | undefined]>([
+    ["a signal as late as the lease's own", { plan }, stopsAt, killed, lease, "lease"],
+    ["an earlier one", { plan }, stopsAt - 1, killed, lease, undefined],
+    ["an exit", { plan }, stopsAt, { ...killed, code: 1, signal: null }, lease, undefined],
+    ["a signal under a lease that nobody knows", { plan }, stopsAt, killed, undefined, undefined],
+    [
+      "one that was ordered",
+      { plan, stop: { signal: "SIGTERM", killAt: 0, killing: false, signaled: true } },
+      stopsAt,
+      killed,
+      lease,
+      undefined,
+    ],
+  ])("%s", (_what, journal, at, exit, known, by) => {
+    const found = { id: "build-17/main/1.1", journal, main: { kind: "ended" as const, at, exit } };
+    expect(adopt(found, at + 1, known).stop?.by).toBe(by);
   });
 });
