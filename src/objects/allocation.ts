@@ -7,7 +7,7 @@ import {
   type AllocationEvent,
   type AllocationMessage,
   allocationMachine,
-  isAccepted,
+  isDecided,
 } from "../core/allocation/machine.ts";
 import { answerObserved } from "../core/allocation/orders.ts";
 import {
@@ -98,9 +98,8 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     const created = this.#actor.state.record === null;
     const entered = this.#shell.enter({ type: "submitted", id: this.#name, spec, hash });
     refuseOther(entered, this.#name, { spec, hash });
-    const { state } = this.#actor;
-    const decided = () => isAccepted(this.#actor.state) || this.#actor.state.memo.refusal !== null;
-    if (state.record !== null && !(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
+    const decided = () => isDecided(this.#actor.state);
+    if (this.#actor.state.record !== null && !(await until(this.#actor, decided, ACKNOWLEDGE_MS))) {
       const text = `the pool "${spec.pool}" has not confirmed the run in time; submit it again`;
       throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
     }

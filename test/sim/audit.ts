@@ -125,6 +125,8 @@ export class Audit implements ObjectsAudit {
     if (outcome?.state !== "timedout" || this.groups.get(name)?.tasks.length !== 1) return;
     const last = tasks[0]?.attempts.at(-1);
     if (last?.epoch !== endedEpoch || last.state !== "exited" || last.exit?.code !== 0) return;
+    // Without its result it has failed: it was to be placed again when its time was over.
+    if (last.outputs !== undefined && "error" in last.outputs) return;
     const inTime = [...this.hosts.values()].some((host) => host.endedByItself(last.id));
     if (inTime) this.#world.violated(`P1: ${name} ends timedout, and its command had ended in time`, name);
   }

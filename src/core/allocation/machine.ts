@@ -262,9 +262,14 @@ function foldPoolAnswer(
   return { ...known, record: finish(record, outcome, now) };
 }
 
-/** Whether the pool has, or has had, the run: what has ended or had a place was taken, whatever is said now. */
+/** Whether the pool has, or has had, the run: what has ended or had a place was taken. */
 export function isAccepted({ record, memo }: AllocationState): boolean {
   return memo.accepted || record?.ended === true || (record !== null && record.placements.length > 0);
+}
+
+/** Whether it is known if the pool takes the run. */
+export function isDecided(state: AllocationState): boolean {
+  return isAccepted(state) || state.memo.refusal !== null;
 }
 
 /** The pool has the run as it was at `version`. */

@@ -112,7 +112,7 @@ describe("a full disk takes no journal, but the lease is known", () => {
   const plan = { signal: "SIGTERM", timeoutMs: 5_000 } as const;
   // It stops for its end so early: 30 s for the kill, and the grace that the attempt may have.
   const stopsAt = lease.until - 35_000;
-  test.each<[string, AttemptJournal, number, Exit, typeof lease | undefined, string | undefined]>([
+  test.each<[string, Partial<AttemptJournal>, number, Exit, typeof lease | undefined, string | undefined]>([
     ["a signal as late as the lease's own", { plan }, stopsAt, killed, lease, "lease"],
     ["an earlier one", { plan }, stopsAt - 1, killed, lease, undefined],
     ["an exit", { plan }, stopsAt, { ...killed, code: 1, signal: null }, lease, undefined],
@@ -126,7 +126,8 @@ describe("a full disk takes no journal, but the lease is known", () => {
       undefined,
     ],
   ])("%s", (_what, journal, at, exit, known, by) => {
-    const found = { id: "build-17/main/1.1", journal, main: { kind: "ended" as const, at, exit } };
+    const main = { kind: "ended" as const, at, exit };
+    const found = { id: ID, journal: { timedOut: false, ...journal }, main };
     expect(adopt(found, at + 1, known).stop?.by).toBe(by);
   });
 });
