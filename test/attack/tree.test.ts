@@ -137,29 +137,33 @@ describe("X2: nothing that a link leads to is touched", () => {
     }, 0);
     process.stderr.write("ready");`;
 
-  test.skipIf(!isRoot)("whoever swaps names meanwhile, ten thousand times (needs root)", async () => {
-    const safe = victim(4_000);
-    const tree = join(dir, "tree");
-    let swaps = 0;
-    while (swaps < 10_000) {
-      mkdirSync(join(tree, "d"), { recursive: true });
-      for (let n = 0; n < 4_000; n += 1) writeFileSync(join(tree, "d", `v${n}`), "");
-      for (const path of [tree, join(tree, "d")]) chownSync(path, NOBODY.uid, NOBODY.gid);
-      const swapper = spawn(process.execPath, ["-e", SWAP, tree, safe], { ...NOBODY, stdio: "pipe" });
-      await once(swapper.stderr, "data");
-      let said = "";
-      swapper.stdout.on("data", (text) => {
-        said += text;
-      });
-      // Somebody who goes on may keep it from getting to its end.
-      await removeTree(tree).catch(() => undefined);
-      const closed = once(swapper, "close");
-      swapper.kill("SIGTERM");
-      await closed;
-      await removeTree(tree);
-      swaps += Number(said);
-      expect(existsSync(tree)).toBe(false);
-      expect(readdirSync(safe)).toHaveLength(4_000);
-    }
-  });
+  test.skipIf(!isRoot)(
+    "whoever swaps names meanwhile, ten thousand times (needs root)",
+    async () => {
+      const safe = victim(4_000);
+      const tree = join(dir, "tree");
+      let swaps = 0;
+      while (swaps < 10_000) {
+        mkdirSync(join(tree, "d"), { recursive: true });
+        for (let n = 0; n < 4_000; n += 1) writeFileSync(join(tree, "d", `v${n}`), "");
+        for (const path of [tree, join(tree, "d")]) chownSync(path, NOBODY.uid, NOBODY.gid);
+        const swapper = spawn(process.execPath, ["-e", SWAP, tree, safe], { ...NOBODY, stdio: "pipe" });
+        await once(swapper.stderr, "data");
+        let said = "";
+        swapper.stdout.on("data", (text) => {
+          said += text;
+        });
+        // Somebody who goes on may keep it from getting to its end.
+        await removeTree(tree).catch(() => undefined);
+        const closed = once(swapper, "close");
+        swapper.kill("SIGTERM");
+        await closed;
+        await removeTree(tree);
+        swaps += Number(said);
+        expect(existsSync(tree)).toBe(false);
+        expect(readdirSync(safe)).toHaveLength(4_000);
+      }
+    },
+    240_000,
+  );
 });
