@@ -10,8 +10,11 @@ export interface Wanted {
   leavesOut(entry: ArchiveEntry): boolean;
 }
 
-/** Anything but what belongs to a repository, or to a Drover, of the directory that it is unpacked into. */
-export const ANYTHING: Wanted = {
+/** Whatever there is. */
+export const EVERYTHING: Wanted = { fault: () => undefined, leavesOut: () => false };
+
+/** All but what belongs to a repository, or to a Drover, of the directory that it is unpacked into. */
+export const ALL_BUT_OWN: Wanted = {
   fault: () => undefined,
   leavesOut: ({ path, type, linkpath = "" }) => isOwnPath(path) || (type === "Link" && isOwnPath(linkpath)),
 };
@@ -23,7 +26,7 @@ export const ANYTHING: Wanted = {
 export function resultOf(globs: readonly string[]): Wanted {
   const root = readGlobs(globs);
   return {
-    leavesOut: ANYTHING.leavesOut,
+    leavesOut: ALL_BUT_OWN.leavesOut,
     fault({ path, type, linkpath = "" }) {
       const strange = [path, ...(type === "Link" ? [linkpath] : [])].find((one) => !isNamed(root, one, type));
       return strange === undefined ? undefined : `"${strange}" is nothing that the run's outputs name`;

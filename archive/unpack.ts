@@ -6,7 +6,7 @@ import { FileCount } from "./count.ts";
 import { entryFault } from "./entries.ts";
 import { ArchiveFault, isSystemError } from "./faults.ts";
 import { isDirectory, Modes } from "./modes.ts";
-import type { Wanted } from "./result.ts";
+import { EVERYTHING, type Wanted } from "./result.ts";
 
 /** What an archive may bring. */
 export interface UnpackBounds {
@@ -30,7 +30,6 @@ export interface Unpacked {
   leftOut: string[];
 }
 
-const EVERYTHING: Wanted = { fault: () => undefined, leavesOut: () => false };
 const MAX_LEFT_OUT = 10;
 
 /** An archive ends with two blocks of zeros at least. */

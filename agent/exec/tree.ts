@@ -30,14 +30,14 @@ const MAX_ROUNDS = 5;
 const MOVED_UP = ".going-";
 
 /** What somebody who changes names in between can make of a step: the next round sees what is left. */
-const CHANGED = new Set(["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "EEXIST", "ENOTEMPTY"]);
+const CHANGED = ["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "EEXIST", "ENOTEMPTY"];
 
 type Entry = Dirent<Buffer>;
 
 /**
- * Deletes a file, a link or a directory with all that is in it, and nothing that a link leads to, whoever
- * changes names in it meanwhile. Depth costs nothing: directories are moved to the top, and emptied there. If
- * nothing is there, nothing is done. Throws what the system says.
+ * Deletes a file, a link or a directory with all that is in it, and nothing that a link leads to, also if
+ * somebody changes names in it meanwhile. Depth costs nothing: directories are moved to the top, and emptied
+ * there. If nothing is there, nothing is done. Throws what the system says.
  */
 export async function removeTree(path: string): Promise<void> {
   const top = openDir(Buffer.from(path));
@@ -147,10 +147,10 @@ function isDone(step: () => void): boolean {
   return done;
 }
 
-function unless(codes: Iterable<string>, step: () => void): void {
+function unless(codes: readonly string[], step: () => void): void {
   try {
     step();
   } catch (error) {
-    if (![...codes].includes(errorCode(error) ?? "")) throw error;
+    if (!codes.includes(errorCode(error) ?? "")) throw error;
   }
 }

@@ -2,7 +2,7 @@ import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { UNPACK_BOUNDS } from "../../archive/bounds.ts";
 import { ArchiveFault } from "../../archive/faults.ts";
-import { ANYTHING, type Wanted } from "../../archive/result.ts";
+import { ALL_BUT_OWN, type Wanted } from "../../archive/result.ts";
 import { unpack } from "../../archive/unpack.ts";
 import type { Client } from "../../client/client.ts";
 import { makeDirs } from "../../disk/make-dirs.ts";
@@ -22,7 +22,7 @@ export async function fetchSnapshot(
   client: Client,
   id: string,
   into: string,
-  wanted: Wanted = ANYTHING,
+  wanted: Wanted = ALL_BUT_OWN,
 ): Promise<number> {
   let text = "Fetching the snapshot";
   const work = watchWork(io, () => text);

@@ -8,7 +8,10 @@ interface Contradiction {
 }
 
 /** What the rules look at. */
-type Ruled = Pick<PoolConfig, "minInstances" | "maxInstances" | "probe" | "timeouts" | "instanceTypes">;
+export type Ruled = Pick<
+  PoolConfig,
+  "minInstances" | "maxInstances" | "probe" | "timeouts" | "instanceTypes"
+>;
 
 /** What contradicts itself in a pool's configuration of which each field is right by itself: all of it. */
 export function contradictions(config: Ruled): Contradiction[] {

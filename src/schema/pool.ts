@@ -3,7 +3,7 @@ import { durationMs } from "../core/duration.ts";
 import { MAX_POOL_TAGS } from "../core/limits.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
-import { contradictions } from "./pool-rules.ts";
+import { contradictions, type Ruled } from "./pool-rules.ts";
 import { RunSummary, ServiceStatus } from "./run.ts";
 
 export const InstanceType = z
@@ -141,9 +141,11 @@ const Fields = z.strictObject({
   retention: PoolRetention.prefault({}),
 });
 
-export const PoolConfig = Fields.superRefine((config, { addIssue }) => {
+function refuseContradictions(config: Ruled, { addIssue }: z.RefinementCtx): void {
   for (const { path, message } of contradictions(config)) addIssue({ code: "custom", path, message });
-});
+}
+
+export const PoolConfig = Fields.superRefine(refuseContradictions);
 export type PoolConfig = z.output<typeof PoolConfig>;
 export type PoolConfigInput = z.input<typeof PoolConfig>;
 
@@ -155,9 +157,7 @@ export const PutPoolConfig = Fields.extend({
     }),
   }).meta({ id: "Provider" }),
 })
-  .superRefine((config, { addIssue }) => {
-    for (const { path, message } of contradictions(config)) addIssue({ code: "custom", path, message });
-  })
+  .superRefine(refuseContradictions)
   .meta({ id: "PoolConfig" });
 export type PutPoolConfig = z.output<typeof PutPoolConfig>;
 

@@ -4,6 +4,7 @@ import { MAX_TASK_EVENTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import { formatSize } from "../size.ts";
 import { tasksOf } from "../spec.ts";
+import { because } from "../words.ts";
 import type { TaskView } from "./lifecycle.ts";
 import { uploadingAttempt } from "./outputs.ts";
 import {
@@ -225,7 +226,7 @@ function describe(state: AllocationState & { record: AllocationRecord }): string
     if (outcome.exitCode !== null) return `ended with exit code ${outcome.exitCode}`;
     return wish === null ? outcome.state : reasonOf(wish);
   }
-  if (wish !== null) return ["being stopped", wish.reason].filter((part) => part !== "").join(": ");
+  if (wish !== null) return because("being stopped", wish.reason);
   if (outcome !== null) return "ended; the rest of its logs is on the way";
   if (uploadingAttempt(record) !== undefined) return "its command has ended; its outputs are being stored";
   if (startedAt(record) !== null) return "running";
