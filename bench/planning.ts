@@ -87,6 +87,7 @@ function diskOf<One>(rows: One[], keyOf: (row: One) => string): RowDisk<One> {
     readLive: () => rows.map((row) => [keyOf(row), row] as [string, One]),
     readEnded: () => [],
     readAbove: () => [],
+    readLatestEnded: () => [],
     write: () => {},
     remove: () => {},
     highest: () => 0,

@@ -98,6 +98,8 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
       `${vcpus} CPUs, ${formatSize(memoryBytes)} memory, ${formatSize(diskBytes)} disk, ${gpus} GPUs`,
     ],
     ["Runs", worker.runs.join(" ")],
+    ["Idle for", worker.idleSince === null ? "" : elapsed(worker.idleSince, now)],
+    ["Last run", lastRunText(worker, now)],
     ["Asked for", `${worker.askedAt} (${elapsed(worker.askedAt, now)} ago)`],
     [
       "Ready",
@@ -116,6 +118,11 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
 /** Other machines in its name; empty, if there are none. */
 function doublesText({ doubles = [] }: WorkerStatus): string {
   return doubles.length === 0 ? "" : `${doubles.join(" ")} under its name, which costs money`;
+}
+
+/** The run that ended there last, and when; empty, if there is none. */
+function lastRunText({ lastRun }: WorkerStatus, now: number): string {
+  return lastRun === null ? "" : `${lastRun.run}, which ended ${elapsed(lastRun.endedAt, now)} ago`;
 }
 
 /** Whether it is given runs, and what to do if not; of one that ends there is nothing to say. */

@@ -9,6 +9,8 @@ export interface RowDisk<Row> {
   readLive(): Iterable<[string, Row]>;
   /** Rows that are not live, in the order of their keys. */
   readEnded(limit: number): Iterable<[string, Row]>;
+  /** Of the rows that are not live those with the highest numbers in a field, the highest first. */
+  readLatestEnded(field: string, limit: number): [string, Row][];
   write(key: string, row: Row, live: boolean, at: Instant): void;
   remove(key: string): void;
   /** The highest value that any row, live or not, has in a field of numbers; 0 if there is no row. */
@@ -77,6 +79,11 @@ export class Rows<Row> {
     for (const [key, row] of this.#disk.readEnded(limit + this.#removed.size)) {
       if (!this.#removed.has(key) && !this.#rows.has(key)) yield [key, row];
     }
+  }
+
+  /** Of the rows that are not live as they are stored, those with the highest numbers in a field. */
+  latestEnded(field: keyof Row & string, limit: number): Row[] {
+    return this.#disk.readLatestEnded(field, limit).map(([, row]) => row);
   }
 
   /** The rows, live or not, with keys from `from` on, whose number in a field is above `above`, as stored. */

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { DroverError } from "../core/errors.ts";
-import { ACKNOWLEDGE_MS, GONE_WORKERS_SHOWN } from "../core/limits.ts";
+import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type {
   Configure,
   ConfigureAnswer,
@@ -12,7 +12,7 @@ import type {
 } from "../core/messages.ts";
 import { answerConfigure } from "../core/pool/configure.ts";
 import { eventsAfter, hasEvents } from "../core/pool/events.ts";
-import { type QueuePage, type QueueStretch, queuePage, workersIn } from "../core/pool/lists.ts";
+import { type QueuePage, type QueueStretch, queuePage } from "../core/pool/lists.ts";
 import { loadedPool } from "../core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../core/pool/machine.ts";
 import { metricsOf } from "../core/pool/metrics.ts";
@@ -32,7 +32,7 @@ import { explainRun, poolView, runSummary } from "../core/pool/views.ts";
 import { answerWorker } from "../core/pool/workers.ts";
 import { Rows } from "../core/rows.ts";
 import type { Sample } from "../schema/metrics.ts";
-import type { PoolEventList, PoolView, WorkerState, WorkerSummary } from "../schema/pool.ts";
+import type { ListedWorker, PoolEventList, PoolView, WorkerState } from "../schema/pool.ts";
 import type { RunSummary } from "../schema/run.ts";
 import type { Why } from "../schema/why.ts";
 import type { Env } from "./env.ts";
@@ -45,6 +45,7 @@ import { RunWaits } from "./run-waits.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
+import { workersOf } from "./worker-lists.ts";
 
 /** The object that is a queue and the workers that serve it. What it decides is in `core/pool`. */
 export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
@@ -190,9 +191,8 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     await this.#waits.gone(this.#shell.enter(), ids, waitMs, mark);
   }
 
-  async workers(states: WorkerState[]): Promise<WorkerSummary[]> {
+  async workers(states: WorkerState[]): Promise<ListedWorker[]> {
     this.#shell.enter();
-    const gone = () => this.#workers.readLatestEnded("askedAt", GONE_WORKERS_SHOWN).map(([, row]) => row);
-    return workersIn(this.#configured(), states, gone);
+    return workersOf(this.#configured(), states, this.#runs, this.#workers);
   }
 }

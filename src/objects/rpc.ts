@@ -6,13 +6,13 @@ import type { QueuePage, QueueStretch } from "../core/pool/lists.ts";
 import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type {
+  ListedWorker,
   PoolDeletion,
   PoolEventList,
   PoolView,
   PutPoolConfig,
   WorkerState,
   WorkerStatus,
-  WorkerSummary,
 } from "../schema/pool.ts";
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run.ts";
 import type { RunStats } from "../schema/stats.ts";
@@ -193,7 +193,7 @@ export interface PoolApi {
    * not known any more, or `waitMs` are over.
    */
   gone(ids: string[], waitMs: number, mark: string): Promise<void>;
-  workers(states: WorkerState[]): Promise<WorkerSummary[]>;
+  workers(states: WorkerState[]): Promise<ListedWorker[]>;
 }
 
 /** The headers that sign what a host sends (Standard Webhooks 1.0). */

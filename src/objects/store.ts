@@ -85,9 +85,25 @@ export class SqlRowDisk<Row> implements RowDisk<Row> {
     return this.#select("WHERE live = 0 ORDER BY k LIMIT ?", limit);
   }
 
-  /** Of the rows that are not live those with the highest values of a field, the highest first. */
   readLatestEnded(field: string, limit: number): [string, Row][] {
     return this.#select("WHERE live = 0 ORDER BY json_extract(v, ?) DESC LIMIT ?", `$.${field}`, limit);
+  }
+
+  /**
+   * Looks at the `scan` rows with the highest keys: for each value of the field `group` the row with the
+   * highest `by` among those that have one. `isAll`: there are no other rows.
+   */
+  readHighestBy(group: keyof Row & string, by: keyof Row & string, scan: number) {
+    if (!this.#exists) return { rows: [], isAll: true };
+    const number = `json_extract(v, '$.${by}')`;
+    const scanned = `SELECT v FROM ${this.#table} ORDER BY k DESC LIMIT ?`;
+    // Beside `max` in SQLite, `v` is that of the row which has the maximum.
+    const sql = `SELECT v, max(${number}) FROM (${scanned}) WHERE ${number} IS NOT NULL
+      GROUP BY json_extract(v, '$.${group}')`;
+    // What `write` has put there, as in `#select`.
+    const rows = [...this.#sql.exec<{ v: string }>(sql, scan)].map(({ v }) => JSON.parse(v) as Row);
+    const beyond = `SELECT 1 FROM ${this.#table} LIMIT 1 OFFSET ?`;
+    return { rows, isAll: this.#sql.exec(beyond, scan).toArray().length === 0 };
   }
 
   /**

@@ -282,6 +282,9 @@ export const WorkerSummary = z
     state: WorkerState,
     idleBehavior: IdleBehavior,
     instanceType: z.string(),
+    providerType: z.string().nullable().meta({
+      description: "what its provider calls that type; null: no provider made it",
+    }),
     own: z.boolean().meta({ description: "it has joined by a code: no provider made it or will destroy it" }),
     instance: z.string().nullable(),
     address: z.string().nullable(),
@@ -308,9 +311,21 @@ export const WorkerSummary = z
   .meta({ id: "WorkerSummary" });
 export type WorkerSummary = z.infer<typeof WorkerSummary>;
 
+/** A worker in a list of workers, with what it did last. */
+export const ListedWorker = WorkerSummary.extend({
+  idleSince: InstantText.nullable().meta({
+    description: "since when it has been ready with no run on it; null: it is not idle, or it is not known",
+  }),
+  lastRun: z
+    .object({ run: z.string(), endedAt: InstantText })
+    .nullable()
+    .meta({ description: "the run that ended there last; null: none has, or it is not known any more" }),
+}).meta({ id: "ListedWorker" });
+export type ListedWorker = z.infer<typeof ListedWorker>;
+
 export const WorkerList = z
   .object({
-    items: z.array(WorkerSummary),
+    items: z.array(ListedWorker),
     next: z.string().nullable(),
     service: z.array(ServiceStatus),
   })
@@ -318,7 +333,7 @@ export const WorkerList = z
 export type WorkerList = z.infer<typeof WorkerList>;
 
 /** A worker, whole. */
-export const WorkerStatus = WorkerSummary.extend({
+export const WorkerStatus = ListedWorker.extend({
   version: z.int(),
   prices: z
     .array(z.object({ price: z.number(), since: InstantText }))

@@ -18,6 +18,7 @@ const worker: WorkerStatus = {
   state: "running",
   idleBehavior: "drain",
   instanceType: "local",
+  providerType: "local",
   own: false,
   instance: "i-1",
   address: null,
@@ -26,6 +27,8 @@ const worker: WorkerStatus = {
   runs: ["r1", "r2"],
   askedAt: "2026-11-21T08:00:00.000Z",
   readyAt: "2026-11-21T08:00:02.500Z",
+  idleSince: null,
+  lastRun: null,
   reason: "it has 2 runs",
   version: 3,
   bootOutcome: "success",
@@ -199,6 +202,21 @@ test("workers lists them, and shows one whole", async () => {
   expect(one).toMatch(/^Resources +4 CPUs, 2GiB memory, 0B disk, 0 GPUs$/m);
   expect(one).toMatch(/Ready: the boot probe succeeded$/m);
   expect(JSON.parse((await bench.run(["workers", "w-1", "--json"])).stdout.toString())).toEqual(worker);
+});
+
+test("A6 M04-last: workers shows since when one is idle, and what it did last", async () => {
+  const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
+  const idle = {
+    ...worker,
+    state: "idle",
+    runs: [],
+    idleSince: ago(200_000),
+    lastRun: { run: "r9", endedAt: ago(200_000) },
+  };
+  bench.plane.on("GET", /^\/v1\/workers\/w-1$/, (_seen, res) => json(res, 200, idle));
+  const one = (await bench.run(["workers", "w-1"])).stdout.toString();
+  expect(one).toMatch(/^Idle for +3m\d+s$/m);
+  expect(one).toMatch(/^Last run +r9, which ended 3m\d+s ago$/m);
 });
 
 test("P3, P15: workers shows what was not made as asked or refused, and what is gone if asked", async () => {

@@ -115,15 +115,21 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
     const stored = this.disk.tables.get(table) ?? new Map<string, unknown>();
     this.disk.tables.set(table, stored);
     const rows = () => [...(stored as Map<string, Row>).values()]; // only this table's machine writes it
+    const ended = () => [...(stored as Map<string, Row>)].filter(([, row]) => !isLive(row)); // see above
     const disk: RowDisk<Row> = {
       // Only this table's machine writes it, so what it reads is what it has written.
       read: (key) => stored.get(key) as Row | undefined,
       readLive: () => [...(stored as Map<string, Row>)].filter(([, row]) => isLive(row)), // see above
       readEnded: (limit) =>
-        [...(stored as Map<string, Row>)] // see above
-          .filter(([, row]) => !isLive(row))
+        ended()
           .sort(([a], [b]) => (a < b ? -1 : 1))
           .slice(0, limit),
+      readLatestEnded: (field, limit) => {
+        const number = ([, row]: [string, Row]) => Number(row[field as keyof Row] ?? 0);
+        return ended()
+          .sort((a, b) => number(b) - number(a))
+          .slice(0, limit);
+      },
       write: (key, row) => void stored.set(key, row),
       remove: (key) => void stored.delete(key),
       highest: (field) => Math.max(0, ...rows().map((row) => Number(row[field as keyof Row] ?? 0))),

@@ -1,9 +1,9 @@
-import type { WorkerState, WorkerSummary } from "../../schema/pool.ts";
+import type { ListedWorker, WorkerState } from "../../schema/pool.ts";
 import type { QueuedRun } from "../../schema/queue.ts";
 import type { Instant } from "../machine.ts";
 import { plan } from "./plan.ts";
 import { inOrder, type QueuePlace } from "./run-index.ts";
-import type { Configured, WorkerRow } from "./state.ts";
+import type { Configured, RunRow, WorkerRow } from "./state.ts";
 import { iso, runsByWorker, whyAt, workerSummary } from "./views.ts";
 
 /** Which part of the queue is asked for: so many runs behind a place, or the first. */
@@ -46,14 +46,35 @@ export function queuePage(state: Configured, { after, limit }: QueueStretch, now
   return { items, queued: queue.length, isLast: from + limit >= queue.length };
 }
 
-/** The workers in one of these states. `gone` reads the latest of those that are gone. */
-export function workersIn(
+/** By worker, the run that ended there last. `isAll`: a worker that is not among them has had none. */
+export interface LastRuns {
+  byWorker: ReadonlyMap<string | null, Pick<RunRow, "run" | "finishedAt">>;
+  isAll: boolean;
+}
+
+/**
+ * The workers in one of these states. `gone` reads the latest of those that are gone. A run that went on
+ * elsewhere counts for the worker where it ended.
+ */
+export function listedWorkers(
   state: Configured,
   states: readonly WorkerState[],
   gone: () => WorkerRow[],
-): WorkerSummary[] {
+  lastRuns: LastRuns,
+): ListedWorker[] {
   const runs = runsByWorker(state);
   return [...state.workers.live(), ...(states.includes("gone") ? gone() : [])]
-    .map((row) => workerSummary(row, runs.get(row.worker) ?? [], state.record.name))
+    .map((row) => {
+      const summary = workerSummary(row, runs.get(row.worker) ?? [], state.record.name);
+      const last = lastRuns.byWorker.get(row.worker);
+      const endedAt = last?.finishedAt ?? null;
+      const isKnown = endedAt !== null || lastRuns.isAll;
+      const isIdle = summary.state === "idle" && row.readyAt !== null && isKnown;
+      return {
+        ...summary,
+        idleSince: isIdle ? iso(Math.max(row.readyAt ?? 0, endedAt ?? 0)) : null,
+        lastRun: last === undefined || endedAt === null ? null : { run: last.run, endedAt: iso(endedAt) },
+      };
+    })
     .filter((one) => states.includes(one.state));
 }

@@ -43,6 +43,7 @@ export function workerSummary(row: WorkerRow, runs: string[], pool: string): Wor
     state: shownState(row.phase, runs.length),
     idleBehavior: row.idleBehavior,
     instanceType: row.instanceType,
+    providerType: row.own === undefined ? (row.type.providerType ?? row.instanceType) : null,
     own: row.own !== undefined,
     instance: row.instance,
     address: row.address,

@@ -3,7 +3,7 @@ import type { Why } from "../../schema/why.ts";
 import type { Instant } from "../machine.ts";
 import { saidNo } from "../refusal.ts";
 import { leftBehind } from "./forced.ts";
-import { placementEndsAt } from "./life.ts";
+import { idleSince, placementEndsAt } from "./life.ts";
 import { nextOf } from "./next.ts";
 import { reasonOf } from "./reasons.ts";
 import {
@@ -33,6 +33,7 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
     state: shownState(view.phase, live.length),
     idleBehavior: view.idleBehavior,
     instanceType: intent.provider === null ? OWN_MACHINE : intent.instanceType,
+    providerType: intent.provider === null ? null : (intent.type.providerType ?? intent.instanceType),
     own: intent.provider === null,
     instance: view.instance,
     address: view.address,
@@ -42,6 +43,8 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
     runs: live.map((row) => row.run),
     askedAt: iso(record.askedAt),
     readyAt: orNull(record.readyAt),
+    idleSince: orNull(idleSince(state) ?? null),
+    lastRun: lastRunOf(state),
     machine: machineMade(record),
     doubles: record.doubles ?? [],
     reason: view.reason,
@@ -86,6 +89,12 @@ export function whyOf(state: Living, now: Instant, run?: string): Why {
   if (ends !== undefined) reason.placementEndsAt = iso(ends);
   if (untoldPlacements(state).some((row) => row.run === run)) reason.untold = true;
   return { state: shown.state, reason, next: nextOf(state, shown, now), chain: [] };
+}
+
+/** The run whose placement ended last, of those that are kept. */
+function lastRunOf({ placements }: Living): WorkerStatus["lastRun"] {
+  const [last] = placements.latestEnded("at", 1);
+  return last === undefined ? null : { run: last.run, endedAt: iso(last.at) };
 }
 
 function machineMade(record: Living["record"]): NonNullable<WorkerStatus["machine"]> | null {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { queuePage } from "../../../src/core/pool/lists.ts";
+import { type LastRuns, listedWorkers, queuePage } from "../../../src/core/pool/lists.ts";
 import type { QueuePlace } from "../../../src/core/pool/run-index.ts";
+import type { RunRow, WorkerRow } from "../../../src/core/pool/state.ts";
 import {
   explainRun,
   poolView,
@@ -8,7 +9,7 @@ import {
   runsByWorker,
   workerSummary,
 } from "../../../src/core/pool/views.ts";
-import { PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
+import { ListedWorker, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
 import { RunSummary } from "../../../src/schema/run.ts";
 import { Why } from "../../../src/schema/why.ts";
 import { configured, held, hold, MINUTE, placed, T0, vcpus, waiting, workerRow } from "../support/pool.ts";
@@ -171,6 +172,59 @@ describe("rows as lists show them", () => {
         ["w2", ["c"]],
       ]),
     );
+  });
+});
+
+describe("A6 M04-last: a worker in a list says what it did last", () => {
+  const RUN_ENDED = new Map([["w1", { run: "a", finishedAt: T0 + 5_000 }]]);
+  const type = { vcpus: 4, memory: "1GiB", disk: 0, gpus: 0, providerType: "cx22" };
+  const listed = (row: WorkerRow, byWorker: LastRuns["byWorker"], isAll = true, runs: RunRow[] = []) =>
+    listedWorkers(configured({}, runs, [row]), ["idle", "running", "booting"], () => [], {
+      byWorker,
+      isAll,
+    })[0];
+  const last = { run: "a", endedAt: iso(5_000) };
+
+  test.each<[string, ReturnType<typeof listed>, Partial<ListedWorker>]>([
+    [
+      "idle since its last run ended",
+      listed(workerRow("w1", "ready", { readyAt: T0 }), RUN_ENDED),
+      { idleSince: iso(5_000), lastRun: last },
+    ],
+    [
+      "idle since it became ready, where no run ever was",
+      listed(workerRow("w1", "ready", { readyAt: T0 }), new Map()),
+      { idleSince: iso(0), lastRun: null },
+    ],
+    [
+      "idle since nobody knows when, where its last run may be too old to be looked at",
+      listed(workerRow("w1", "ready", { readyAt: T0 }), new Map(), false),
+      { idleSince: null, lastRun: null },
+    ],
+    [
+      "not idle, with a run on it",
+      listed(workerRow("w1", "ready", { readyAt: T0 }), RUN_ENDED, true, [placed("b", "w1")]),
+      { idleSince: null, lastRun: last },
+    ],
+    ["not idle, while it boots", listed(workerRow("w1", "booting"), new Map()), { idleSince: null }],
+    [
+      "of the type that its provider knows",
+      listed(workerRow("w1", "ready", { instanceType: "small", type }), new Map()),
+      { instanceType: "small", providerType: "cx22" },
+    ],
+    [
+      "of the type of that name, where the provider calls it so",
+      listed(workerRow("w1", "ready", { instanceType: "small" }), new Map()),
+      { providerType: "small" },
+    ],
+    [
+      "of no type, a machine of one's own",
+      listed(workerRow("w1", "ready", { own: true }), new Map()),
+      { providerType: null },
+    ],
+  ])("%s", (_what, found, expected) => {
+    expect(found).toMatchObject(expected);
+    expect(ListedWorker.parse(found)).toEqual(found);
   });
 });
 

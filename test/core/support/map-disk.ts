@@ -24,6 +24,13 @@ export class MapDisk<Row> implements RowDisk<Row> {
     return ended.slice(0, limit).map(([key, { row }]) => [key, row]);
   }
 
+  readLatestEnded(field: string, limit: number): [string, Row][] {
+    const number = ([, row]: [string, Row]) => Number(row[field as keyof Row] ?? 0);
+    return this.readEnded(Infinity)
+      .sort((a, b) => number(b) - number(a))
+      .slice(0, limit);
+  }
+
   write(key: string, row: Row, live: boolean, at: Instant): void {
     this.calls.push({ what: "write", key, live, at });
     this.rows.set(key, { row, live });

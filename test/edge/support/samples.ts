@@ -1,5 +1,5 @@
 import type { HostSetup } from "../../../src/schema/host.ts";
-import { type PoolView, type WorkerStatus, WorkerSummary } from "../../../src/schema/pool.ts";
+import { ListedWorker, type PoolView, type WorkerStatus } from "../../../src/schema/pool.ts";
 import { type RunEvent, RunSpec, RunStatus, type RunSummary } from "../../../src/schema/run.ts";
 import { poolConfig } from "../../core/support/pool-config.ts";
 
@@ -96,6 +96,7 @@ export function workerOf(id: string, pool: string): WorkerStatus {
     state: "idle",
     idleBehavior: "run",
     instanceType: "small",
+    providerType: "cx22",
     own: false,
     instance: "i-1",
     address: null,
@@ -104,6 +105,8 @@ export function workerOf(id: string, pool: string): WorkerStatus {
     runs: [],
     askedAt: AT,
     readyAt: AT,
+    idleSince: AT,
+    lastRun: { run: "r-1", endedAt: AT },
     reason: "it has nothing to do",
     version: 1,
     bootOutcome: "success",
@@ -123,8 +126,8 @@ export function workerOf(id: string, pool: string): WorkerStatus {
 }
 
 /** A worker as a pool's list shows it. */
-export function workerSummaryOf(id: string, pool: string): WorkerSummary {
-  return WorkerSummary.parse(workerOf(id, pool));
+export function listedWorkerOf(id: string, pool: string): ListedWorker {
+  return ListedWorker.parse(workerOf(id, pool));
 }
 
 export function setupOf(worker: string): HostSetup {
