@@ -9,6 +9,8 @@ const STEP_MS = 1_000;
 /** How often to look, how often at least to note what was seen, and when to try again to wake. */
 const LOOK_MS = 50;
 const NOTE_MS = 60_000;
+/** How often the Worker hears that the clock was not set. */
+const CONFIRM_MS = 1_000;
 const RETRY_MS = 1_000;
 /** Both clocks are read at once if reading takes no longer. */
 const AT_ONCE_MS = 50;
@@ -52,6 +54,14 @@ export function look(last: Looked, seen: Clocks): Looked {
   return { ...seen, aheadMs: last.aheadMs - (Math.abs(stepMs) < STEP_MS ? 0 : Math.round(stepMs)) };
 }
 
+/** What a watch over the clock calls. */
+export interface ClockWatcher {
+  wake(aheadMs: number): Promise<void>;
+  confirm(wallMs: number): Promise<void>;
+  tell(byMs: number, aheadMs: number): void;
+  failed(error: unknown): void;
+}
+
 /** Drover's time on this machine. The Worker is told how it differs from the clock (`objects/clock.ts`). */
 export class DroverClock {
   readonly #file: string;
@@ -80,19 +90,23 @@ export class DroverClock {
 
   /**
    * Calls `wake` whenever the Worker and its alarms go by another correction than that of now, again and
-   * again until it has been done. `tell` hears by how much the wall clock was set, `failed` what has gone
-   * wrong. Returns what ends that.
+   * again until it has been done. Otherwise calls `confirm` each second with what the wall clock shows.
+   * `tell` hears by how much the wall clock was set, `failed` what has gone wrong. Returns what ends that.
    */
-  watch(
-    wake: (aheadMs: number) => Promise<void>,
-    tell: (byMs: number, aheadMs: number) => void,
-    failed: (error: unknown) => void,
-  ): () => void {
+  watch({ wake, confirm, tell, failed }: ClockWatcher): () => void {
     let waking = false;
     let toldAheadMs = this.#last.aheadMs;
+    let confirmedMs = 0;
     const timer = setInterval(async () => {
       const aheadMs = this.aheadMs();
-      if (waking || aheadMs === this.#wokenAheadMs) return;
+      if (waking) return;
+      if (aheadMs === this.#wokenAheadMs) {
+        const { upMs, wallMs } = this.#last;
+        if (upMs - confirmedMs < CONFIRM_MS) return;
+        confirmedMs = upMs;
+        // A runtime that is away, or being started again, hears it in the next second.
+        return void confirm(wallMs).catch(() => {});
+      }
       waking = true;
       try {
         await wake(aheadMs);

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
-import { CLOCK_WAS_SET } from "../src/core/clock.ts";
+import { CLOCK_WAS_SET, clockIs } from "../src/core/clock.ts";
 import { endTree } from "./end-processes.ts";
 import { pathIn } from "./names.ts";
 import { ticker } from "./ticker.ts";
@@ -48,6 +48,8 @@ export interface Runtime {
    * use: while its clock is behind what it has shown an object, no time passes for that object.
    */
   clockWasSet(aheadMs: number): Promise<void>;
+  /** The machine's clock shows this, and was not set: the Worker sees no other clock, and may believe it. */
+  clockIs(wallMs: number): Promise<void>;
   /** Ends the Worker and whatever belongs to it. */
   dispose(): Promise<void>;
 }
@@ -114,6 +116,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
         const { outcome } = await fire(CLOCK_WAS_SET);
         if (outcome !== "ok") throw new Error(`the Worker ended with "${outcome}"`);
       },
+      clockIs: async (wallMs) => void (await fire(clockIs(wallMs))),
       dispose: async () => {
         stopTicking();
         stopKeeping();

@@ -144,14 +144,16 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   undo.add(() => runtime.dispose());
   undo.add(() => ended.abort());
   undo.add(
-    clock.watch(
-      (aheadMs) => runtime.clockWasSet(aheadMs),
-      (byMs, aheadMs) => {
+    clock.watch({
+      wake: runtime.clockWasSet,
+      confirm: runtime.clockIs,
+      tell(byMs, aheadMs) {
         log.write("warn", clockText(byMs, aheadMs));
         onProblem(clockText(byMs, aheadMs));
       },
-      (error) => log.write("error", `Not all could be woken after the clock was set. ${String(error)}`),
-    ),
+      failed: (error) =>
+        log.write("error", `Not all could be woken after the clock was set. ${String(error)}`),
+    }),
   );
   const cloudUrl = `http://127.0.0.1:${cloudPort}`;
   const config = defaultPool({ url: cloudUrl, secret: providerSecret }, options);

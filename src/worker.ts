@@ -1,7 +1,7 @@
-import { CLOCK_WAS_SET } from "./core/clock.ts";
+import { CLOCK_WAS_SET, confirmedBy } from "./core/clock.ts";
 import { AGENT } from "./generated/agent-bundle.ts";
 import { REFERENCE } from "./generated/reference-bundle.ts";
-import { droverNow } from "./objects/clock.ts";
+import { confirmClock, droverNow } from "./objects/clock.ts";
 import { type Env, urlOf } from "./objects/env.ts";
 import { objectsOf } from "./objects/stubs.ts";
 import { createApp } from "./routes/app.ts";
@@ -20,6 +20,8 @@ export default {
     return app.fetch(request, bindings, ctx);
   },
   async scheduled({ cron }, env) {
+    const confirmed = confirmedBy(cron);
+    if (confirmed !== undefined) return confirmClock(confirmed);
     await objectsOf(env)
       .registry()
       .poke(cron === CLOCK_WAS_SET);

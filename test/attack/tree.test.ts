@@ -112,8 +112,12 @@ describe("X2: nothing that a link leads to is touched", () => {
   // Each round the user puts a link in the place of the directory that is being emptied, as often as it can.
   const SWAP = `
     const { renameSync, symlinkSync, unlinkSync } = require("node:fs");
-    const [tree, victim] = process.argv.slice(1);
+    const [tree, victim, uid, gid] = process.argv.slice(1);
     process.chdir(tree);
+    // Only now, since a checkout may be closed to that user, and the program lies in it.
+    process.setgroups([]);
+    process.setgid(Number(gid));
+    process.setuid(Number(uid));
     let swaps = 0;
     process.on("SIGTERM", () => {
       process.stdout.write(String(swaps));
@@ -147,7 +151,8 @@ describe("X2: nothing that a link leads to is touched", () => {
         mkdirSync(join(tree, "d"), { recursive: true });
         for (let n = 0; n < 4_000; n += 1) writeFileSync(join(tree, "d", `v${n}`), "");
         for (const path of [tree, join(tree, "d")]) chownSync(path, NOBODY.uid, NOBODY.gid);
-        const swapper = spawn(process.execPath, ["-e", SWAP, tree, safe], { ...NOBODY, stdio: "pipe" });
+        const who = [NOBODY.uid, NOBODY.gid].map(String);
+        const swapper = spawn(process.execPath, ["-e", SWAP, tree, safe, ...who], { stdio: "pipe" });
         await once(swapper.stderr, "data");
         let said = "";
         swapper.stdout.on("data", (text) => {

@@ -59,20 +59,22 @@ describe("N10: all that lives is woken when alarms go by another time", () => {
     const clock = new DroverClock(dir, () => at);
     let fails = false;
     const told: number[] = [];
-    const end = clock.watch(
-      async (aheadMs) => {
+    const confirmed: number[] = [];
+    const end = clock.watch({
+      wake: async (aheadMs) => {
         wakings.push(aheadMs);
         if (fails) throw new Error("the Worker is not there");
       },
-      (byMs) => told.push(byMs),
-      () => {},
-    );
+      confirm: async (wallMs) => void confirmed.push(wallMs),
+      tell: (byMs) => told.push(byMs),
+      failed: () => {},
+    });
     onTestFinished(end);
     const set = (wallMs: number) => Object.assign(at, { wallMs: at.wallMs + wallMs });
     const fail = (value: boolean) => {
       fails = value;
     };
-    return { clock, wakings, told, end, set, fail };
+    return { clock, wakings, told, confirmed, end, set, fail };
   }
 
   test("once for each time that the clock is set, and again after a failure", async () => {
@@ -100,6 +102,26 @@ describe("N10: all that lives is woken when alarms go by another time", () => {
     await until("all is woken", () => second.wakings.length === 1 || undefined);
     expect(second.wakings).toEqual([0]);
     expect(second.told).toEqual([]);
+  });
+
+  test("until the clock is set it is confirmed, and never by what it was set to", async () => {
+    const at = later(0, 0);
+    const { confirmed, wakings, told, set, fail } = begin(scratchDir(), at);
+    const pass = () => Object.assign(at, { upMs: at.upMs + 1_000, wallMs: at.wallMs + 1_000 });
+    await until("it is confirmed", () => confirmed.length === 1 || undefined);
+    pass();
+    await until("it is confirmed again", () => confirmed.length === 2 || undefined);
+    expect(confirmed).toEqual([BEFORE.wallMs, BEFORE.wallMs + 1_000]);
+    fail(true);
+    set(HOUR);
+    pass();
+    await until("waking has failed", () => wakings.length === 1 || undefined);
+    expect(confirmed).toHaveLength(2);
+    fail(false);
+    await until("all is woken", () => told.length === 1 || undefined);
+    pass();
+    await until("it is confirmed by the new time", () => confirmed.length === 3 || undefined);
+    expect(confirmed[2]).toBeGreaterThan(BEFORE.wallMs + HOUR);
   });
 
   test("a note that cannot be read is none", () => {
