@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { constants, createWriteStream } from "node:fs";
-import { type FileHandle, lstat, open, readlink, realpath, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { type FileHandle, lstat, open, readlink, rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { Header, Pax } from "tar";
+import { Beneath } from "./beneath.ts";
 import { FileCount } from "./count.ts";
 import { entryFault } from "./entries.ts";
-import { ArchiveFault, isSystemError } from "./faults.ts";
+import { ArchiveFault } from "./faults.ts";
 import { choiceOf, readGlobs } from "./globs.ts";
 import { walk } from "./walk.ts";
 
@@ -74,28 +74,31 @@ export async function pack(
   return { sha256: hash.digest("hex"), files: count.files, ...made };
 
   async function* archiveOf(packable: Packable) {
-    const root = await realpath(packable.root);
-    const paths =
-      "globs" in packable ? walk(root, choiceOf(readGlobs(packable.globs)), signal) : inOrder(packable.files);
-    const packer = new Packer(root, bounds, count);
-    for await (const path of paths) {
-      signal.throwIfAborted();
-      for await (const piece of packer.entry(path)) {
-        onProgress();
-        yield piece;
+    const top = await Beneath.open(packable.root);
+    try {
+      const packer = new Packer(top, bounds, count);
+      for await (const path of pathsOf(packable, top, signal)) {
+        signal.throwIfAborted();
+        for await (const piece of packer.entry(path)) {
+          onProgress();
+          yield piece;
+        }
       }
+    } finally {
+      await top.close();
     }
     yield Buffer.alloc(2 * BLOCK_BYTES);
   }
 }
 
-function inOrder(files: readonly string[]): string[] {
-  return [...new Set(files)].sort();
+function pathsOf(what: Packable, top: Beneath, signal: AbortSignal): AsyncIterable<string> | string[] {
+  if ("globs" in what) return walk(top, choiceOf(readGlobs(what.globs)), signal);
+  return [...new Set(what.files)].sort();
 }
 
 /** Makes one entry after the other, as bytes of a tar archive. */
 class Packer {
-  readonly #root: string;
+  readonly #top: Beneath;
   readonly #bounds: PackBounds;
   readonly #count: FileCount;
   /** Files that have more names than one, by what they are: the other names become links to the first. */
@@ -103,8 +106,8 @@ class Packer {
   #entries = 0;
   #contents = 0;
 
-  constructor(root: string, bounds: PackBounds, count: FileCount) {
-    this.#root = root;
+  constructor(top: Beneath, bounds: PackBounds, count: FileCount) {
+    this.#top = top;
     this.#bounds = bounds;
     this.#count = count;
   }
@@ -114,17 +117,16 @@ class Packer {
     if (this.#entries > this.#bounds.entries) {
       throw new ArchiveFault(`there are more than ${this.#bounds.entries} files`);
     }
-    const full = join(this.#root, path);
-    const found = await lstat(full);
+    const found = await this.#top.with(path, (name) => lstat(name));
     this.#count.add(path, found.isDirectory());
-    if (found.isSymbolicLink()) yield* link(path, await targetOf(path, full), "SymbolicLink", found);
+    if (found.isSymbolicLink()) yield* link(path, await targetOf(path, this.#top), "SymbolicLink", found);
     else if (found.isDirectory()) yield* directory(path, found);
-    else if (found.isFile()) yield* this.#file(path, full);
+    else if (found.isFile()) yield* this.#file(path);
     else throw new ArchiveFault(`"${path}" is neither a file, a directory nor a link`);
   }
 
-  async *#file(path: string, full: string): AsyncGenerator<Buffer> {
-    const handle = await openFile(path, full);
+  async *#file(path: string): AsyncGenerator<Buffer> {
+    const handle = await openFile(path, this.#top);
     try {
       const { dev, ino, nlink } = await handle.stat({ bigint: true });
       const found = await handle.stat();
@@ -144,8 +146,8 @@ class Packer {
 }
 
 /** A target that is no text would become another one. */
-async function targetOf(path: string, full: string): Promise<string> {
-  const bytes = await readlink(full, "buffer");
+async function targetOf(path: string, top: Beneath): Promise<string> {
+  const bytes = await top.with(path, (name) => readlink(name, "buffer"));
   const target = bytes.toString("utf8");
   if (Buffer.from(target).equals(bytes)) return target;
   throw new ArchiveFault(`the target of the link "${path}" is not UTF-8`);
@@ -156,15 +158,10 @@ function directory(path: string, found: Parameters<typeof metaOf>[0]): Generator
   return headers({ ...metaOf(found), mtime: new Date(0), path: `${path}/`, type: "Directory" });
 }
 
-/** Opens a file for reading, if it is one, and truly this one: what may write here may be at it right now. */
-async function openFile(path: string, full: string): Promise<FileHandle> {
-  const handle = await open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  const opened = await readlink(`/proc/self/fd/${handle.fd}`).catch((error: unknown) => {
-    // Not every system tells. There it is the user's own directory that is packed, by the user.
-    if (isSystemError(error, "ENOENT")) return full;
-    throw error;
-  });
-  if (opened === full && (await handle.stat()).isFile()) return handle;
+/** Opens a file for reading, if it still is one: what may write here may be at it right now. */
+async function openFile(path: string, top: Beneath): Promise<FileHandle> {
+  const handle = await top.with(path, (name) => open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  if ((await handle.stat()).isFile()) return handle;
   await handle.close();
   throw changed(path);
 }

@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
 import { setImmediate as others } from "node:timers/promises";
+import type { Beneath } from "./beneath.ts";
 import { ArchiveFault } from "./faults.ts";
 
 /** What Node puts into a name in the place of bytes that are no UTF-8: such a file cannot be named. */
@@ -18,17 +18,17 @@ export interface Choice {
 }
 
 /**
- * Finds the files, links and directories that are chosen, as paths relative to `root`, always in the same
- * order. A directory comes before what it has, and only if it is empty or something in it is chosen. No link
- * is followed. Sockets, pipes and devices are passed over.
+ * Finds the files, links and directories that are chosen below a directory, as paths relative to it, always in
+ * the same order. A directory comes before what it has, and only if it is empty or something in it is chosen.
+ * No link is followed. Sockets, pipes and devices are passed over.
  */
-export async function* walk(root: string, choice: Choice, signal: AbortSignal): AsyncGenerator<string> {
+export async function* walk(top: Beneath, choice: Choice, signal: AbortSignal): AsyncGenerator<string> {
   let names = 0;
   yield* below("", choice);
 
   async function* below(path: string, { chosen, open }: Choice): AsyncGenerator<string> {
     signal.throwIfAborted();
-    const found = await readdir(join(root, path), { withFileTypes: true });
+    const found = await top.withDir(path, (name) => readdir(name, { withFileTypes: true }));
     let owed = chosen && path !== "";
     if (owed && found.length === 0) yield path;
     found.sort((a, b) => (a.name < b.name ? -1 : 1));

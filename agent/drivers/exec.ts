@@ -102,9 +102,9 @@ export class ExecDriver implements Driver {
   }
 
   async kill(id: string, waitMs: Millis): Promise<Killed> {
-    const { store, allocs, groups, now } = this.#options;
+    const { allocs, groups, now } = this.#options;
     const running = this.#running.get(id);
-    const query = { markers: markersOf(id, store.taskDirOf(id) ?? allocs.of(id).local), shim: running?.shim };
+    const query = { markers: markersOf(id, allocs.of(id).local), shim: running?.shim };
     const { empty, killed, left } = await killTree(query, groups.of(id), waitMs, now);
     if (!empty) return { killed, alive: textOf(left) };
     groups.forget(id);

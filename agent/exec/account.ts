@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { isStarved } from "../../disk/starved.ts";
 import type { Millis } from "../../src/core/machine.ts";
 import { baseEnvironment } from "./environment.ts";
+import { MAX_FIRST_LINE_BYTES } from "./resolve.ts";
 import { StartFault } from "./start-fault.ts";
 import { closedOnWay } from "./way.ts";
 
@@ -25,6 +26,11 @@ export interface Account {
   uid: number;
   gid: number;
   home: string;
+}
+
+/** A user with the groups that its commands have, beside its own one. */
+export interface Member extends Account {
+  groups: readonly number[];
 }
 
 /** What the check below exits with. */
@@ -94,15 +100,33 @@ export function parseAccount(line: string): Account | undefined {
 }
 
 /**
+ * The user with all of its groups, as the machine itself would log it in, and one more. Throws a `StartFault`
+ * if the machine does not say which they are. Rejects with the reason of the signal if that comes first.
+ */
+export async function memberOf(account: Account, group: number, limits: Limits = {}): Promise<Member> {
+  try {
+    const { stdout } = await run("id", ["-G", "--", account.name], optionsOf(limits));
+    const own = stdout.split(/\s+/).filter((word) => /^\d+$/.test(word));
+    return { ...account, groups: [...own.map(Number), group] };
+  } catch (error) {
+    limits.signal?.throwIfAborted();
+    if (isStarved(error)) throw error;
+    const why = reasonOf(error, "id", limits);
+    const text = `This machine cannot say which groups the user "${account.name}" has: ${why}`;
+    throw new StartFault("start_failed", text);
+  }
+}
+
+/**
  * What turns a command into one of this user, with all of its groups. It takes the place of what is started
  * below the shim, which itself must stay root: it writes where the user may not.
  */
-export function asAccount({ uid, gid }: Account): string[] {
-  return ["setpriv", "--reuid", String(uid), "--regid", String(gid), "--init-groups", "--"];
+export function asMember({ uid, gid, groups }: Member): string[] {
+  return ["setpriv", "--reuid", String(uid), "--regid", String(gid), "--groups", groups.join(","), "--"];
 }
 
 /** What keeps a user from a directory, and what to do. */
-function barOf(account: Account, dir: string): string {
+function barOf(account: Member, dir: string): string {
   const closed = closedOnWay(dir, account);
   if (closed === undefined) return "it, or a directory above it, is closed to that user.";
   const { dir: bar, mode } = closed;
@@ -113,19 +137,21 @@ function barOf(account: Account, dir: string): string {
 }
 
 /**
- * Looks as the user itself whether it can get at its directory and its command. Afterwards nobody could tell
- * a command that cannot be executed from one that exits with 126 or 127. Throws a `StartFault`.
+ * Looks as the user itself whether it can get at its directory and its command, and returns how the command's
+ * file begins, as far as the user may read it. Afterwards nobody could tell a command that cannot be executed
+ * from one that exits with 126 or 127. Throws a `StartFault`.
  */
 export async function checkReach(
-  account: Account,
+  account: Member,
   dir: string,
   file: string,
   limits: Limits = {},
-): Promise<void> {
-  const check = `[ -x "$1" ] && cd "$1" || exit ${NO_DIRECTORY}; [ -x "$2" ] || exit ${NO_PROGRAM}`;
-  const [setpriv = "", ...args] = [...asAccount(account), "sh", "-c", check, "sh", dir, file];
+): Promise<string> {
+  const check = `[ -x "$1" ] && cd "$1" || exit ${NO_DIRECTORY}; [ -x "$2" ] || exit ${NO_PROGRAM}
+head -c ${MAX_FIRST_LINE_BYTES} <"$2" 2>/dev/null; exit 0`;
+  const [setpriv = "", ...args] = [...asMember(account), "sh", "-c", check, "sh", dir, file];
   try {
-    await run(setpriv, args, optionsOf(limits));
+    return (await run(setpriv, args, optionsOf(limits))).stdout;
   } catch (error) {
     limits.signal?.throwIfAborted();
     if (isStarved(error)) throw error;
@@ -133,7 +159,7 @@ export async function checkReach(
   }
 }
 
-function faultOf(error: unknown, account: Account, dir: string, file: string, limits: Limits): StartFault {
+function faultOf(error: unknown, account: Member, dir: string, file: string, limits: Limits): StartFault {
   const { name } = account;
   const code = codeOf(error);
   if (code === NO_DIRECTORY) {

@@ -1,8 +1,10 @@
-import { chmodSync, chownSync, readdirSync, renameSync } from "node:fs";
+import { chmodSync, chownSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { placementOf } from "../core/placements.ts";
 import { errorCode, makePrivateDir } from "../files.ts";
 import type { Account } from "./account.ts";
+import { isPlacementGroup, pickGroup } from "./placement-group.ts";
+import { StartFault } from "./start-fault.ts";
 import { removeTree } from "./tree.ts";
 
 /** The name of a placement's folder: anything else in there is none of ours. */
@@ -19,6 +21,7 @@ const TASK_FOLDERS = ["local", "secrets", "private", "tmp"] as const;
 
 /** Anyone can enter what lies below by name, and nobody can list it. */
 const PASSABLE = 0o711;
+const PASSABLE_BY_GROUP = 0o710;
 /** Tasks of one group may run as different users. */
 const SHARED_BY_USERS = 0o1777;
 
@@ -89,17 +92,36 @@ export class AllocDirs {
   }
 
   /**
-   * Hands the directories of a task to the user that it runs as. What leads there can be passed through from
-   * then on, but neither listed nor read.
+   * Hands the directories of a task to the user that it runs as, and returns the group of the placement, which
+   * it must have. Whoever has not gets to nothing below the placement's directory, whatever name is known; who
+   * has passes through what leads to the task's own, and can neither list nor read it. Throws a `StartFault`.
    */
-  giveTo(id: string, { uid, gid }: Account): void {
+  giveTo(id: string, { uid, gid }: Account): number {
     const { alloc, local, secrets, tmp } = this.of(id);
     const root = this.rootOf(placementOf(id));
-    for (const folder of [this.#stateDir, this.#allocs, root, join(root, taskOf(id)), alloc]) {
+    const group = this.#groupOf(root);
+    chmodSync(root, PASSABLE_BY_GROUP);
+    for (const folder of [this.#stateDir, this.#allocs, join(root, taskOf(id)), alloc]) {
       chmodSync(folder, PASSABLE);
     }
     for (const name of SHARED) chmodSync(join(alloc, name), SHARED_BY_USERS);
     for (const folder of [local, secrets, tmp]) chownSync(folder, uid, gid);
+    return group;
+  }
+
+  /** The group of a placement's directory, which is its own from the first time that it is asked for. */
+  #groupOf(root: string): number {
+    const { uid, gid } = statSync(root);
+    if (isPlacementGroup(gid)) return gid;
+    const roots = [this.#allocs, this.#kept].flatMap((at) => readdirSync(at).map((name) => join(at, name)));
+    const taken = roots.map((one) => statSync(one, { throwIfNoEntry: false })?.gid ?? 0);
+    const group = pickGroup(readFileSync("/proc/self/gid_map", "utf8"), new Set(taken));
+    if (group === undefined) {
+      const text = "This machine has no group left that would keep other users out of the run's directories";
+      throw new StartFault("start_failed", `${text}: see \`/proc/self/gid_map\`. Leave \`user\` out.`);
+    }
+    chownSync(root, uid, group);
+    return group;
   }
 
   /** Placements of which there are directories. */

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
-import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, renameSync, rmSync } from "node:fs";
 import { basename, join, relative, resolve, sep } from "node:path";
 import type { Artifact } from "../../src/schema/run.ts";
 import { ARTIFACTS_AT_ONCE, MAX_FILE_NAME_BYTES } from "../core/bounds.ts";
 import { readIfThere, replaceFile } from "../files.ts";
 import { type Source, shownUrl } from "./download.ts";
-import { type FetchPlace, fetchVerified, unpackFetched } from "./fetched.ts";
+import { type FetchPlace, fetchVerified, placeFetched, unpackFetched } from "./fetched.ts";
+import { NoDirectory } from "./placing.ts";
 import { StartFault } from "./start-fault.ts";
 
 /** A fetched file is for whoever may reach it; an archive says itself what may be executed. */
 const FILE_MODE = 0o644;
-const DIR_MODE = 0o755;
 /** An artifact of such a name is unpacked, and not only fetched. */
 const ARCHIVE = /\.(tar|tar\.gz|tgz)$/i;
 
@@ -54,49 +54,32 @@ async function putInPlace(
   { url, to }: Artifact,
   name: string,
   part: string,
-  place: FetchPlace,
+  { dirs, signal }: FetchPlace,
 ): Promise<void> {
-  const folder = folderInside(place.dirs.local, to);
-  if (!ARCHIVE.test(name)) {
+  const makeReady = (dir: string) => {
+    if (ARCHIVE.test(name)) return unpackFetched(part, dir, sourceOf({ url }), signal);
     chmodSync(part, FILE_MODE);
-    rmSync(join(folder, name), { recursive: true, force: true });
-    renameSync(part, join(folder, name));
-    return;
+    renameSync(part, join(dir, name));
+  };
+  try {
+    await placeFetched(part, dirs.local, partsOf(dirs.local, to), makeReady);
+  } catch (error) {
+    if (!(error instanceof NoDirectory)) throw error;
+    const text = `No artifact can be put into "${to}": "${error.message}" is no directory.`;
+    throw new StartFault("artifact_failed", text);
   }
-  await unpackFetched(part, folder, sourceOf({ url }), place.signal);
 }
 
-/**
- * Makes the folder for an artifact, below the task's own directory. An earlier attempt of the task may have
- * put a link there: what the agent writes, which may be root, must not follow it.
- */
-function folderInside(root: string, to: string): string {
-  const folder = resolve(root, to);
-  const path = relative(root, folder);
+/** The directories on the way from the task's own directory to the one that an artifact goes into. */
+function partsOf(root: string, to: string): string[] {
+  const path = relative(root, resolve(root, to));
   if (path === ".." || path.startsWith(`..${sep}`)) {
     throw new StartFault("artifact_failed", `"${to}" is not inside of the task's directory.`);
   }
   const parts = path.split(sep).filter((part) => part !== "");
-  if (!parts.every(fitsDisk)) {
-    const text = `a part of its \`to\` has more than ${MAX_FILE_NAME_BYTES} bytes`;
-    throw new StartFault("artifact_failed", `An artifact has no place: ${text}, which no disk takes.`);
-  }
-  let at = root;
-  for (const part of parts) {
-    at = join(at, part);
-    const found = lstatSync(at, { throwIfNoEntry: false });
-    if (found === undefined) {
-      mkdirSync(at, DIR_MODE);
-      // The umask of the agent keeps its own files private: it has taken away from the mode.
-      chmodSync(at, DIR_MODE);
-    } else if (!found.isDirectory()) {
-      throw new StartFault(
-        "artifact_failed",
-        `No artifact can be put into "${to}": "${part}" is no directory.`,
-      );
-    }
-  }
-  return folder;
+  if (parts.every(fitsDisk)) return parts;
+  const text = `a part of its \`to\` has more than ${MAX_FILE_NAME_BYTES} bytes`;
+  throw new StartFault("artifact_failed", `An artifact has no place: ${text}, which no disk takes.`);
 }
 
 function fitsDisk(name: string): boolean {

@@ -52,15 +52,6 @@ export class AttemptStore {
     };
   }
 
-  /**
-   * The task's directory, if an agent has started it that knew of none but those of attempts. Undefined for
-   * any other.
-   */
-  taskDirOf(id: string): string | undefined {
-    const work = join(this.dirsOf(id).root, "work");
-    return existsSync(work) ? work : undefined;
-  }
-
   /** Ids of which an earlier start of the agent has left data that were not about to be deleted. */
   found(): string[] {
     return readdirSync(this.#attempts)

@@ -3,11 +3,14 @@ import { createReadStream, existsSync, rmSync } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { UNPACK_BOUNDS } from "../../archive/bounds.ts";
 import { ArchiveFault } from "../../archive/faults.ts";
+import type { Wanted } from "../../archive/result.ts";
 import { unpack } from "../../archive/unpack.ts";
-import { errorText } from "../files.ts";
+import { errorText, makePrivateDir } from "../files.ts";
 import type { TaskDirs } from "./alloc-dirs.ts";
 import { DOWNLOAD_BOUNDS, type DownloadBounds, download, type Source } from "./download.ts";
+import { placeAll } from "./placing.ts";
 import { StartFault } from "./start-fault.ts";
+import { removeTree } from "./tree.ts";
 
 /** Directories that an archive does not list are as open as its files are. */
 const DIRECTORY_UMASK = 0o022;
@@ -50,15 +53,40 @@ async function digestOf(file: string, signal: AbortSignal): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Unpacks what was fetched. With the same bytes another try would fail, too. */
+/**
+ * Makes what was fetched ready where nobody but the agent gets, and moves it from there into the task's
+ * directory, or one below: others may change names in there while it comes.
+ */
+export async function placeFetched(
+  part: string,
+  local: string,
+  parts: readonly string[],
+  makeReady: (dir: string) => Promise<void> | void,
+): Promise<void> {
+  const dir = `${part}.ready`;
+  await removeTree(dir);
+  makePrivateDir(dir);
+  try {
+    await makeReady(dir);
+    await placeAll(dir, local, parts);
+  } finally {
+    await removeTree(dir);
+  }
+}
+
+/**
+ * Unpacks what was fetched into a directory that nobody but the agent can change. With the same bytes another
+ * try would fail, too.
+ */
 export async function unpackFetched(
   part: string,
   into: string,
   { what, code }: Source,
   signal: AbortSignal,
+  wanted?: Wanted,
 ): Promise<void> {
   try {
-    await unpack(part, into, signal, UNPACK_BOUNDS, { umask: DIRECTORY_UMASK });
+    await unpack(part, into, signal, UNPACK_BOUNDS, { umask: DIRECTORY_UMASK, wanted });
   } catch (error) {
     if (!(error instanceof ArchiveFault)) throw error;
     throw new StartFault(code, `${what} cannot be unpacked: ${errorText(error)}.`);

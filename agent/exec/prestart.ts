@@ -4,7 +4,7 @@ import type { TaskSpec } from "../../src/schema/run.ts";
 import { type ReadyTask, readyTask, straysFrom } from "../core/task-environment.ts";
 import { readIfThere, replaceFile } from "../files.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
-import { type Account, accountOf, asAccount, checkReach, isOwn } from "./account.ts";
+import { type Account, accountOf, asMember, checkReach, isOwn, memberOf } from "./account.ts";
 import type { AllocDirs, TaskDirs } from "./alloc-dirs.ts";
 import { fetchArtifacts } from "./artifacts.ts";
 import { baseEnvironment, readNode } from "./environment.ts";
@@ -73,12 +73,12 @@ export class Prestart {
     const resolved = resolveCommand(name, env.PATH ?? "", dir);
     if (!resolved.ok) throw new StartFault(resolved.startError.code, resolved.startError.text);
     if (account !== undefined && !isOwn(account)) {
+      const member = await memberOf(account, this.#giveOnce(id, dirs, account), { signal });
+      const beginning = await checkReach(member, dir, resolved.file, { signal });
       // Below another program than the shim nobody tells this from a command that exits with 127.
-      const problem = scriptProblem(resolved.file, dir);
+      const problem = scriptProblem(resolved.file, beginning, dir);
       if (problem !== undefined) throw new StartFault(problem.code, problem.text);
-      this.#giveOnce(id, dirs, account);
-      await checkReach(account, dir, resolved.file, { signal });
-      return { argv: [...asAccount(account), resolved.file, ...args], dir, env, stdin };
+      return { argv: [...asMember(member), resolved.file, ...args], dir, env, stdin };
     }
     // `exec` would take a name that begins with a dash for an option of its own.
     return { argv: [name.startsWith("-") ? resolved.file : name, ...args], dir, env, stdin };
@@ -97,9 +97,9 @@ export class Prestart {
   /**
    * Gives a task's files to its user, before anything of that user has run there. Shared data that came from
    * a snapshot, which knows no owners, go to the user of the first task that starts. Only then all of them: a
-   * user could put a second name of a file of somebody else's into its directory.
+   * user could put a second name of a file of somebody else's into its directory. Returns the placement's group.
    */
-  #giveOnce(id: string, dirs: TaskDirs, account: Account): void {
+  #giveOnce(id: string, dirs: TaskDirs, account: Account): number {
     const note = join(dirs.private, "user");
     if (readIfThere(note) === undefined) giveAllIn(dirs.local, account);
     const unowned = this.#options.allocs.unownedOf(id);
@@ -107,8 +107,9 @@ export class Prestart {
       giveAllIn(join(dirs.alloc, "data"), account);
       rmSync(unowned);
     }
-    this.#options.allocs.giveTo(id, account);
+    const group = this.#options.allocs.giveTo(id, account);
     replaceFile(note, account.name);
+    return group;
   }
 }
 

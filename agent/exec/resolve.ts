@@ -1,9 +1,9 @@
-import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { StartError } from "../../src/schema/host.ts";
 
 /** Linux reads so much of a file to find out what it is (`BINPRM_BUF_SIZE`). */
-const MAX_FIRST_LINE_BYTES = 256;
+export const MAX_FIRST_LINE_BYTES = 256;
 
 /** Whether a task can be started: its command and directory as they are on this machine. */
 export type Resolved = { ok: true; file: string } | { ok: false; startError: StartError };
@@ -34,10 +34,11 @@ export function resolveCommand(name: string, path: string, dir: string): Resolve
 
 /**
  * What keeps a script from starting: its first line names a program that is not on this machine, or is none.
- * Undefined if nothing is known to; what is no script is not judged.
+ * `beginning`: its first `MAX_FIRST_LINE_BYTES`, or all of it. Undefined if nothing is known to keep it; what
+ * is no script is not judged.
  */
-export function scriptProblem(file: string, dir: string): StartError | undefined {
-  const name = interpreterOf(file);
+export function scriptProblem(file: string, beginning: string, dir: string): StartError | undefined {
+  const name = interpreterOf(beginning);
   if (name === undefined) return undefined;
   // The system looks for one without a slash in the directory, not on the PATH.
   const resolved = resolveCommand(name.includes("/") ? name : `./${name}`, "", dir);
@@ -47,19 +48,8 @@ export function scriptProblem(file: string, dir: string): StartError | undefined
 }
 
 /** The program that the first line of a script names, as the system reads it (`execve(2)`). */
-function interpreterOf(file: string): string | undefined {
-  const head = Buffer.alloc(MAX_FIRST_LINE_BYTES);
-  try {
-    const opened = openSync(file, "r");
-    try {
-      readSync(opened, head);
-    } finally {
-      closeSync(opened);
-    }
-  } catch {
-    return undefined;
-  }
-  return /^#![ \t]*([^ \t\n\0]+)[ \t\n\0]/.exec(head.toString())?.[1];
+function interpreterOf(beginning: string): string | undefined {
+  return /^#![ \t]*([^ \t\n\0]+)(?:[ \t\n\0]|$)/.exec(beginning)?.[1];
 }
 
 function dirProblem(dir: string): Resolved | undefined {

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { readIfThere, replaceFile } from "../files.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
-import { type FetchPlace, fetchVerified, unpackFetched } from "./fetched.ts";
+import { type FetchPlace, fetchVerified, placeFetched, unpackFetched } from "./fetched.ts";
 import { StartFault } from "./start-fault.ts";
 
 /**
@@ -24,7 +24,7 @@ export async function fetchSnapshot(
   }
   const source = snapshots.sourceOf(snapshot);
   await fetchVerified({ source, sha256 }, part, place);
-  await unpackFetched(part, dirs.local, source, signal);
+  await placeFetched(part, dirs.local, [], (dir) => unpackFetched(part, dir, source, signal));
   rmSync(part);
   replaceFile(done, boot);
 }

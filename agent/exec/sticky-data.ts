@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { resultOf } from "../../archive/result.ts";
 import type { OutputsOutcome } from "../../src/schema/host.ts";
 import type { FoundSticky } from "../core/journal.ts";
 import type { Beginning } from "../core/types.ts";
@@ -88,8 +89,8 @@ export class StickyData {
       makePrivateDir(root);
       const [source, part] = [snapshots.sourceOf(id), join(root, ".data.part")];
       await fetchVerified({ source, sha256: id.slice(id.indexOf(":") + 1) }, part, { signal });
-      await unpackFetched(part, root, source, signal);
-      // Whoever made the archive: it brings data, and nothing that this agent believes.
+      // Another host made the archive: it brings data, and nothing that this agent believes.
+      await unpackFetched(part, root, source, signal, resultOf(STORED));
       await strippedOf(root, STORED_OF_TASK);
       replaceFile(join(root, UNOWNED), "");
       return true;
@@ -141,9 +142,9 @@ async function strippedOf(root: string, ofTask: readonly string[]): Promise<void
   }
 }
 
-/** Deletes all of a folder but these entries. */
+/** Deletes all of a folder but these directories, which may have come from elsewhere as something else. */
 async function strip(folder: string, kept: readonly string[]): Promise<void> {
-  for (const name of readdirSync(folder).filter((name) => !kept.includes(name))) {
-    await removeTree(join(folder, name));
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (!entry.isDirectory() || !kept.includes(entry.name)) await removeTree(join(folder, entry.name));
   }
 }

@@ -15,10 +15,17 @@ export interface Closed {
   mode: string;
 }
 
+/** Who wants to pass through. */
+interface Passer {
+  uid: number;
+  gid: number;
+  groups: readonly number[];
+}
+
 /** Whether somebody may pass through; without an account, whether everybody may. */
-function isOpen({ mode, uid, gid }: Gate, account?: { uid: number; gid: number }): boolean {
+function isOpen({ mode, uid, gid }: Gate, account?: Passer): boolean {
   if (account?.uid === uid) return (mode & 0o100) !== 0;
-  if (account?.gid === gid) return (mode & 0o010) !== 0;
+  if (account?.gid === gid || account?.groups.includes(gid)) return (mode & 0o010) !== 0;
   return (mode & 0o001) !== 0;
 }
 
@@ -26,7 +33,7 @@ function isOpen({ mode, uid, gid }: Gate, account?: { uid: number; gid: number }
  * The topmost directory on the way to this one, itself included, that is closed to a user, or to others in
  * general if none is named. Undefined if the way is open by all that modes say.
  */
-export function closedOnWay(dir: string, account?: { uid: number; gid: number }): Closed | undefined {
+export function closedOnWay(dir: string, account?: Passer): Closed | undefined {
   const way: string[] = [];
   for (let at = resolve(dir); ; at = dirname(at)) {
     way.unshift(at);

@@ -1,3 +1,4 @@
+import { Beneath } from "../../archive/beneath.ts";
 import { isOwnName } from "../../archive/own-paths.ts";
 import { type Choice, walk } from "../../archive/walk.ts";
 import { Rules } from "./rules.ts";
@@ -8,7 +9,12 @@ import { Rules } from "./rules.ts";
  * pipes and devices are passed over.
  */
 export async function* filesToSend(root: string, signal: AbortSignal): AsyncGenerator<string> {
-  yield* walk(root, choiceBy(root, await Rules.from(root)), signal);
+  const top = await Beneath.open(root);
+  try {
+    yield* walk(top, choiceBy(root, await Rules.from(root)), signal);
+  } finally {
+    await top.close();
+  }
 }
 
 /** What rules choose of a directory and all below it. */

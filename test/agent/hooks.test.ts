@@ -228,7 +228,7 @@ describe("user", () => {
       const { stdout, attempt, stderr } = await runToEnd(ID, script, { user: "nobody", artifacts });
       const { uid, gid, home } = await accountOf("nobody");
       expect([stdout, attempt.exit?.code, stderr]).toEqual([
-        `${uid}\n${gid}\n${gid}\n${home} nobody\nclosed\nclosed\n`,
+        `${uid}\n${gid}\n${gid} ${statSync(alloc()).gid}\n${home} nobody\nclosed\nclosed\n`,
         0,
         expect.stringContaining("Permission denied"),
       ]);

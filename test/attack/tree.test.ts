@@ -1,5 +1,3 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import {
   chmodSync,
   chownSync,
@@ -18,11 +16,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { giveAllIn, removeTree } from "../../agent/exec/tree.ts";
+import { isRoot, NOBODY, startSwapper } from "./support/swapper.ts";
 
 // The agent deletes directories of tasks, and gives them away, while tasks can change what lies in them.
-
-const NOBODY = { uid: 65_534, gid: 65_534 };
-const isRoot = process.geteuid?.() === 0;
 
 let dir: string;
 beforeEach(() => {
@@ -109,38 +105,6 @@ describe("X2: nothing that a link leads to is touched", () => {
     expect(readdirSync(safe).map((name) => statSync(join(safe, name)).uid)).toEqual([0, 0, 0]);
   });
 
-  // Each round the user puts a link in the place of the directory that is being emptied, as often as it can.
-  const SWAP = `
-    const { renameSync, symlinkSync, unlinkSync } = require("node:fs");
-    const [tree, victim, uid, gid] = process.argv.slice(1);
-    process.chdir(tree);
-    // Only now, since a checkout may be closed to that user, and the program lies in it.
-    process.setgroups([]);
-    process.setgid(Number(gid));
-    process.setuid(Number(uid));
-    let swaps = 0;
-    process.on("SIGTERM", () => {
-      process.stdout.write(String(swaps));
-      process.exit();
-    });
-    const attempt = (act) => {
-      try {
-        act();
-        return true;
-      } catch {
-        return false;
-      }
-    };
-    const swap = () => {
-      if (attempt(() => renameSync("d", "away")) && attempt(() => symlinkSync(victim, "d"))) swaps += 1;
-      attempt(() => unlinkSync("d"));
-      attempt(() => renameSync("away", "d"));
-    };
-    setInterval(() => {
-      for (let n = 0; n < 50; n += 1) swap();
-    }, 0);
-    process.stderr.write("ready");`;
-
   test.skipIf(!isRoot)(
     "whoever swaps names meanwhile, ten thousand times (needs root)",
     async () => {
@@ -151,20 +115,12 @@ describe("X2: nothing that a link leads to is touched", () => {
         mkdirSync(join(tree, "d"), { recursive: true });
         for (let n = 0; n < 4_000; n += 1) writeFileSync(join(tree, "d", `v${n}`), "");
         for (const path of [tree, join(tree, "d")]) chownSync(path, NOBODY.uid, NOBODY.gid);
-        const who = [NOBODY.uid, NOBODY.gid].map(String);
-        const swapper = spawn(process.execPath, ["-e", SWAP, tree, safe, ...who], { stdio: "pipe" });
-        await once(swapper.stderr, "data");
-        let said = "";
-        swapper.stdout.on("data", (text) => {
-          said += text;
-        });
+        const swapper = await startSwapper(tree, "d", safe);
         // Somebody who goes on may keep it from getting to its end.
         await removeTree(tree).catch(() => undefined);
-        const closed = once(swapper, "close");
-        swapper.kill("SIGTERM");
-        await closed;
+        await swapper.stop();
         await removeTree(tree);
-        swaps += Number(said);
+        swaps += swapper.swaps;
         expect(existsSync(tree)).toBe(false);
         expect(readdirSync(safe)).toHaveLength(4_000);
       }
