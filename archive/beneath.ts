@@ -12,10 +12,10 @@ const OPEN_DIR = OPEN_ROOT | constants.O_NOFOLLOW;
 const CHANGED = ["ENOENT", "ENOTDIR", "ELOOP"];
 
 /**
- * What lies below a directory, for who must not be led elsewhere by links that others put there meanwhile: the
- * host agent, which may be root, collects what tasks have made. From directory to directory each is opened
- * without following a link, and things in it are named by the descriptor (`/proc/self/fd/…`). Where there are
- * no such names, as on a Mac, it is the user's own directory, and paths will do.
+ * What lies below a directory, for who must not be led elsewhere by links that others put there meanwhile:
+ * the host agent, which may be root, collects what tasks have made. From directory to directory each is
+ * opened without following a link, and things in it are named by the descriptor (`/proc/self/fd/…`). Where
+ * there are no such names, as on a Mac, it is the user's own directory, and paths will do.
  */
 export class Beneath {
   readonly root: string;

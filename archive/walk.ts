@@ -18,9 +18,9 @@ export interface Choice {
 }
 
 /**
- * Finds the files, links and directories that are chosen below a directory, as paths relative to it, always in
- * the same order. A directory comes before what it has, and only if it is empty or something in it is chosen.
- * No link is followed. Sockets, pipes and devices are passed over.
+ * Finds the files, links and directories that are chosen below a directory, as paths relative to it, always
+ * in the same order. A directory comes before what it has, and only if it is empty or something in it is
+ * chosen. No link is followed. Sockets, pipes and devices are passed over.
  */
 export async function* walk(top: Beneath, choice: Choice, signal: AbortSignal): AsyncGenerator<string> {
   let names = 0;

@@ -92,9 +92,10 @@ export class AllocDirs {
   }
 
   /**
-   * Hands the directories of a task to the user that it runs as, and returns the group of the placement, which
-   * it must have. Whoever has not gets to nothing below the placement's directory, whatever name is known; who
-   * has passes through what leads to the task's own, and can neither list nor read it. Throws a `StartFault`.
+   * Hands the directories of a task to the user that it runs as, and returns the group of the placement,
+   * which it must have. Whoever has not gets to nothing below the placement's directory, whatever name is
+   * known; who has passes through what leads to the task's own, and can neither list nor read it. Throws a
+   * `StartFault`.
    */
   giveTo(id: string, { uid, gid }: Account): number {
     const { alloc, local, secrets, tmp } = this.of(id);

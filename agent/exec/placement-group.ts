@@ -7,8 +7,8 @@ interface Range {
 }
 
 /**
- * Ids that nobody else gives away, by the list that systemd keeps of all of them (Users, Groups, UIDs and GIDs
- * on systemd Systems). The second one is for containers that have 65,536 of them.
+ * Ids that nobody else gives away, by the list that systemd keeps of all of them (Users, Groups, UIDs and
+ * GIDs on systemd Systems). The second one is for containers that have 65,536 of them.
  */
 const RANGES: readonly Range[] = [
   { first: 1_879_048_192, count: 268_435_456 },
@@ -21,8 +21,8 @@ export function isPlacementGroup(gid: number): boolean {
 }
 
 /**
- * Picks a group for a placement, at random: so one that has been is not picked again soon. `map`: the ids that
- * this process can use, as `/proc/self/gid_map` says. Undefined if it can use none that is free.
+ * Picks a group for a placement, at random: so one that has been is not picked again soon. `map`: the ids
+ * that this process can use, as `/proc/self/gid_map` says. Undefined if it can use none that is free.
  */
 export function pickGroup(
   map: string,

@@ -30,8 +30,9 @@ export class NoDirectory extends Error {}
 /**
  * Moves all that lies in `from`, where only the agent gets, into a directory below `root`, which is made if
  * it is missing. Directories become one with those that are there; anything else in the way is replaced. No
- * link is followed, whoever changes names meanwhile. If the agent is root, all of it then belongs to the owner
- * of `root`. Throws `NoDirectory` if the way there leads through something else, or what the system says.
+ * link is followed, whoever changes names meanwhile. If the agent is root, all of it then belongs to the
+ * owner of `root`. Throws `NoDirectory` if the way there leads through something else, or what the system
+ * says.
  */
 export async function placeAll(from: string, root: string, parts: readonly string[]): Promise<void> {
   const folder = openFolder(root, parts);

@@ -97,7 +97,8 @@ export class Prestart {
   /**
    * Gives a task's files to its user, before anything of that user has run there. Shared data that came from
    * a snapshot, which knows no owners, go to the user of the first task that starts. Only then all of them: a
-   * user could put a second name of a file of somebody else's into its directory. Returns the placement's group.
+   * user could put a second name of a file of somebody else's into its directory. Returns the placement's
+   * group.
    */
   #giveOnce(id: string, dirs: TaskDirs, account: Account): number {
     const note = join(dirs.private, "user");

@@ -29,7 +29,7 @@ describe("X13: placements of different users (needs root)", () => {
       bench.plane.order([order(victim, "daemon", hold)]);
       await bench.plane.until("it runs", () => bench.plane.stored(victim).includes("ready"));
       const script = [
-        `for d in data tmp logs; do ls ${shared}/$d; echo evil >${shared}/$d/planted; cat ${shared}/$d/x; done`,
+        `for d in data tmp logs; do ls ${shared}/$d; echo evil >${shared}/$d/new; cat ${shared}/$d/x; done`,
         `ln -s ${shared}/data here; ls here/; cd ${shared} || cat ${shared}/data/x`,
         'for p in /proc/[0-9]*; do cat "$p/cwd/../../alloc/data/x"; done',
         "id -G; echo over",

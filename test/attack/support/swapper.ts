@@ -46,8 +46,8 @@ export interface Swapper {
 }
 
 /**
- * Starts a process of another user that puts a link to `victim` in the place of `name` in `tree`, and takes it
- * away again, as often as it can.
+ * Starts a process of another user that puts a link to `victim` in the place of `name` in `tree`, and takes
+ * it away again, as often as it can.
  */
 export async function startSwapper(tree: string, name: string, victim: string): Promise<Swapper> {
   const who = [NOBODY.uid, NOBODY.gid].map(String);
