@@ -52,7 +52,7 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
           // Each file has a Drover of its own, and waits for it most of the time: one alone uses a quarter of
           // two cores.
-          maxWorkers: 2,
+          maxWorkers: 3,
           setupFiles: ["test/chance/properties.ts", "test/chance/connections.ts"],
         },
       },
