@@ -1,4 +1,5 @@
 import type { RunStatus } from "../client/types.ts";
+import { because, clause } from "../src/core/words.ts";
 import { EXIT } from "./errors.ts";
 import { printable } from "./text.ts";
 
@@ -30,7 +31,7 @@ export function verdictOf(run: RunStatus, interruptedAs?: number): Verdict {
     case "aborted":
       if (interruptedAs !== undefined)
         return { exitCode: interruptedAs, message: `Run ${run.id} is aborted.` };
-      return { exitCode: EXIT.drover, message: `Run ${run.id} was aborted${abortedBy(run)}.` };
+      return { exitCode: EXIT.drover, message: `${clause(aborted(run))}.` };
     case "failed":
     case "unknown":
       return {
@@ -73,10 +74,9 @@ function timedOut(run: RunStatus): string {
     : "its time was over.";
 }
 
-function abortedBy(run: RunStatus): string {
-  if (run.abort === null) return "";
-  const { by, reason } = run.abort;
-  return printable(`${by === "" ? "" : ` by ${by}`}${reason === "" ? "" : `: ${reason}`}`);
+function aborted({ id, abort }: RunStatus): string {
+  const { by = "", reason = "" } = abort ?? {};
+  return printable(because(`Run ${id} was aborted${by === "" ? "" : ` by ${by}`}`, reason));
 }
 
 function failed(run: RunStatus): string {

@@ -1,3 +1,4 @@
+import { quoteArgv } from "../core/shell-words.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
 
 /** Where the agent keeps what it must not forget, unless the cloud says otherwise. */
@@ -18,14 +19,15 @@ export interface HostFacts extends Pick<ProviderConfig, "powerOff" | "notice"> {
  * (2), or is not wanted (3).
  */
 export function userDataScript(host: HostFacts): string {
-  const flag = (name: string, value?: string) => (value === undefined ? "" : ` ${name} ${quoted(value)}`);
+  const flag = (name: string, value?: string) => (value === undefined ? "" : ` ${quoteArgv([name, value])}`);
+  const [code, url] = [quoteArgv([host.code]), quoteArgv([host.url])];
   const commands = flag("--power-off", host.powerOff) + flag("--notice", host.notice);
   return `#!/bin/sh
 set -eu
 umask 077
 dir="\${DROVER_STATE_DIR:-${STATE_DIR}}"
 mkdir -p "$dir"
-printf '%s' '${host.code}' > "$dir/code"
+printf '%s' ${code} > "$dir/code"
 cat > "$dir/fetch-agent.mjs" <<'END_OF_SCRIPT'
 import { createHash } from "node:crypto";
 import { renameSync, writeFileSync } from "node:fs";
@@ -46,19 +48,14 @@ for (let delayMs = 500; ; delayMs = Math.min(delayMs * 2, 30_000)) {
   }
 }
 END_OF_SCRIPT
-node "$dir/fetch-agent.mjs" '${host.url}/agent/drover-agent.mjs' '${host.agentSha256}' "$dir/drover-agent.mjs"
+node "$dir/fetch-agent.mjs" ${quoteArgv([`${host.url}/agent/drover-agent.mjs`, host.agentSha256])} "$dir/drover-agent.mjs"
 while :; do
   code=0
-  node "$dir/drover-agent.mjs" --url '${host.url}' --state "$dir" \\
+  node "$dir/drover-agent.mjs" --url ${url} --state "$dir" \\
     --code-file "$dir/code"${commands} || code=$?
   case $code in 0|2|3) exit "$code" ;; esac
   echo "the agent has ended with $code; it is started again"
   sleep 1
 done
 `;
-}
-
-/** Text as one word of a shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

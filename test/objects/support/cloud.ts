@@ -58,6 +58,6 @@ export class TestCloud {
    * machine.
    */
   codeOf(worker: string): string | undefined {
-    return /drvc_[^']+/.exec(this.instances.get(`i-${worker}`)?.userData ?? "")?.[0];
+    return /drvc_[^'\s]+/.exec(this.instances.get(`i-${worker}`)?.userData ?? "")?.[0];
   }
 }
