@@ -1,9 +1,10 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
 import { quoteArgv } from "../src/core/shell-words.ts";
 import { CliError } from "./errors.ts";
 import type { Io } from "./io.ts";
+import { readOwnFile } from "./own-file.ts";
 
 /** Which Drover is meant. */
 export interface Context {
@@ -36,17 +37,19 @@ export function connect(io: Io): { client: Client; context: Context } {
  * 3. the state of a `drover up` in this directory or the nearest one above, as Git finds `.git`: a `.drover`,
  *    or the state directory itself.
  *
- * `DROVER_TOKEN` alone replaces the token of a state directory. `DROVER_URL` alone is an error: the token in
- * a file belongs to another Drover and must not be sent to it.
+ * `DROVER_TOKEN` without `DROVER_URL`, or the reverse, is an error: a token belongs to one Drover, and is
+ * sent to no other. A state directory of somebody else's is refused (`own-file.ts`).
  */
 export function findContext(io: Where): Context {
   const url = io.env.DROVER_URL || undefined;
   const token = io.env.DROVER_TOKEN || undefined;
   const named = io.env.DROVER_STATE || undefined;
-  if (io.state !== undefined) {
-    // Beside DROVER_URL the token is one of that Drover.
-    return withToken(readState(resolve(io.cwd, io.state)), url === undefined ? token : undefined);
+  if (token !== undefined && url === undefined) {
+    throw new CliError("DROVER_TOKEN is set, but DROVER_URL is not, so it is not known whose token it is.", [
+      "Set DROVER_URL to that Drover, or unset DROVER_TOKEN to use a local one.",
+    ]);
   }
+  if (io.state !== undefined) return readState(resolve(io.cwd, io.state));
   if (url !== undefined && named !== undefined) {
     throw new CliError("DROVER_URL and DROVER_STATE are both set, and each names a Drover.", [
       "Unset one of them.",
@@ -60,7 +63,7 @@ export function findContext(io: Where): Context {
     }
     return { url: checkedUrl(url), token, file: undefined };
   }
-  if (named !== undefined) return withToken(readState(resolve(io.cwd, named)), token);
+  if (named !== undefined) return readState(resolve(io.cwd, named));
   const found = readUpwards(io.cwd);
   if (found === undefined) {
     throw new CliError("No Drover found in this directory or above it.", [
@@ -68,14 +71,10 @@ export function findContext(io: Where): Context {
       "state, or DROVER_URL and DROVER_TOKEN.",
     ]);
   }
-  return withToken(found, token);
+  return found;
 }
 
-type Found = { url: string; token: string; file: string };
-
-function withToken(found: Found, token: string | undefined): Context {
-  return { ...found, token: token ?? found.token };
-}
+type Found = Context & { file: string };
 
 /** The Drover whose state is in this directory. */
 function readState(directory: string): Found {
@@ -117,10 +116,9 @@ function readContext(stateDir: string): Found | undefined {
 
 function readIfThere(file: string): string | undefined {
   try {
-    return readFileSync(file, "utf8");
+    return readOwnFile(file);
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    if (error instanceof CliError) throw error;
     throw new CliError(`Cannot read ${file}: ${error instanceof Error ? error.message : error}`, [
       "It belongs to whoever ran `drover up` there; set DROVER_URL and DROVER_TOKEN to use another Drover.",
     ]);

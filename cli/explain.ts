@@ -69,7 +69,7 @@ function whatToStart(context: Context | undefined): string {
 
 function whatToken(context: Context | undefined): string {
   if (context?.file === undefined) return "Check DROVER_TOKEN.";
-  return `The token is from ${context.file}, or from DROVER_TOKEN if that is set.`;
+  return `The token is from ${context.file}.`;
 }
 
 function contextOf(io: Where): Context | undefined {

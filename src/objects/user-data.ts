@@ -21,6 +21,7 @@ export interface HostFacts extends Pick<ProviderConfig, "powerOff" | "notice"> {
 export function userDataScript(host: HostFacts): string {
   const flag = (name: string, value?: string) => (value === undefined ? "" : ` ${quoteArgv([name, value])}`);
   const [code, url] = [quoteArgv([host.code]), quoteArgv([host.url])];
+  const agent = quoteArgv([`${host.url}/agent/drover-agent.mjs`, host.agentSha256]);
   const commands = flag("--power-off", host.powerOff) + flag("--notice", host.notice);
   return `#!/bin/sh
 set -eu
@@ -48,7 +49,7 @@ for (let delayMs = 500; ; delayMs = Math.min(delayMs * 2, 30_000)) {
   }
 }
 END_OF_SCRIPT
-node "$dir/fetch-agent.mjs" ${quoteArgv([`${host.url}/agent/drover-agent.mjs`, host.agentSha256])} "$dir/drover-agent.mjs"
+node "$dir/fetch-agent.mjs" ${agent} "$dir/drover-agent.mjs"
 while :; do
   code=0
   node "$dir/drover-agent.mjs" --url ${url} --state "$dir" \\

@@ -1,0 +1,53 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from "node:fs";
+import { dirname } from "node:path";
+import { CliError } from "./errors.ts";
+
+const { O_RDONLY, O_NOFOLLOW } = constants;
+/** Bits of a mode by which others than the owner may write. */
+const OTHERS_WRITE = 0o022;
+/** The superuser can do everything in the caller's name anyway. */
+const ROOT = 0;
+
+/**
+ * Reads a file that decides where tokens and commands go; undefined if it is not there. The file and its
+ * directory must belong to the caller or to root, neither may be a link, and nobody else may write to them:
+ * a checkout or a directory above may be somebody else's. Throws a `CliError` that names whose it is.
+ */
+export function readOwnFile(path: string): string | undefined {
+  try {
+    checkOwn(dirname(path), lstatSync(dirname(path)), "directory");
+    const file = openSync(path, O_RDONLY | O_NOFOLLOW);
+    try {
+      checkOwn(path, fstatSync(file), "file");
+      return readFileSync(file, "utf8");
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    if (code === "ELOOP") throw strange(path, "it is a link");
+    throw error;
+  }
+}
+
+function checkOwn(path: string, stats: Stats, kind: "directory" | "file"): void {
+  if (stats.isSymbolicLink()) throw strange(path, "it is a link");
+  if (kind === "file" && !stats.isFile()) throw strange(path, "it is no file");
+  const me = process.geteuid?.();
+  if (me === undefined) return; // such a system has neither these owners nor these modes
+  if (stats.uid !== me && stats.uid !== ROOT) {
+    throw strange(path, `it belongs to user ${stats.uid}, and you are user ${me}`);
+  }
+  if ((stats.mode & OTHERS_WRITE) !== 0) {
+    throw strange(path, `others may write to it (mode ${(stats.mode & 0o7777).toString(8)})`);
+  }
+}
+
+function strange(path: string, why: string): CliError {
+  return new CliError(`${path} is not believed: ${why}.`, [
+    "What it says decides where your token, commands and files go. If that Drover is the one you mean,",
+    "name it by DROVER_URL and DROVER_TOKEN, or run this as the user who started it. Otherwise go to a",
+    "directory that is not below that one.",
+  ]);
+}
