@@ -65,6 +65,15 @@ export const MAX_TASK_ATTEMPTS = 50;
 export const MAX_LOSSES_IN_A_ROW = 5;
 /** Times that a run was placed anew which are remembered (`nomad.md` §7.3). */
 export const MAX_RESCHEDULES_KEPT = 50;
+/** Attempts kept with a run of many tasks; each task keeps the latest few all the same. */
+export const MAX_RUN_ATTEMPTS = 512;
+export const MIN_TASK_ATTEMPTS = 4;
+/**
+ * What the texts of hosts take in storage with a run: in its events, where the oldest go, and with its
+ * attempts, where the oldest are cut. With logs and spec it stays below the 2 MB that storage takes.
+ */
+export const MAX_RUN_EVENT_BYTES = 384 * 1024;
+export const MAX_RUN_ATTEMPT_TEXT_BYTES = 128 * 1024;
 /** How long the id of a deleted run answers 410, and is given to no other (`api.md`, Conventions). */
 export const TOMBSTONE_MS = 30 * 24 * 3_600_000;
 /** Ended runs that a pool looks at, and lets go, at once. */
@@ -72,10 +81,11 @@ export const FORGET_BATCH = 32;
 /** How often a pool looks for ended runs whose time is over, at most; if there are many, how soon again. */
 export const FORGET_LOOK_MS = 60_000;
 export const FORGET_NEXT_MS = 1_000;
-/** Events kept with a worker. */
 /** So many changes of a machine's price are remembered. */
 export const MAX_PRICES = 50;
+/** Events kept with a worker, and bytes that they take in storage. */
 export const MAX_WORKER_EVENTS = 100;
+export const MAX_WORKER_EVENT_BYTES = 256 * 1024;
 /** Characters of any text that comes from outside and is kept: an error, a reason, the output of a probe. */
 export const MAX_TEXT_CHARS = 4_096;
 /**
@@ -168,3 +178,21 @@ export const NOTE_REFUSAL_MS = 60_000;
 export const MIN_INTERVAL_MS = 1_000;
 /** Characters of all labels of a run together, names and values; of its `meta`, and of each task's, too. */
 export const MAX_TEXT_MAP_CHARS = 8 * 1024;
+
+/**
+ * What is believed of one report (`docs/design/reports.md`). Placements that this worker was never given:
+ * so many are shown to their allocations at a time, and so many names are looked up in a report at most.
+ */
+export const MAX_STRANGERS_ASKED = 8;
+export const MAX_STRANGERS_LOOKED_UP = 64;
+/** Attempts of one placement that its orders do not name. */
+export const MAX_UNORDERED_ATTEMPTS = 8;
+/** Kept placements that allocations are asked about, and runs of which something is left on a machine. */
+export const MAX_KEPT_ASKED = 64;
+export const MAX_STALE_RUNS = 64;
+/** Characters of what holds on to such a run. */
+export const MAX_HOLDER_CHARS = 256;
+/** Base64 of log bytes that is held for one placement, beside what the latest report has brought. */
+export const MAX_HELD_LOG_CHARS = 1024 * 1024;
+/** What a host counts by itself, revisions and reports, at most: there must be room to count on. */
+export const MAX_HOST_NUMBER = 2 ** 48;

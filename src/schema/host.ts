@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ATTEMPT_ID_PATTERN, PLACEMENT_ID_PATTERN, type StreamName } from "../core/attempt-id.ts";
-import { MAX_TEXT_CHARS } from "../core/limits.ts";
+import { MAX_HOST_NUMBER, MAX_TEXT_CHARS } from "../core/limits.ts";
 
 export type { StreamName } from "../core/attempt-id.ts";
 
@@ -26,7 +26,7 @@ export function workerOfCode(code: string): string | undefined {
 /** Whose host it is that signs this: at the wrong place that is told from a bad signature. */
 const Worker = z.string().max(128).meta({ description: "the worker whose host says this" });
 const Text = z.string().max(MAX_TEXT_CHARS);
-const Seq = z.int().min(1);
+const Seq = z.int().min(1).max(MAX_HOST_NUMBER);
 const Bytes = z.int().min(0);
 
 /** What a host has, as it measured it. */
@@ -137,7 +137,7 @@ export const AttemptReport = z.object({
   state: z.enum(["preparing", "running", "stopping", "uploading", "exited", "gone"]),
   startedAgoMs: z.number().min(0).optional(),
   endedAgoMs: z.number().min(0).optional(),
-  exit: Exit.extend({ signal: Text.nullable(), message: Text }).optional(),
+  exit: Exit.optional(),
   startError: StartError.optional(),
   waits: z
     .boolean()
@@ -215,7 +215,7 @@ export const Report = z.object({
       "milliseconds since the boot of this machine, as of this report: shows how long it was on its way",
   }),
   full: z.boolean(),
-  ordersSeen: z.int().min(0),
+  ordersSeen: z.int().min(0).max(MAX_HOST_NUMBER),
   boot: z
     .object({ ok: z.boolean(), output: Text, exitCode: z.int().nullable().optional() })
     .nullable()

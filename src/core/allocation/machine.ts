@@ -46,6 +46,7 @@ import {
 } from "./state.ts";
 import { savedBy } from "./sticky.ts";
 import { upsertOf } from "./summary.ts";
+import { withinBounds } from "./texts.ts";
 import { queueDeadline, timeIsOver } from "./time-limits.ts";
 import { foldUpdate } from "./update.ts";
 import { foldRestart, foldSignal, type RestartWish, refusalOfWish, type SignalWish } from "./user.ts";
@@ -78,7 +79,8 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
   apply(stored, event, now) {
     const before = withQuestion(withoutOld(stored, now), now);
     const settled = settle(fold({ ...before, spill: [] }, event, now), now);
-    return remembered(numbered(before, withRevision(before, inOrder(before, settled), now)), event, now);
+    const told = withinBounds(before, inOrder(before, settled));
+    return remembered(numbered(before, withRevision(before, told, now)), event, now);
   },
 
   due(state, now) {

@@ -1,7 +1,7 @@
 import type { AttemptReport, HostStop } from "../../schema/host.ts";
 import type { Exit } from "../../schema/run.ts";
 import { type AttemptParts, parseAttemptId } from "../attempt-id.ts";
-import { HEARD_AT_ONCE_MS, MAX_TASK_ATTEMPTS } from "../limits.ts";
+import { HEARD_AT_ONCE_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed } from "../messages.ts";
 import { isUnkillable } from "../worker/placements.ts";
@@ -20,6 +20,7 @@ import {
 import { withDataEvent, withSaved } from "./sticky.ts";
 import { spillTails } from "./tails.ts";
 import { groupOfRun, isOver, isStopping, recordOf, withTask } from "./tasks.ts";
+import { attemptsKept } from "./texts.ts";
 import { hasTimedOut } from "./time-limits.ts";
 
 /** How far an attempt is. It never goes back: a late report of an earlier state changes nothing. */
@@ -34,15 +35,17 @@ const PROGRESS: Record<AttemptReport["state"], number> = {
 
 /**
  * Folds in what the host of the open epoch says. An allocation that restarted may have forgotten a placement
- * of which the worker reports: nobody but it can have ordered it, so it takes the placement up again.
+ * of which the worker reports: if that worker has accepted it, nobody but this run can have ordered it, so it
+ * takes the placement up again. What a host alone says of a run that it was never given counts for nothing.
  */
 export function foldObserved(state: AllocationState, message: Observed, now: Instant): AllocationState {
   const { record } = state;
   if (record === null || message.kept) return state;
   if (record.ended || message.epoch <= record.endedEpoch)
     return { ...state, record: noteLate(record, message, now) };
-  const placement =
-    openPlacement(state) ?? newPlacement(message.worker, message.epoch, since(record, message, now));
+  const known = openPlacement(state);
+  if (known === null && !message.held) return state;
+  const placement = known ?? newPlacement(message.worker, message.epoch, since(record, message, now));
   if (message.epoch !== record.endedEpoch + 1 || placement.worker !== message.worker) return state;
   let next = storePlacement(record, placement);
   const spill = [...state.spill];
@@ -89,8 +92,9 @@ function foldAttempt(
   const attempt = withFetching(record, name, withOwedOutputs(record, name, timed), before, report);
   const others = task.attempts.filter((one) => one.id !== report.id);
   const all = [...others, attempt];
-  const attempts = all.slice(-MAX_TASK_ATTEMPTS);
-  const dropped = all.slice(0, -MAX_TASK_ATTEMPTS);
+  const most = attemptsKept(record.tasks.length);
+  const attempts = all.slice(-most);
+  const dropped = all.slice(0, -most);
   const changed = withTask(record, task, { attempts, ...(isOver(attempt) ? { hostWaits: from.waits } : {}) });
   const startedAt = record.startedAt ?? attempt.startedAt ?? undefined;
   const started = startedAt === undefined ? changed : { ...changed, startedAt };

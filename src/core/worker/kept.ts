@@ -1,5 +1,5 @@
 import type { Report } from "../../schema/host.ts";
-import { LAST_BYTE_MS } from "../limits.ts";
+import { LAST_BYTE_MS, MAX_KEPT_ASKED } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type { Observed, ObservedAnswer } from "../messages.ts";
 import { type Kept, type Living, placementKey, type WorkerMemo } from "./state.ts";
@@ -10,9 +10,12 @@ import { type Kept, type Living, placementKey, type WorkerMemo } from "./state.t
  * mention it (rule R5), and nothing of this need be stored, since the host repeats it.
  */
 
-/** What the host keeps by its latest report, with what is known of it. */
+/**
+ * What the host keeps by its latest report, with what is known of it: so much as is asked about at a time.
+ * The rest stays where it is until there is room.
+ */
 export function keptNow(before: Record<string, Kept>, { kept = [] }: Report): Record<string, Kept> {
-  const entries = kept.map((key): [string, Kept] => {
+  const entries = kept.slice(0, MAX_KEPT_ASKED).map((key): [string, Kept] => {
     const [run = "", epoch = "0"] = key.split("/");
     return [key, before[key] ?? { run, epoch: Number(epoch) }];
   });

@@ -54,13 +54,18 @@ export function foldHeard(state: Living, beatAt: Instant): WorkerState {
   return { ...state, memo: { ...state.memo, lastReportAt: at } };
 }
 
-/** What else is news to a host than a revision: bytes that are stored, and data that nobody needs. */
+/**
+ * What else is news to a host than a revision: bytes that are stored, data that nobody needs, and what it
+ * holds that was never given to it.
+ */
 export function sideNews(state: Living): string {
-  return JSON.stringify([state.memo.logs, unneeded(state)]);
+  const { logs, reported } = state.memo;
+  const turnedAway = Object.keys(reported).filter((key) => reported[key]?.over === true);
+  return JSON.stringify([logs, unneeded(state), turnedAway]);
 }
 
 /** The same, when there is none. */
-export const NO_SIDE_NEWS = JSON.stringify([{}, []]);
+export const NO_SIDE_NEWS = JSON.stringify([{}, [], []]);
 
 /**
  * What the host is owed on its socket: an answer to each report, and orders that have changed. `side`: the

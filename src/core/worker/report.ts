@@ -1,9 +1,9 @@
-import type { AttemptOrder, AttemptReport, Orders, Report } from "../../schema/host.ts";
-import { parseAttemptId } from "../attempt-id.ts";
+import type { AttemptOrder, Orders, Report } from "../../schema/host.ts";
 import { LAST_BYTE_MS, MAX_KILL_MS } from "../limits.ts";
 import type { Instant, Millis } from "../machine.ts";
 import { keepsTimeLimits, waitsToStart } from "../means.ts";
 import type { Observed, ObservedAnswer, WantedAttempt } from "../messages.ts";
+import { aged, reportedBy, whatIsSaid } from "./believed.ts";
 import { foldBoot } from "./boot.ts";
 import { foldFarewell, isLetGo } from "./ending.ts";
 import { readClock } from "./host-clock.ts";
@@ -15,12 +15,11 @@ import {
   type Living,
   livePlacements,
   ordersRevision,
-  type PlacementRow,
   placementKey,
   type Reported,
+  type WorkerMemo,
   type WorkerRecord,
   type WorkerState,
-  whatIsSaid,
 } from "./state.ts";
 import { foldTrouble } from "./trouble.ts";
 import { usageReported } from "./usage.ts";
@@ -54,7 +53,8 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
   if (record !== state.record) record = { ...record, lastSeq: report.seq, lastReportAt: now, hostClock };
   const next: Living = { ...state, record, memo };
   const reported = reportedBy(next, { ...report, attempts: aged(report.attempts, waitedMs) }, now);
-  const folded = { ...next, memo: { ...memo, reported, heard: pick(memo.heard, reported) } };
+  const heard = pick(memo.heard, reported);
+  const folded = { ...next, memo: { ...memo, reported, heard, logs: logsOf(memo.logs, reported) } };
   return foldFarewell(folded, report, now);
 }
 
@@ -69,6 +69,12 @@ function heardClock({ memo }: Living, { clock }: Report, now: Instant) {
  */
 function pick<T>(entries: Record<string, T>, others: Record<string, unknown>): Record<string, T> {
   return Object.fromEntries(Object.entries(entries).filter(([key]) => key in others));
+}
+
+function logsOf(logs: WorkerMemo["logs"], reported: WorkerMemo["reported"]): WorkerMemo["logs"] {
+  if (Object.keys(logs).length === 0) return logs;
+  const ids = Object.values(reported).flatMap(({ attempts }) => attempts.map(({ id }) => id));
+  return Object.fromEntries(ids.flatMap((id) => (logs[id] === undefined ? [] : [[id, logs[id]]])));
 }
 
 function extendLease(record: WorkerRecord, now: Instant): WorkerRecord {
@@ -86,55 +92,6 @@ function foldActs(record: WorkerRecord, { means }: Report): WorkerRecord {
 }
 
 /**
- * What the host says of each placement. A full report also says what it does not hold; a delta is absolute
- * for the attempts that it names, and of all others what was said before holds. An attempt that waits for its
- * time as it was ordered is there, and no news.
- */
-function reportedBy(state: Living, report: Report, now: Instant): Record<string, Reported> {
-  const byPlacement = new Map<string, AttemptReport[]>();
-  const add = (run: string, epoch: number, attempt: AttemptReport) => {
-    const key = placementKey(run, epoch);
-    byPlacement.set(key, [...(byPlacement.get(key) ?? []), attempt]);
-  };
-  for (const attempt of report.attempts) {
-    const parts = parseAttemptId(attempt.id);
-    if (parts === undefined) continue;
-    const { run, epoch } = parts;
-    const isNews = attempt.waits !== true || state.placements.get(placementKey(run, epoch)) === undefined;
-    if (isNews) add(run, epoch, attempt);
-  }
-  const listed = new Set(report.attempts.map((attempt) => attempt.id));
-  for (const row of report.full ? livePlacements(state) : []) {
-    // The host has applied these orders and does not hold it: it is gone (`host-protocol.md`, Report).
-    const missing = (row.order?.attempts ?? []).filter(
-      ({ id }) => report.ordersSeen >= row.revision && !listed.has(id),
-    );
-    for (const { id } of missing) add(row.run, row.epoch, { id, state: "gone" });
-  }
-  const reported: Record<string, Reported> = report.full ? {} : { ...state.memo.reported };
-  for (const [key, attempts] of byPlacement) {
-    if (state.placements.get(key)?.state === "ended") continue;
-    const [run = "", epoch = "0"] = key.split("/");
-    const named = new Set(attempts.map(({ id }) => id));
-    const before = reported[key];
-    const others = (before?.attempts ?? []).filter(({ id }) => !named.has(id));
-    const all = [...aged(others, now - (before?.at ?? now)), ...attempts];
-    reported[key] = { run, epoch: Number(epoch), attempts: all, said: whatIsSaid(all), at: now };
-  }
-  return reported;
-}
-
-/** What a host said so long ago, as it would say it now: ages grow while nobody hears of them. */
-function aged(attempts: AttemptReport[], ms: Millis): AttemptReport[] {
-  if (ms <= 0) return attempts;
-  return attempts.map(({ startedAgoMs, endedAgoMs, ...said }) => ({
-    ...said,
-    ...(startedAgoMs === undefined ? {} : { startedAgoMs: startedAgoMs + ms }),
-    ...(endedAgoMs === undefined ? {} : { endedAgoMs: endedAgoMs + ms }),
-  }));
-}
-
-/**
  * What allocations must be told: whatever their placements' hosts say that they have not answered yet. That
  * everything is over is said again after a while: the allocation may have given up waiting for the last byte.
  * So is anything that it wants to hear again: a delay of its own is over by then.
@@ -146,7 +103,10 @@ export function observationsDue(state: Living, now: Instant): Observed[] {
   const { acts } = state.record;
   const waits = waitsToStart(acts) ? { waits: true as const } : {};
   const keepsTime = keepsTimeLimits(acts) ? { keepsTime: true as const } : {};
-  for (const [key, { run, epoch, attempts: told, at, said }] of Object.entries(state.memo.reported)) {
+  for (const [key, { run, epoch, attempts: told, at, said, over: isOver }] of Object.entries(
+    state.memo.reported,
+  )) {
+    if (isOver) continue;
     const row = state.placements.get(key);
     const heard = state.memo.heard[key];
     const attempts = aged(told, now - at);
@@ -169,6 +129,8 @@ export function foldObserved(
   const key = placementKey(sent.run, sent.epoch);
   if (sent.kept) return { ...state, memo: withAnswer(state.memo, key, answer, now) };
   const row = state.placements.get(key);
+  // It was asked about before the order came: what was answered then says nothing of what was ordered.
+  if (row?.state === "live" && !sent.held) return state;
   const again = answer.kind === "order" && answer.askAgain === true;
   const memo = {
     ...state.memo,
@@ -176,16 +138,8 @@ export function foldObserved(
   };
   if (row?.state === "ended") return { ...state, memo: withoutReported(state.memo, key) };
   if (answer.kind === "no_such" || answer.attempts.length === 0) {
-    const stranger: PlacementRow = {
-      run: sent.run,
-      epoch: sent.epoch,
-      state: "live",
-      revision: 0,
-      at: now,
-      order: null,
-      end: null,
-    };
-    endPlacement({ ...state, memo }, row ?? stranger, "gone", false, now);
+    if (row === undefined) return { ...state, memo: turnedAway(memo, key, now) };
+    endPlacement({ ...state, memo }, row, "gone", false, now);
     return { ...state, memo: withoutReported(state.memo, key) };
   }
   if (row !== undefined && answer.revision > (row.order?.revision ?? 0)) {
@@ -197,11 +151,22 @@ export function foldObserved(
     };
     state.placements.set(key, { ...row, revision: ordersRevision(state) + 1, order }, now);
   }
-  const reportedIds = new Set(
-    Object.values(memo.reported).flatMap((one) => one.attempts.map(({ id }) => id)),
-  );
-  const logs = Object.entries({ ...memo.logs, ...answer.logs }).filter(([id]) => reportedIds.has(id));
-  return { ...state, memo: { ...memo, logs: Object.fromEntries(logs) } };
+  const said = new Set(sent.attempts.map(({ id }) => id));
+  const logs = Object.entries(answer.logs).filter(([id]) => said.has(id));
+  return { ...state, memo: { ...memo, logs: { ...memo.logs, ...Object.fromEntries(logs) } } };
+}
+
+/**
+ * A placement that was never given to this worker, and of which nothing is wanted, is no row: whoever can
+ * name a run could fill the table. Orders omit it for as long as the host says it.
+ */
+function turnedAway(memo: Living["memo"], key: string, now: Instant): Living["memo"] {
+  const known = memo.reported[key];
+  const { heard, logs, reported } = withoutReported(memo, key);
+  if (known === undefined) return { ...memo, heard, logs };
+  const { run, epoch } = known;
+  const over: Reported = { run, epoch, attempts: [], said: "", at: now, stranger: true, over: true };
+  return { ...memo, heard, logs, reported: { ...reported, [key]: over } };
 }
 
 /**

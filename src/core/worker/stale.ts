@@ -1,5 +1,5 @@
 import type { Report } from "../../schema/host.ts";
-import { STALE_RUN_MS } from "../limits.ts";
+import { MAX_HOLDER_CHARS, MAX_STALE_RUNS, STALE_RUN_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import { ownValue } from "../own-value.ts";
 import { note, type WorkerRecord } from "./state.ts";
@@ -9,14 +9,15 @@ export type StaleRuns = Record<string, { since: Instant; holder: string | null }
 
 /**
  * Folds in what a report says of stale runs (`arvados.md` §1.8, per run). Of those that a full report does
- * not name, the clock is cleared; a delta without the word says nothing new.
+ * not name, the clock is cleared; a delta without the word says nothing new. One is enough to count: of many
+ * the first are kept.
  */
 export function foldStale(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
   const { stale: known = {}, ...rest } = record;
   if (report.stale === undefined && !report.full) return record;
-  const said = (report.stale ?? []).map((one) => (typeof one === "string" ? { run: one } : one));
-  const runs = new Map(said.map(({ run, holder }) => [run, holder ?? null]));
-  const same = runs.size === Object.keys(known).length && said.every(({ run }) => Object.hasOwn(known, run));
+  const runs = runsIn(report.stale ?? []);
+  const same =
+    runs.size === Object.keys(known).length && [...runs.keys()].every((run) => Object.hasOwn(known, run));
   if (same) return record;
   let next: WorkerRecord = rest;
   const entries = [...runs].map(([run, holder]): [string, StaleRuns[string]] => {
@@ -25,6 +26,16 @@ export function foldStale(record: WorkerRecord, report: Report, now: Instant): W
     return [run, before ?? { since: now, holder }];
   });
   return entries.length === 0 ? rest : { ...next, stale: Object.fromEntries(entries) };
+}
+
+function runsIn(stale: NonNullable<Report["stale"]>): Map<string, string | null> {
+  const runs = new Map<string, string | null>();
+  for (const one of stale) {
+    if (runs.size >= MAX_STALE_RUNS) break;
+    const { run, holder } = typeof one === "string" ? { run: one } : { holder: undefined, ...one };
+    runs.set(run, holder?.slice(0, MAX_HOLDER_CHARS) ?? null);
+  }
+  return runs;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Resources } from "../../schema/common.ts";
-import type { AttemptReport, Report, Sample, SignalOrder, StreamName } from "../../schema/host.ts";
+import type { AttemptReport, Sample, SignalOrder, StreamName } from "../../schema/host.ts";
 import type { WorkerEvent } from "../../schema/pool.ts";
-import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS } from "../limits.ts";
+import { MAX_TEXT_CHARS, MAX_WORKER_EVENT_BYTES, MAX_WORKER_EVENTS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import type {
   BootOutcome,
@@ -16,6 +16,7 @@ import type {
 } from "../messages.ts";
 import type { Rows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
+import { latestWithin, storedBytes } from "../stored-bytes.ts";
 import type { HostClock } from "./host-clock.ts";
 import type { Notice } from "./notice.ts";
 import type { StaleRuns } from "./stale.ts";
@@ -138,6 +139,10 @@ export interface Reported {
   said: string;
   /** When that was heard: the ages in it are of that moment. */
   at: Instant;
+  /** This worker was never given it (`believed.ts`). */
+  stranger?: true;
+  /** A stranger of which its allocation wants nothing: while the host says it, nobody is asked again. */
+  over?: true;
 }
 
 /** A placement whose data the host keeps: when its allocation last said whether they may be needed. */
@@ -278,23 +283,10 @@ export function note(
   return {
     ...record,
     reason: record.reason.slice(0, MAX_TEXT_CHARS),
-    events: [...record.events, event].slice(-MAX_WORKER_EVENTS),
+    events: latestWithin([...record.events, event].slice(-MAX_WORKER_EVENTS), MAX_WORKER_EVENT_BYTES, (one) =>
+      storedBytes(one.message),
+    ),
   };
-}
-
-/**
- * What two reports must differ in for the allocation to be told again. Ages change with each report and do
- * not count.
- */
-export function whatIsSaid(attempts: Report["attempts"]): string {
-  return attempts
-    .map(({ id, state, kill, log, saved }) => {
-      const streams = [log?.stdout, log?.stderr].map(
-        (one) => `${one?.from}+${one?.data?.length}/${one?.size}`,
-      );
-      return `${id} ${state} ${kill?.error ?? ""} ${streams.join(" ")} ${saved === undefined ? "" : "saved"}`;
-    })
-    .join("\n");
 }
 
 /** When the host was last heard of, as far as that is stored or remembered. */

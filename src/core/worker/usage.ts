@@ -1,7 +1,7 @@
 import type { Report, Sample } from "../../schema/host.ts";
 import { SAMPLE_FRESH_MS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
-import type { Living, WorkerMemo } from "./state.ts";
+import { type Living, livePlacements, type WorkerMemo } from "./state.ts";
 
 /** What the placements of one run use. `at`: when that was measured. */
 export interface RunUsage {
@@ -9,9 +9,19 @@ export interface RunUsage {
   attempts: Record<string, Sample>;
 }
 
-/** The usage that is remembered after a report. It is never stored: a sample is worth no row. */
-export function usageReported({ memo }: Living, { usage }: Report, now: Instant): WorkerMemo["usage"] {
-  return usage === undefined ? memo.usage : { at: now - usage.agoMs, attempts: usage.attempts };
+/**
+ * The usage that is remembered after a report: of what this worker was given. It is never stored: a sample is
+ * worth no row.
+ */
+export function usageReported(state: Living, { usage }: Report, now: Instant): WorkerMemo["usage"] {
+  if (usage === undefined) return state.memo.usage;
+  const ids = livePlacements(state).flatMap(({ order }) => order?.attempts.map(({ id }) => id) ?? []);
+  const attempts: Record<string, Sample> = {};
+  for (const id of ids) {
+    const sample = usage.attempts[id];
+    if (sample !== undefined) attempts[id] = sample;
+  }
+  return { at: now - usage.agoMs, attempts };
 }
 
 /** Whether what is remembered is news enough for somebody who asks. If not, the host is asked. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LAST_BYTE_MS } from "../../../src/core/limits.ts";
+import { sideNews } from "../../../src/core/worker/line.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
 import { ordersFor } from "../../../src/core/worker/report.ts";
@@ -151,11 +152,22 @@ describe("an attempt that no order knows is shown to its allocation before it is
   test.each([
     ["wants nothing of it", orderIs(4, [])],
     ["is no more", { kind: "no_such" as const }],
-  ])("when its allocation %s it is omitted, and remembered as ended (R2)", (_what, answer) => {
+  ])("X5: when its allocation %s it is omitted, and no row is kept of it", (_what, answer) => {
     const state = at(stranger, T0, observedAnswer(stranger, "x", T0, answer));
     expect(wanted(state)).toEqual([]);
-    expect(answerOrder(state, order("x", { epoch: 3 }).order)).toMatchObject({ kind: "ended" });
-    expect(ordersRevision(state)).toBe(ordersRevision(stranger) + 1);
+    expect(state.placements.get("x/3")).toBeUndefined();
+    expect(sideNews(state)).not.toBe(sideNews(stranger));
+    const again = at(state, T0, report(3, { attempts: [runningOf("x", 3)] }));
+    expect([wanted(again), owed(again, T0, "observed")]).toEqual([[], []]);
+    const taken = at(again, T0, order("x", { epoch: 3 }), report(4, { attempts: [runningOf("x", 3)] }));
+    expect(owed(taken, T0, "observed")).toMatchObject([{ run: "x", epoch: 3, held: true }]);
+  });
+
+  test("X5: an order that comes before the answer is not ended by it", () => {
+    const answer = observedAnswer(stranger, "x", T0, orderIs(4, []));
+    const taken = at(stranger, T0, order("x", { epoch: 3 }), answer);
+    expect(livePlacements(taken)).toMatchObject([{ run: "x", epoch: 3 }]);
+    expect(owed(taken, T0, "observed")).toMatchObject([{ run: "x", epoch: 3, held: true }]);
   });
 
   test("when its allocation wants it, it stays", () => {

@@ -1,0 +1,20 @@
+/** A character that does not fit into one byte. */
+const WIDE = /[\u0100-\uffff]/;
+
+/** The bytes that a text takes in storage, where one wide character makes all of them wide. */
+export function storedBytes(text: string): number {
+  return WIDE.test(text) ? 2 * text.length : text.length;
+}
+
+/** The latest of some items that together have at most so many bytes; the last one in any case. */
+export function latestWithin<Item>(items: Item[], maxBytes: number, bytesOf: (item: Item) => number): Item[] {
+  let left = maxBytes;
+  let first = items.length;
+  while (first > 0) {
+    const item = items[first - 1];
+    left -= item === undefined ? 0 : bytesOf(item);
+    if (left < 0 && first < items.length) break;
+    first -= 1;
+  }
+  return first === 0 ? items : items.slice(first);
+}
