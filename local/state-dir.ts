@@ -8,11 +8,12 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import { makeDirs } from "../disk/make-dirs.ts";
 import { errnoOf, errorText, writeWhole } from "./files.ts";
 import { isDraft, isOurs, NAMES, type Name, pathIn } from "./names.ts";
+import { checkStateDir, checkStateFiles } from "./own-state.ts";
 import { choosePort } from "./ports.ts";
 import { UpError } from "./up-error.ts";
 
@@ -37,11 +38,13 @@ export type Identity = z.infer<typeof Identity>;
 /**
  * Makes a state directory (mode 0700, ignored by git), or takes an existing one; returns its real path. A
  * directory with anything else in it is refused: `--fresh`, or our `.gitignore`, would not be harmless there.
+ * So is one that is not the caller's own (`own-state.ts`).
  */
-export function openStateDir(path: string): string {
+export function openStateDir(path: string, fresh = false): string {
   try {
     makeDirs(path, 0o700);
-    const dir = realpathSync(path);
+    const dir = join(realpathSync(dirname(path)), basename(path));
+    checkStateDir(dir);
     const strange = readdirSync(dir).find((name) => !isOurs(name));
     if (strange !== undefined) {
       throw new UpError(
@@ -50,6 +53,7 @@ export function openStateDir(path: string): string {
       );
     }
     chmodSync(dir, 0o700);
+    checkStateFiles(dir, fresh);
     ignoreAll(pathIn(dir, ".gitignore"));
     return dir;
   } catch (error) {

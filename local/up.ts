@@ -12,6 +12,7 @@ import { takeLock } from "./lock.ts";
 import { type CloudOptions, LoopbackCloud } from "./loopback/cloud.ts";
 import { serveCloud } from "./loopback/server.ts";
 import { pathIn } from "./names.ts";
+import { strangerAbove } from "./own-state.ts";
 import { portProblem } from "./ports.ts";
 import { keepRoom, makeRoom } from "./reserve.ts";
 import { endFormerRuntime, startRuntime } from "./runtime.ts";
@@ -80,7 +81,7 @@ export async function up(options: UpOptions = {}): Promise<Up> {
   const undo = makeUndo();
   try {
     makeRoom(dir);
-    const stateDir = openStateDir(dir);
+    const stateDir = openStateDir(dir, options.fresh);
     undo.add(takeLock(lockPath(stateDir)));
     return await start({ ...options, worker, stateDir }, undo);
   } catch (error) {
@@ -96,6 +97,8 @@ type Settled = UpOptions & { worker: { script: string; config: string }; stateDi
 async function start(options: Settled, undo: Undo): Promise<Up> {
   const { stateDir, worker } = options;
   const onProblem = options.onProblem ?? (() => {});
+  const stranger = strangerAbove(stateDir);
+  if (stranger !== undefined) onProblem(`${stranger}, and so run commands as you: choose another --state.`);
   await endFormerRuntime(stateDir);
   let client: Client | undefined;
   const ended = new AbortController();

@@ -1,4 +1,6 @@
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, writeSync } from "node:fs";
+
+const { O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = constants;
 
 /** What one run of the Worker may write; a loop of errors must not fill the disk. */
 const MAX_LOG_BYTES = 16 * 1024 * 1024;
@@ -27,7 +29,7 @@ export function openWorkerLog(path: string): WorkerLog {
   let lost = 0;
   let closed = false;
   const open = () => {
-    file ??= openSync(path, "w", 0o600);
+    file ??= openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600);
     return file;
   };
   const guarded = (act: () => void) => {

@@ -1,0 +1,135 @@
+import { spawnSync } from "node:child_process";
+import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { strangerAbove } from "../../local/own-state.ts";
+import { openStateDir } from "../../local/state-dir.ts";
+import { UpError } from "../../local/up-error.ts";
+import { scratchDir } from "../local/support/scratch.ts";
+
+// What lies in a state directory is run, and its secrets are used: `drover up` takes none that is not its
+// caller's own, and follows no link there.
+
+const isRoot = process.geteuid?.() === 0;
+if (!isRoot) console.warn("Some of state-dir.test.ts is skipped: only root can play another user.");
+const HAS_GIT = spawnSync("git", ["--version"]).status === 0;
+if (!HAS_GIT) console.warn("Some of state-dir.test.ts is skipped: it needs Git.");
+const NOBODY = 65_534;
+
+let dir: string;
+let state: string;
+/** A file of the caller's, to which somebody would like to have written. */
+let victim: string;
+beforeEach(() => {
+  dir = scratchDir();
+  state = join(dir, ".drover");
+  victim = join(dir, "victim");
+  writeFileSync(victim, "precious");
+});
+
+const inState = (name: string) => join(state, name);
+const git = (...args: string[]) => {
+  const done = spawnSync("git", ["-C", dir, ...args], { encoding: "utf8" });
+  if (done.status !== 0) throw new Error(done.stderr);
+};
+
+interface Strange {
+  what: string;
+  make(): void;
+  why: RegExp;
+  needs?: boolean;
+}
+
+const STRANGE: Strange[] = [
+  ...["worker.log", ".gitignore", "up.json", "workerd-guard", "lock", "objects", "instances"].map((name) => ({
+    what: `X12: a link in the place of ${name}`,
+    make: () => symlinkSync(victim, inState(name)),
+    why: new RegExp(`is refused: .*${name.replace(".", "\\.")} is a link\\.`),
+  })),
+  {
+    what: "X12: a link among what the runtime writes to",
+    make: () => {
+      mkdirSync(inState("objects/do/pool"), { recursive: true });
+      symlinkSync(victim, inState("objects/do/pool/x.sqlite"));
+    },
+    why: /x\.sqlite is a link\./,
+  },
+  {
+    what: "X12: secrets that others can read",
+    make: () => writeFileSync(inState("up.json"), "{}", { mode: 0o644 }),
+    why: /up\.json has mode 644, so that others may know its secrets\. Start anew with --fresh/,
+  },
+  {
+    what: "X12: what a repository brings along",
+    make: () => {
+      git("init", "-q");
+      writeFileSync(inState("up.json"), "{}", { mode: 0o600 });
+      git("add", "-f", ".drover/up.json");
+    },
+    why: /Git tracks .*up\.json, so that whoever has the repository knows it.* git rm -r -f \.drover/,
+    needs: HAS_GIT,
+  },
+  {
+    what: "X11: a directory of another user",
+    make: () => chownSync(state, NOBODY, NOBODY),
+    why: /\.drover is refused: it belongs to user 65534, and you are user 0\./,
+    needs: isRoot,
+  },
+  {
+    what: "X11: a program of another user",
+    make: () => {
+      writeFileSync(inState("workerd-guard"), "#!/bin/sh\n", { mode: 0o755 });
+      chownSync(inState("workerd-guard"), NOBODY, NOBODY);
+    },
+    why: /workerd-guard is refused: it belongs to user 65534/,
+    needs: isRoot,
+  },
+  {
+    what: "X11: a directory that anybody can put another one in the place of",
+    make: () => chmodSync(dir, 0o777),
+    why: /anybody may write to .*, and so put another directory in its place\./,
+  },
+];
+
+describe("drover up refuses", () => {
+  for (const { what, make, why, needs = true } of STRANGE) {
+    test.skipIf(!needs)(what, () => {
+      mkdirSync(state, { mode: 0o700 });
+      make();
+      const open = () => openStateDir(state);
+      expect(open).toThrow(UpError);
+      expect(open).toThrow(why);
+      expect(open).toThrow("another directory with --state.");
+      expect(readFileSync(victim, "utf8")).toBe("precious");
+    });
+  }
+
+  test("X12: a link in the place of the whole directory", () => {
+    mkdirSync(join(dir, "else"));
+    symlinkSync("else", state);
+    expect(() => openStateDir(state)).toThrow(/\.drover is refused: it is a link/);
+  });
+});
+
+test("X12: secrets that others could read are no obstacle where all is to be forgotten", () => {
+  mkdirSync(state, { mode: 0o700 });
+  writeFileSync(inState("up.json"), "{}", { mode: 0o644 });
+  expect(openStateDir(state, true)).toBe(state);
+});
+
+test("X12: a repository cannot make its reader's Git run anything", { skip: !HAS_GIT }, () => {
+  mkdirSync(state, { mode: 0o700 });
+  git("init", "-q");
+  const monitor = join(dir, "monitor");
+  writeFileSync(monitor, `#!/bin/sh\necho run > '${victim}'\n`, { mode: 0o755 });
+  git("config", "core.fsmonitor", monitor);
+  openStateDir(state);
+  expect(readFileSync(victim, "utf8")).toBe("precious");
+});
+
+test.skipIf(!isRoot)("X11: who owns a directory above is named, since they can replace what is in it", () => {
+  mkdirSync(state, { mode: 0o700 });
+  expect(strangerAbove(state)).toBeUndefined();
+  chownSync(dir, NOBODY, NOBODY);
+  expect(strangerAbove(state)).toBe(`${dir} belongs to user 65534, who can replace what is in it`);
+});
