@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { Beneath } from "../../archive/beneath.ts";
 import { isOwnName } from "../../archive/own-paths.ts";
 import { type Choice, walk } from "../../archive/walk.ts";
@@ -18,14 +19,17 @@ export async function* filesToSend(root: string, signal: AbortSignal): AsyncGene
 }
 
 /** What rules choose of a directory and all below it. */
-function choiceBy(root: string, outer: Rules): Choice {
+function choiceBy(root: string, above: Rules): Choice {
   const open: Choice["open"] = async (path) => {
-    const rules = await outer.with(root, path);
-    const inner = choiceBy(root, rules);
-    return (entry, at) => {
-      const isLeftOut = isOwnName(entry.name) || rules.leavesOut(at, entry.isDirectory());
-      return isLeftOut ? undefined : inner;
+    const rules = await above.with(join(root, path));
+    return (entry) => {
+      const isLeftOut = isOwnName(entry.name) || rules.leavesOut(entry.name, entry.isDirectory());
+      if (isLeftOut) return undefined;
+      return entry.isDirectory() ? choiceBy(root, rules.into(entry.name)) : CHOSEN;
     };
   };
   return { chosen: true, open };
 }
+
+/** What is no directory has nothing in it to choose from. */
+const CHOSEN: Choice = { chosen: true, open: async () => () => CHOSEN };

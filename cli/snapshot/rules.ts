@@ -1,56 +1,73 @@
-import { readFile, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { open, stat } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import ignore, { type Ignore } from "ignore";
+import { ArchiveFault, isSystemError } from "../../archive/faults.ts";
+import { Patterns } from "./patterns.ts";
 
 /** The files that say what is left out, in the order in which they count: the last word is the latter's. */
 const RULE_FILES = [".gitignore", ".droverignore"] as const;
 /** What marks the top of a repository: rules above it do not count. */
 const REPOSITORY = ".git";
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+const MAX_FILE_BYTES = 1024 * 1024;
+/** What the rules for one directory may cost for each byte of a name: a second for a few hundred names. */
+const MAX_WORK = 32_768;
 
-/** Which files of a directory are left out, as Git understands it (gitignore(5)), below one directory. */
+/** Which files of a directory are left out, as Git understands it (gitignore(5)). */
 export class Rules {
-  /** Where below the directory of all rules paths begin: nowhere, or a path with a slash behind it. */
-  readonly #prefix: string;
-  readonly #rules: Ignore;
+  /** Those of each file from the top on, as they stand in this directory. */
+  readonly #files: readonly Patterns[];
 
-  private constructor(prefix: string, rules: Ignore) {
-    this.#prefix = prefix;
-    this.#rules = rules;
+  private constructor(files: readonly Patterns[]) {
+    this.#files = files;
   }
 
   /**
    * Those that hold for a directory from above: from the top of its repository on. If they leave the
-   * directory itself out, none of them counts: it was asked for by its name.
+   * directory itself out, none of them counts: it was asked for by its name. Throws an `ArchiveFault` if a
+   * file has more rules than anybody needs.
    */
   static async from(root: string): Promise<Rules> {
-    const top = await topOf(root);
-    const path = relative(top, root);
-    let rules = new Rules("", empty());
-    if (path === "") return rules;
-    const parts = path.split("/");
-    for (const depth of parts.keys()) {
-      rules = await rules.with(top, parts.slice(0, depth).join("/"));
-      if (rules.leavesOut(parts.slice(0, depth + 1).join("/"), true)) return new Rules("", empty());
+    let at = await topOf(root);
+    const path = relative(at, root);
+    let rules = new Rules([]);
+    for (const name of path === "" ? [] : path.split("/")) {
+      rules = await rules.with(at);
+      if (rules.leavesOut(name, true)) return new Rules([]);
+      rules = rules.into(name);
+      at = join(at, name);
     }
-    return new Rules(`${path}/`, rules.#rules);
+    return rules;
   }
 
-  /** These, and those of a directory's own files. */
-  async with(root: string, path: string): Promise<Rules> {
-    const texts = await Promise.all(RULE_FILES.map((name) => readIfThere(join(root, path, name))));
-    const below = `${this.#prefix}${path}${path === "" ? "" : "/"}`;
-    const patterns = texts.flatMap((text) => patternsOf(text, below));
-    if (patterns.length === 0) return this;
-    return new Rules(this.#prefix, empty().add(this.#rules).add(patterns));
+  /** These, and those of the directory's own files. */
+  async with(directory: string): Promise<Rules> {
+    const texts = await Promise.all(RULE_FILES.map((name) => readRules(join(directory, name))));
+    const own = texts.filter((text) => text !== "").map((text) => Patterns.read(text));
+    if (own.length === 0) return this;
+    const files = [...this.#files, ...own];
+    if (files.reduce((sum, { work }) => sum + work, 0) <= MAX_WORK) return new Rules(files);
+    throw new ArchiveFault(`there are too many rules in .gitignore and .droverignore, up to ${directory}`);
   }
 
-  leavesOut(path: string, isDirectory: boolean): boolean {
-    return this.#rules.ignores(`${this.#prefix}${path}${isDirectory ? "/" : ""}`);
+  /** Those that hold in a directory that lies in this one, beside its own. */
+  into(name: string): Rules {
+    return new Rules(this.#files.map((file) => file.into(bytesOf(name))));
+  }
+
+  leavesOut(name: string, isDirectory: boolean): boolean {
+    const bytes = bytesOf(name);
+    for (let index = this.#files.length - 1; index >= 0; index -= 1) {
+      const said = this.#files[index]?.leavesOut(bytes, isDirectory);
+      if (said !== undefined) return said;
+    }
+    return false;
   }
 }
 
-function empty(): Ignore {
-  return ignore({ ignorecase: false });
+/** One character for each byte: so Git compares names. */
+function bytesOf(name: string): string {
+  return Buffer.from(name).toString("latin1");
 }
 
 /** The nearest directory, this one or one above, that is a repository; this one if none is. */
@@ -68,29 +85,23 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** What is no file has no rules in it. */
-async function readIfThere(path: string): Promise<string> {
+/**
+ * What is no file has no rules in it, and nobody waits for it: not a pipe, and not a link to one, or to a
+ * device. As Git does, no link is followed.
+ */
+async function readRules(path: string): Promise<string> {
   try {
-    return await readFile(path, "utf8");
+    const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    try {
+      const found = await file.stat();
+      if (!found.isFile()) return "";
+      if (found.size <= MAX_FILE_BYTES) return await file.readFile("latin1");
+    } finally {
+      await file.close();
+    }
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") return "";
+    if (isSystemError(error, "ENOENT", "EISDIR", "ENOTDIR", "ELOOP", "ENXIO")) return "";
     throw error;
   }
-}
-
-/**
- * The patterns of a file that lies below the top, as if they stood in one at the top: one without a slash
- * means any depth below its own directory.
- */
-function patternsOf(text: string, below: string): string[] {
-  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
-  const patterns = lines.filter((line) => !line.startsWith("#") && line.trim() !== "");
-  if (below === "") return patterns;
-  const folder = `/${below.replace(/[\\*?[\]!# ]/g, "\\$&")}`;
-  return patterns.map((line) => {
-    const [, no = "", pattern = ""] = /^(!?)(.*)$/s.exec(line) ?? [];
-    const isAnchored = /\/./.test(pattern.trimEnd());
-    return `${no}${folder}${isAnchored ? pattern.replace(/^\//, "") : `**/${pattern}`}`;
-  });
+  throw new ArchiveFault(`${path} is larger than ${MAX_FILE_BYTES} bytes`);
 }

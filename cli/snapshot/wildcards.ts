@@ -1,0 +1,169 @@
+// The patterns of gitignore(5), matched as Git does (its `wildmatch`), byte by byte. Not by regular
+// expressions, into which libraries turn them: those can take longer than anybody lives for `*a*a*a*a*b`. All
+// ways in which a pattern may fit are followed side by side, so it takes time by the length of the pattern
+// and of the name.
+
+/**
+ * One place of a pattern: whether a byte fits; any number of bytes, with slashes (`deep`) or without; or
+ * nothing, with a choice to go on elsewhere.
+ */
+type Place = ((byte: string) => boolean) | "star" | "deep" | { orFrom: number };
+
+/** Where in a pattern a path has led to, by all ways. */
+export type Ways = readonly number[];
+
+const SPECIAL = new Set(["*", "?", "[", "\\"]);
+
+/** A pattern that can be compared with a path, one name after the other. */
+export class Wildcards {
+  readonly #places: readonly Place[];
+  /** What it costs at worst for each byte of a name. */
+  readonly work: number;
+
+  private constructor(places: readonly Place[]) {
+    this.#places = places;
+    this.work = places.some((place) => typeof place !== "function") ? places.length : 1;
+  }
+
+  /** Reads a pattern without its `!`, and without the slash at its end. Undefined: it is broken, and fits nothing. */
+  static read(pattern: string): Wildcards | undefined {
+    const places: Place[] = [];
+    const special = [...pattern].findIndex((char) => SPECIAL.has(char));
+    // Git compares what is before the first of these by itself, and takes what follows for a beginning.
+    const begin = special < 0 ? pattern.length : special;
+    for (let at = 0; at < pattern.length; ) {
+      const char = pattern[at] ?? "";
+      if (char === "*") {
+        const end = endOf(pattern, at);
+        const isBegin = at === begin || pattern[at - 1] === "/";
+        const rest = pattern.slice(end);
+        const isDeep = end - at > 1 && isBegin && (rest === "" || /^\\?\//.test(rest));
+        // `**/` may also stand for no directory at all.
+        if (isDeep && rest.startsWith("/")) places.push({ orFrom: places.length + 3 });
+        places.push(isDeep ? "deep" : "star");
+        at = end;
+      } else if (char === "[") {
+        const read = readClass(pattern, at + 1);
+        if (read === undefined) return undefined;
+        places.push(read.fits);
+        at = read.end;
+      } else {
+        const literal = char === "\\" ? pattern[at + 1] : char;
+        if (literal === undefined) return undefined;
+        places.push(char === "?" ? (byte) => byte !== "/" : (byte) => byte === literal);
+        at += char === "\\" ? 2 : 1;
+      }
+    }
+    return new Wildcards(places);
+  }
+
+  /** Where nothing has been compared yet. */
+  get begin(): Ways {
+    return this.#with([], 0);
+  }
+
+  /** How far some bytes more lead; nowhere if they do not fit. */
+  after(ways: Ways, bytes: string): Ways {
+    let now = ways;
+    for (let at = 0; at < bytes.length && now.length > 0; at += 1) now = this.#step(now, bytes[at] ?? "");
+    return now;
+  }
+
+  /** Whether all of the pattern is done. */
+  isEnd(ways: Ways): boolean {
+    return ways.includes(this.#places.length);
+  }
+
+  #step(ways: Ways, byte: string): Ways {
+    const next: number[] = [];
+    const seen = new Set<number>();
+    for (const at of ways) {
+      const place = this.#places[at];
+      const stays = place === "deep" || (place === "star" && byte !== "/");
+      if (stays) this.#with(next, at, seen);
+      else if (typeof place === "function" && place(byte)) this.#with(next, at + 1, seen);
+    }
+    return next;
+  }
+
+  /** Adds a place, and those that are reached from it by nothing. */
+  #with(ways: number[], from: number, seen = new Set<number>()): Ways {
+    const open = [from];
+    for (let at = open.pop(); at !== undefined; at = open.pop()) {
+      if (seen.has(at)) continue;
+      seen.add(at);
+      ways.push(at);
+      const place = this.#places[at];
+      if (place === undefined || typeof place === "function") continue;
+      open.push(at + 1);
+      if (typeof place === "object") open.push(place.orFrom);
+    }
+    return ways;
+  }
+}
+
+function endOf(pattern: string, from: number): number {
+  let end = from;
+  while (pattern[end] === "*") end += 1;
+  return end;
+}
+
+const inRange = (first: string, last: string) => (byte: string) => first <= byte && byte <= last;
+const CLASSES: Record<string, (byte: string) => boolean> = {
+  alnum: (byte) => /[0-9A-Za-z]/.test(byte),
+  alpha: (byte) => /[A-Za-z]/.test(byte),
+  blank: (byte) => byte === " " || byte === "\t",
+  cntrl: (byte) => byte < " " || byte === "\x7f",
+  digit: inRange("0", "9"),
+  graph: inRange("!", "~"),
+  lower: inRange("a", "z"),
+  print: inRange(" ", "~"),
+  punct: (byte) => /[!-/:-@[-`{-~]/.test(byte),
+  space: (byte) => " \t\n\r".includes(byte),
+  upper: inRange("A", "Z"),
+  xdigit: (byte) => /[0-9A-Fa-f]/.test(byte),
+};
+
+/** Reads what stands in brackets, from behind the first one, and finds where it ends. Undefined: nowhere. */
+function readClass(
+  pattern: string,
+  from: number,
+): { fits: (byte: string) => boolean; end: number } | undefined {
+  const isNot = pattern[from] === "!" || pattern[from] === "^";
+  const first = isNot ? from + 1 : from;
+  const parts: ((byte: string) => boolean)[] = [];
+  let before: string | undefined;
+  for (let at = first; ; at += 1) {
+    let char = pattern[at];
+    if (char === undefined) return undefined;
+    if (char === "]" && at > first) {
+      const fits = (byte: string) => byte !== "/" && parts.some((part) => part(byte)) !== isNot;
+      return { fits, end: at + 1 };
+    }
+    const next = pattern[at + 1];
+    if (char === "-" && before !== undefined && next !== undefined && next !== "]") {
+      at += next === "\\" ? 2 : 1;
+      const last = pattern[at];
+      if (last === undefined) return undefined;
+      parts.push(inRange(before, last));
+      before = undefined;
+      continue;
+    }
+    if (char === "[" && next === ":") {
+      const end = pattern.indexOf("]", at + 2);
+      if (end < 0) return undefined;
+      if (end > at + 2 && pattern[end - 1] === ":") {
+        const name = pattern.slice(at + 2, end - 1);
+        if (!Object.hasOwn(CLASSES, name)) return undefined;
+        parts.push(CLASSES[name] ?? (() => false));
+        before = undefined;
+        at = end;
+        continue;
+      }
+    }
+    if (char === "\\") char = pattern[++at];
+    if (char === undefined) return undefined;
+    parts.push(inRange(char, char));
+    before = char;
+  }
+}
