@@ -25,7 +25,7 @@ export class Wildcards {
     this.work = places.some((place) => typeof place !== "function") ? places.length : 1;
   }
 
-  /** Reads a pattern without its `!`, and without the slash at its end. Undefined: it is broken, and fits nothing. */
+  /** Reads a pattern without its `!` and the slash at its end. Undefined: it is broken, and fits nothing. */
   static read(pattern: string): Wildcards | undefined {
     const places: Place[] = [];
     const special = [...pattern].findIndex((char) => SPECIAL.has(char));
