@@ -13,20 +13,13 @@ const ROOT = 0;
 const GIT_TIMEOUT_MS = 10_000;
 
 /**
- * Refuses a state directory that somebody else has made, or can replace: what lies in it is run, and its
- * secrets are used. To be called before anything is read or written below it. Throws an `UpError`.
+ * Refuses a state directory that somebody else has made: what lies in it is run, and its secrets are used. To
+ * be called before anything is read or written below it. Throws an `UpError`.
  */
 export function checkStateDir(dir: string): void {
   const stats = lstatSync(dir);
   if (stats.isSymbolicLink()) throw refused(dir, "it is a link, and may come to lead elsewhere");
   checkOwner(dir, stats);
-  for (let above = dirname(dir); ; above = dirname(above)) {
-    const { mode } = lstatSync(above);
-    if ((mode & WORLD_WRITES) !== 0 && (mode & STICKY) === 0) {
-      throw refused(dir, `anybody may write to ${above}, and so put another directory in its place`);
-    }
-    if (above === dirname(above)) return;
-  }
 }
 
 /**
@@ -56,12 +49,16 @@ export function checkStateFiles(dir: string, fresh: boolean): void {
   }
 }
 
-/** Who can replace a directory above this one, beside the caller and root; undefined: nobody. */
+/**
+ * Who can put another directory in the place of this one, beside the caller and root; undefined: nobody. That
+ * is no reason to refuse it: volumes of containers are often open to everybody, or another user's.
+ */
 export function strangerAbove(dir: string): string | undefined {
   const me = process.geteuid?.();
   for (let above = dirname(dir); me !== undefined; above = dirname(above)) {
-    const { uid } = lstatSync(above);
-    if (uid !== me && uid !== ROOT) return `${above} belongs to user ${uid}, who can replace what is in it`;
+    const { uid, mode } = lstatSync(above);
+    if (uid !== me && uid !== ROOT) return `user ${uid}, who owns ${above},`;
+    if ((mode & WORLD_WRITES) !== 0 && (mode & STICKY) === 0) return `anybody who may write to ${above}`;
     if (above === dirname(above)) return undefined;
   }
   return undefined;

@@ -98,7 +98,7 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   const { stateDir, worker } = options;
   const onProblem = options.onProblem ?? (() => {});
   const stranger = strangerAbove(stateDir);
-  if (stranger !== undefined) onProblem(`${stranger}, and so run commands as you: choose another --state.`);
+  if (stranger !== undefined) onProblem(strangerText(stateDir, stranger));
   await endFormerRuntime(stateDir);
   let client: Client | undefined;
   const ended = new AbortController();
@@ -185,6 +185,13 @@ function clockText(byMs: number, aheadMs: number): string {
   const since =
     aheadMs === 0 ? "is that of the clock" : `goes on as before, ${where} until the machine is restarted`;
   return `${how}: the control plane was started again. Drover's time ${since}.`;
+}
+
+function strangerText(stateDir: string, stranger: string): string {
+  return (
+    `${stranger} can put another directory in the place of ${stateDir}, and so run commands as you. ` +
+    "If that is not you, choose another directory with --state."
+  );
 }
 
 const POOL_STAYS =
