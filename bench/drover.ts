@@ -16,6 +16,7 @@ export interface Drover {
   /** Where its state is kept. */
   dir: string;
   pid: number;
+  url: string;
   /** Sends with the token; the JSON of an answer that is none of an error. */
   call<T>(method: string, path: string, body?: unknown): Promise<T>;
   stop(): Promise<void>;
@@ -35,6 +36,7 @@ export async function startDrover(): Promise<Drover> {
   return {
     dir,
     pid: child.pid ?? 0,
+    url,
     async call<T>(method: string, path: string, body?: unknown): Promise<T> {
       const request = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
       const answer = await fetch(url + path, request);

@@ -1,10 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { backoffMs } from "../agent/core/pace.ts";
 import { ControlPlane } from "../agent/plane/control-plane.ts";
 import { makeSecret } from "../agent/plane/sign.ts";
 import type { Line } from "../agent/plane/socket.ts";
 import type { HostSetup } from "../src/schema/host.ts";
 import type { Drover } from "./drover.ts";
+import { residentBytes } from "./memory.ts";
 import { percentile, type Row } from "./table.ts";
 
 /** A pool that only machines of one's own serve. */
@@ -87,15 +87,4 @@ export async function measureHosts(drover: Drover, count: number): Promise<Row[]
     { what, n: count, p50: at(0.5), p95: at(0.95), max: at(1), budget: "" },
     { what: "memory of an idle host", ...memory },
   ];
-}
-
-/** What a process and its descendants hold in memory. */
-function residentBytes(pid: number): number {
-  const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "0";
-  let bytes = Number(kib) * 1_024;
-  for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    const children = readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ");
-    for (const child of children.filter((one) => one !== "")) bytes += residentBytes(Number(child));
-  }
-  return bytes;
 }

@@ -14,11 +14,21 @@ function now(): number {
  * it is stored; until the command runs; and until its end is told to whoever waits. The command is `date`:
  * its own start, about a millisecond, is part of the second.
  */
-export async function measureLatency(drover: Drover, runs: number): Promise<Row[]> {
+export function measureLatency(drover: Drover, runs: number): Promise<Row[]> {
+  return measure(drover, (n) => n < runs);
+}
+
+/** The same for so many milliseconds. */
+export function measureLatencyFor(drover: Drover, ms: number): Promise<Row[]> {
+  const until = now() + ms;
+  return measure(drover, () => now() < until);
+}
+
+async function measure(drover: Drover, goesOn: (runs: number) => boolean): Promise<Row[]> {
   const acknowledged: number[] = [];
   const started: number[] = [];
   const ended: number[] = [];
-  for (let n = 0; n < runs; n += 1) {
+  for (let n = 0; goesOn(n); n += 1) {
     const submittedAt = now();
     const { id } = await drover.call<{ id: string }>("POST", "/v1/runs", { argv: CLOCK });
     acknowledged.push(now() - submittedAt);

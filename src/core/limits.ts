@@ -188,7 +188,7 @@ export const MAX_STRANGERS_LOOKED_UP = 64;
 /** Attempts of one placement that its orders do not name. */
 export const MAX_UNORDERED_ATTEMPTS = 8;
 /** Kept placements that allocations are asked about, and runs of which something is left on a machine. */
-export const MAX_KEPT_ASKED = 64;
+export const MAX_KEPT_ASKED = 32;
 export const MAX_STALE_RUNS = 64;
 /** Characters of what holds on to such a run. */
 export const MAX_HOLDER_CHARS = 256;
@@ -196,3 +196,15 @@ export const MAX_HOLDER_CHARS = 256;
 export const MAX_HELD_LOG_CHARS = 1024 * 1024;
 /** What a host counts by itself, revisions and reports, at most: there must be room to count on. */
 export const MAX_HOST_NUMBER = 2 ** 48;
+
+/**
+ * How fast one host may speak (`core/worker/pace.ts`): a call is one unit, and one more for so many bytes; so
+ * many units come back each second, up to so many. Whoever has to be asked because of it costs more.
+ */
+export const HOST_UNITS_A_SECOND = 100;
+export const MAX_HOST_UNITS = 200;
+export const BYTES_A_UNIT = 32 * 1024;
+/** Another start of the agent, or a socket. */
+export const UNITS_OF_A_START = 10;
+export const UNITS_OF_A_STRANGER = 20;
+export const UNITS_OF_A_KEPT = 5;

@@ -27,6 +27,7 @@ import type { Env } from "./env.ts";
 import { exchange, heldReports, livingWorker } from "./exchange.ts";
 import { parseReport, reportOf, textOf } from "./host-calls.ts";
 import { type Door, enrollHost, joinHost, refusing, secretOf, verifyHost } from "./host-door.ts";
+import { HostPace } from "./host-pace.ts";
 import { hostSocket, socketsOf, upgrade } from "./host-sockets.ts";
 import { HostLine, resumed } from "./line.ts";
 import type { CloudWorkerPeer } from "./peers.ts";
@@ -57,6 +58,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     },
   );
   readonly #actor = this.#shell.actor;
+  readonly #pace = new HostPace(this.#actor, droverNow);
   readonly #line = new HostLine(this.#actor, () => socketsOf(this.ctx), droverNow);
 
   get #name(): string {
@@ -86,8 +88,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   }
 
   async sighting(sighting: Sighting): Promise<WorkerAnswer> {
-    const { record } = this.#actor.state;
-    if (record === null) return { kind: "no_such" };
+    if (this.#actor.state.record === null) return { kind: "no_such" };
     const consistencyMs = providerOf(sighting.provider).capabilities.listConsistencyMs;
     return this.#answer(this.#enter({ type: "sighting", sighting, consistencyMs }));
   }
@@ -126,12 +127,19 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
 
   async join(call: SignedCall): Promise<HostSetup> {
     this.#shell.count();
+    await this.#mayStart(call);
     return joinHost(this.#door, call);
+  }
+
+  async #mayStart(call: SignedCall): Promise<void> {
+    await verifyHost(this.#door, call);
+    this.#pace.start();
   }
 
   async report(call: SignedCall, waitMs: number): Promise<Orders> {
     this.#shell.count();
     await verifyHost(this.#door, call);
+    this.#pace.report(call.body.length);
     const report = reportOf(call, this.#living());
     return refusing(this.#door, () => exchange(this.#actor, report, waitMs, droverNow));
   }
@@ -144,14 +152,18 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   /** The host's request for a socket. It is signed like any call, with nothing for a body. */
   override async fetch(request: Request): Promise<Response> {
     this.#shell.count();
-    const { answer, socket } = await upgrade(this.ctx, request, (call) => verifyHost(this.#door, call));
+    const { answer, socket } = await upgrade(this.ctx, request, (call) => this.#mayStart(call));
     if (socket !== undefined) this.#line.opened(socket);
     return answer;
   }
 
   override webSocketMessage(socket: WebSocket, frame: string | ArrayBuffer): void {
     this.#shell.count();
-    this.#line.received(hostSocket(this.ctx, socket), () => parseReport(textOf(frame)));
+    if (socket.readyState !== WebSocket.OPEN) return; // closed: what was on its way is not read any more
+    this.#line.received(hostSocket(this.ctx, socket), () => {
+      this.#pace.report(typeof frame === "string" ? frame.length : frame.byteLength);
+      return parseReport(textOf(frame));
+    });
   }
 
   async read(): Promise<WorkerStatus> {

@@ -5,6 +5,7 @@ import type { SignedCall } from "../objects/rpc.ts";
 import { Name, Wait } from "../schema/common.ts";
 import { EnrollRequest, HostSetup, JoinRequest, type Orders, Report, workerOfCode } from "../schema/host.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
+import { atItsPace } from "./host-pace.ts";
 import { refuse } from "./invalid.ts";
 import { utf8Text } from "./json-body.ts";
 import { operation } from "./operation.ts";
@@ -68,7 +69,7 @@ const join = operation({
   operationId: "joinHost",
   tag: "Hosts",
   access: "host",
-  codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker"],
+  codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker", "busy"],
   summary: "A start of the agent: a new incarnation",
   request: { ...signedRequest(JoinRequest), query: z.strictObject({}) },
   responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },
@@ -80,7 +81,7 @@ const report = operation({
   operationId: "reportHost",
   tag: "Hosts",
   access: "host",
-  codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker", "stale_incarnation"],
+  codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker", "stale_incarnation", "busy"],
   summary: "A report goes in, orders come back",
   description:
     "As plain text it is a run probe: one line for each run that lives there, `<run> stale`, `broken`, " +
@@ -96,7 +97,7 @@ const socket = operation({
   operationId: "openHostSocket",
   tag: "Hosts",
   access: "host",
-  codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker", "upgrade_required"],
+  codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker", "upgrade_required", "busy"],
   summary: "The same exchange over a WebSocket: each frame is a report, or orders",
   description:
     "Signed like a report, with an empty body. Orders come whenever they change. `ping` is answered with " +
@@ -125,19 +126,30 @@ export function hostRoutes(app: EdgeApp): void {
   app.openapi(
     join,
     async (c) =>
-      c.json(await c.env.objects.worker(c.req.valid("param").worker).join(await signedCall(c)), 200),
+      atItsPace(c, c.req.valid("param").worker, async () =>
+        c.json(await c.env.objects.worker(c.req.valid("param").worker).join(await signedCall(c)), 200),
+      ),
     refuse(),
   );
   app.openapi(
     report,
     async (c) => {
       const holdMs = waitMs(c.req.valid("query").wait, MAX_REPORT_WAIT_MS);
-      const worker = c.env.objects.worker(c.req.valid("param").worker);
-      return c.json(await worker.report(await signedCall(c), holdMs), 200);
+      const { worker } = c.req.valid("param");
+      return atItsPace(c, worker, async () =>
+        c.json(await c.env.objects.worker(worker).report(await signedCall(c), holdMs), 200),
+      );
     },
     refuse(),
   );
-  app.openapi(socket, (c) => openSocket(c, c.req.valid("param").worker), refuse());
+  app.openapi(
+    socket,
+    (c) => {
+      const { worker } = c.req.valid("param");
+      return atItsPace(c, worker, () => openSocket(c, worker));
+    },
+    refuse(),
+  );
 }
 
 /** The answer of the object to a host that asks for a socket. Throws what the object has refused it with. */

@@ -72,6 +72,9 @@ export class Audit implements ObjectsAudit {
     if (after.endedEpoch > MOST_EPOCHS) {
       world.violated(`R2: ${name} has had ${after.endedEpoch} epochs: it is placed in circles`, name);
     }
+    const claimed = after.placements.find(({ worker }) => worker.endsWith("-liar"));
+    if (claimed !== undefined)
+      world.violated(`2: ${name} believes that it is on ${claimed.worker}, which lies`, name, claimed.worker);
     this.pleas.stored(after);
     this.#stored.set(name, after);
     if (before?.ended) this.#staysEnded(name, before, after);

@@ -87,6 +87,14 @@ export const BUGS: Record<string, Machines> = {
       },
     },
   },
+  /** The allocation takes the word of any host for that of the worker that was ordered to run it (X5). */
+  "runs for whoever claims them": {
+    ...REAL_MACHINES,
+    allocation: {
+      ...REAL_MACHINES.allocation,
+      apply: (state, event, now) => REAL_MACHINES.allocation.apply(state, asIfHeld(event), now),
+    },
+  },
 };
 
 /** Bugs that only show where a whole fleet has troubles: stories of chaos must find them. */
@@ -119,6 +127,10 @@ export const FLEET_BUGS: Record<string, Machines> = {
     },
   },
 };
+
+function asIfHeld(event: AllocationEvent): AllocationEvent {
+  return event.type === "observed" ? { ...event, observed: { ...event.observed, held: true } } : event;
+}
 
 function asIfPatient(event: WorkerEventIn): WorkerEventIn {
   if (event.type !== "create") return event;

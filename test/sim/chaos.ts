@@ -78,6 +78,7 @@ const RATES: Record<Fault, number> = {
   notice: 0,
   drain: 0,
   ownMachine: 0,
+  liar: 0,
   planeAway: 0,
   planeClock: 0,
   hostClock: 0,

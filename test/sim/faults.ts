@@ -64,6 +64,8 @@ export const FAULTS = {
   drain: 0.15,
   /** A machine of one's own joins the pool, and reboots instead of dying. */
   ownMachine: 0.4,
+  /** A host lies: it says anything, of any run, as often as it likes. */
+  liar: 0.15,
   /** A signal takes its time to have an effect. */
   slowSignal: 0.5,
   /** A host's agent is of the first version: it does not wait for restart delays by itself. */

@@ -73,6 +73,8 @@ export class Objects {
   /** What the platform keeps for workers: their hosts' sockets; and each process's side of the exchange. */
   readonly #sockets = new Map<string, SimSocket[]>();
   readonly lines = new WeakMap<WorkerActor, HostLine>();
+  /** How often each worker has told or asked a run something because of what its host says. */
+  readonly askedBy = new Map<string, number>();
   readonly #world: World;
   readonly #machines: Machines;
   readonly #audit: Audit;
@@ -213,6 +215,7 @@ export class Objects {
       }
       case "observed": {
         const { body: sent } = message;
+        this.askedBy.set(name, (this.askedBy.get(name) ?? 0) + 1);
         const said = sent.attempts.map(({ id, state }) => `${id} ${state}`).join(", ");
         const answer = await call(sent.run, `observed ${said}`, () =>
           this.allocation(sent.run).serve((actor) =>

@@ -33,10 +33,20 @@ export class Plane implements ControlPlane {
   readonly #timer: Timer;
   /** Where a host is, a socket may not get through: then it works by webhook alone. */
   readonly #sockets: boolean;
+  /** What its host says that it has measured; absent: what there is. */
+  readonly #measured: Resources | undefined;
   #joins = 0;
 
   /** `boots`: how often the machine has booted. */
-  constructor(world: World, objects: Objects, worker: string, boots: () => number, timer: Timer) {
+  constructor(
+    world: World,
+    objects: Objects,
+    worker: string,
+    boots: () => number,
+    timer: Timer,
+    measured?: Resources,
+  ) {
+    this.#measured = measured;
     this.#world = world;
     this.#objects = objects;
     this.#worker = worker;
@@ -54,7 +64,7 @@ export class Plane implements ControlPlane {
     };
     return this.#call("enroll", () =>
       this.#node.serve((actor) => {
-        const measured = { ...event, resources: resourcesOn(actor.state) };
+        const measured = { ...event, resources: this.#measured ?? resourcesOn(actor.state) };
         return setupOf(actor.apply(measured), this.#sockets);
       }),
     );

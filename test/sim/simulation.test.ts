@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { durationMs } from "../../src/core/duration.ts";
+import { LAST_BYTE_MS, MAX_KEPT_ASKED, MAX_STRANGERS_ASKED } from "../../src/core/limits.ts";
 import { BUGS } from "./bugs.ts";
 import { ALL_FAULTS, type Fault } from "./faults.ts";
 import { shortest, tellStory } from "./shrink.ts";
@@ -94,6 +95,23 @@ describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", ()
     expect(Math.max(...waits)).toBeLessThan(patienceMs + ON_THE_WAY_MS);
   });
 
+  test("X5: beside a host that lies no run of others is lost, and it costs what is stated", async () => {
+    let reports = 0;
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const setting = { rates: { liar: 1 } };
+      const options = { ...DEFAULTS, seed, steps: STEPS, setting };
+      const { violation, ends, lies, virtualMs } = await simulate({ ...options, faults: ["liar"] });
+      expect(violation?.message).toBeUndefined();
+      expect(ends.unknown ?? 0).toBe(0);
+      const again = Math.ceil(virtualMs / LAST_BYTE_MS) * (MAX_STRANGERS_ASKED + MAX_KEPT_ASKED);
+      const most = (lies?.reports ?? 0) * (MAX_STRANGERS_ASKED + MAX_KEPT_ASKED) + again;
+      expect(lies?.asked).toBeLessThanOrEqual(most);
+      expect(lies?.rows).toBe(0);
+      reports += lies?.reports ?? 0;
+    }
+    expect(reports).toBeGreaterThan(1_000);
+  });
+
   test("every fault strikes: a fault that never happens would prove nothing", async () => {
     const marks = [
       "is lost",
@@ -116,6 +134,7 @@ describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", ()
       "the control plane is away",
       "the control plane's clock jumps",
       "its clock jumps ahead",
+      "is going to lie",
     ];
     const told = new Set<string>();
     for (let seed = 1; seed <= 60 && told.size < marks.length; seed += 1) {

@@ -12,10 +12,12 @@ import { billOf, type MachineBill } from "./bill.ts";
 import { type Account, Cloud, type Refusal, refusal } from "./cloud.ts";
 import { ALL_FAULTS, type Fault, MOST_OFF_MS } from "./faults.ts";
 import { type ControlPlane, Host } from "./host.ts";
+import { Liar } from "./liar.ts";
 import { type Machines, Objects, REAL_MACHINES } from "./objects.ts";
 import { Plane } from "./plane.ts";
 import type { Watch } from "./player.ts";
 import type { PleaAnswer } from "./pleas.ts";
+import { Chance } from "./rng.ts";
 import { Truth } from "./truth.ts";
 import { type Job, jobs, type Plea, POOL } from "./workload.ts";
 import { type Line, NoReply, type Violation, World } from "./world.ts";
@@ -59,6 +61,8 @@ export interface Result {
   bill: MachineBill[];
   /** The calls to the provider. */
   calls: Cloud["calls"];
+  /** What a host that lies has said, and what that has cost; undefined: there was none. */
+  lies: { reports: number; asked: number; rows: number } | undefined;
 }
 
 export const DEFAULTS = { runs: 8, faults: ALL_FAULTS, machines: REAL_MACHINES };
@@ -79,6 +83,9 @@ const ACT_AFTER_MS = 5_000;
 /** The machine of one's own, of which there is one at most, and for how long its code can be used. */
 const OWN = "default-sim-own";
 const OWN_CODE_MS = 120_000;
+/** The machine of a host that lies. Nothing has room there, so no run is placed on it. */
+const LIAR = "default-sim-liar";
+const NO_ROOM = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
 const KILL = { type: "kill" as const, reason: "it is needed elsewhere", by: "operator" };
 
 /** Runs one story to its end, or to its first violation. The same options give the same story. */
@@ -97,6 +104,7 @@ class Simulation {
   readonly #objects: Objects;
   readonly #cloud: Cloud;
   #ownBoots = 1;
+  #liar: Liar | undefined;
   readonly #jobs = new Map<string, Job>();
   /** Runs of which all is started that their `act` waits for. */
   readonly #acted = new Set<string>();
@@ -145,6 +153,8 @@ class Simulation {
   result(steps: number): Result {
     const ends: Record<string, number> = {};
     for (const { disk } of this.#objects.allocations.values()) {
+      // One of nobody, of which a host has lied.
+      if (disk.value === null) continue;
       const end = disk.value?.ended ? (disk.value.outcome?.state ?? "?") : "none";
       ends[end] = (ends[end] ?? 0) + 1;
     }
@@ -159,7 +169,14 @@ class Simulation {
       ended: this.#audit.ended,
       bill,
       calls: this.#cloud.calls,
+      lies: this.#liesTold(),
     };
+  }
+
+  #liesTold(): Result["lies"] {
+    if (this.#liar === undefined) return undefined;
+    const rows = this.#objects.workers.get(LIAR)?.disk.tables.get("placements")?.size ?? 0;
+    return { reports: this.#liar.reports, asked: this.#objects.askedBy.get(LIAR) ?? 0, rows };
   }
 
   /**
@@ -195,6 +212,9 @@ class Simulation {
       for (const plea of job.pleas) time.after(plea.atMs, () => void this.#plead(job, plea));
     }
     if (this.#world.strikes("ownMachine")) time.after(chance.between(0, 60_000), () => void this.#invite());
+    const apart = new Chance(~this.#options.seed);
+    if (this.#world.strikes("liar", apart))
+      time.after(apart.between(0, 60_000), () => void this.#inviteLiar());
     const { outage, deployedAtMs } = this.#setting;
     if (outage !== undefined) this.#fail(outage.fromMs, outage.forMs);
     if (deployedAtMs !== undefined) time.after(deployedAtMs, () => this.#deploy());
@@ -220,23 +240,43 @@ class Simulation {
   /** A machine of one's own joins. Whoever did that takes it away again at the end, when nothing fails. */
   async #invite(): Promise<void> {
     const { time, chance } = this.#world;
-    this.#world.tell(OWN, "a machine of one's own may join");
-    const event = { type: "invite" as const, worker: OWN, ttlMs: OWN_CODE_MS };
-    await this.#retrying(() => this.#objects.pool.serve((actor) => void actor.apply(event)));
+    await this.#makeCode(OWN);
     const plane = this.#planeOf(OWN);
     const host = new Host(this.#world, OWN, plane, this.#watch);
     this.#audit.hosts.set(OWN, host);
     time.after(chance.between(1_000, OWN_CODE_MS), () => void host.startAgent());
-    await this.#takeAway();
+    await this.#takeAway(OWN);
   }
 
-  async #takeAway(): Promise<void> {
-    const isGone = () => this.#objects.workers.get(OWN)?.disk.value?.phase === "gone";
+  async #makeCode(worker: string): Promise<void> {
+    this.#world.tell(worker, "a machine of one's own may join");
+    const event = { type: "invite" as const, worker, ttlMs: OWN_CODE_MS };
+    await this.#retrying(() => this.#objects.pool.serve((actor) => void actor.apply(event)));
+  }
+
+  /** A host that lies joins, with nothing on it but its agent. */
+  async #inviteLiar(): Promise<void> {
+    await this.#makeCode(LIAR);
+    this.#world.tell(LIAR, "its host is going to lie");
+    const plane = new Plane(this.#world, this.#objects, LIAR, () => 1, this.#timer, NO_ROOM);
+    const targets = [...this.#audit.groups].map(([run, { tasks }]) => ({
+      run,
+      tasks: tasks.map(({ name }) => name),
+    }));
+    const liar = new Liar(this.#world, LIAR, plane, targets);
+    this.#liar = liar;
+    void liar.live();
+    await this.#takeAway(LIAR);
+    liar.over = true;
+  }
+
+  async #takeAway(worker: string): Promise<void> {
+    const isGone = () => this.#objects.workers.get(worker)?.disk.value?.phase === "gone";
     while (!isGone()) {
       await this.#world.time.sleep(UNREST_MS);
       const over = this.#world.quiet && this.#audit.isAllEnded();
       if (over)
-        await this.#retrying(() => this.#objects.worker(OWN).serve((actor) => void actor.apply(KILL)));
+        await this.#retrying(() => this.#objects.worker(worker).serve((actor) => void actor.apply(KILL)));
     }
   }
 

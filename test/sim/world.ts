@@ -66,9 +66,12 @@ export class World {
     return this.now + this.planeAheadMs;
   }
 
-  /** Whether a fault happens here. Chance is asked even where it cannot, so that stories stay comparable. */
-  strikes(fault: Fault): boolean {
-    const struck = this.chance.chance(this.#rates[fault]);
+  /**
+   * Whether a fault happens here. Chance is asked even where it cannot, so that stories stay comparable.
+   * `chance`: another source, so that a fault of its own kind moves no other.
+   */
+  strikes(fault: Fault, chance = this.chance): boolean {
+    const struck = chance.chance(this.#rates[fault]);
     return struck && !this.quiet && this.#faults.has(fault);
   }
 

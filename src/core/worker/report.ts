@@ -9,6 +9,7 @@ import { foldFarewell, isLetGo } from "./ending.ts";
 import { readClock } from "./host-clock.ts";
 import { keptNow, questionsDue, unneeded, withAnswer } from "./kept.ts";
 import { foldNotice } from "./notice.ts";
+import { costOfAsks } from "./pace.ts";
 import { endPlacement } from "./placements.ts";
 import { foldStale } from "./stale.ts";
 import {
@@ -54,7 +55,9 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
   const next: Living = { ...state, record, memo };
   const reported = reportedBy(next, { ...report, attempts: aged(report.attempts, waitedMs) }, now);
   const heard = pick(memo.heard, reported);
-  const folded = { ...next, memo: { ...memo, reported, heard, logs: logsOf(memo.logs, reported) } };
+  const asksCost = memo.asksCost + costOfAsks(state.memo, { reported, kept });
+  const logs = logsOf(memo.logs, reported);
+  const folded = { ...next, memo: { ...memo, reported, heard, logs, asksCost } };
   return foldFarewell(folded, report, now);
 }
 

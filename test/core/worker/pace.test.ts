@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import {
+  HOST_UNITS_A_SECOND,
+  MAX_HOST_UNITS,
+  MAX_REPORT_BYTES,
+  MAX_STRANGERS_ASKED,
+  UNITS_OF_A_KEPT,
+  UNITS_OF_A_STRANGER,
+} from "../../../src/core/limits.ts";
+import { charged, paced, restedPace, unitsOf } from "../../../src/core/worker/pace.ts";
+import { at, ready, report, runningOf, T0 } from "../support/worker.ts";
+
+/** How many calls of so many units are taken within a second of calls that never pause. */
+function takenIn(seconds: number, units: number): number {
+  let pace = restedPace(T0);
+  let taken = 0;
+  for (let ms = 0; ms < seconds * 1_000; ms += 1) {
+    const { pace: next, waitMs } = paced(pace, units, T0 + ms);
+    pace = next;
+    if (waitMs === 0) taken += 1;
+  }
+  return taken;
+}
+
+test("X5: a host that never pauses is heard so often, and no more", () => {
+  for (const bytes of [0, 1_000, MAX_REPORT_BYTES]) {
+    const units = unitsOf(bytes);
+    const most = (MAX_HOST_UNITS + 60 * HOST_UNITS_A_SECOND) / units + 1;
+    expect(takenIn(60, units)).toBeLessThanOrEqual(most);
+    expect(takenIn(60, units)).toBeGreaterThan(0.9 * most);
+  }
+});
+
+test("one that has said nothing for a while may say much at once, and what it overdraws it waits for", () => {
+  const overdrawn = paced(restedPace(T0), MAX_HOST_UNITS + HOST_UNITS_A_SECOND, T0);
+  expect(overdrawn.waitMs).toBe(0);
+  const { waitMs } = paced(overdrawn.pace, 1, T0);
+  expect(waitMs).toBeGreaterThan(900);
+  expect(paced(overdrawn.pace, 1, T0 + waitMs).waitMs).toBe(0);
+});
+
+test("a clock that goes back neither gives nor takes", () => {
+  const pace = charged(restedPace(T0), MAX_HOST_UNITS - 1);
+  expect(paced(pace, 1, T0 - 60_000)).toEqual({ pace: { units: 0, at: T0 - 60_000 }, waitMs: 0 });
+});
+
+test("X5: whom a report makes the worker ask is paid for, once", () => {
+  const attempts = Array.from({ length: 100 }, (_, n) => runningOf(`x${n}`));
+  const told = at(ready(), T0, report(2, { attempts, kept: ["a/1", "b/1"] }));
+  expect(told.memo.asksCost).toBe(MAX_STRANGERS_ASKED * UNITS_OF_A_STRANGER + 2 * UNITS_OF_A_KEPT);
+  const again = at(told, T0, report(3, { attempts, kept: ["a/1", "b/1"] }));
+  expect(again.memo.asksCost).toBe(told.memo.asksCost);
+});
