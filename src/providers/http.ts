@@ -7,6 +7,7 @@ import type { ProviderConfig } from "../schema/pool.ts";
 import { type CreateInstance, Instance, ProviderProblem, UnreadPage } from "../schema/provider.ts";
 import { listPages, type ReadPage } from "./pages.ts";
 import type { Provider } from "./provider.ts";
+import { CODES, type Veil, veilOf } from "./veil.ts";
 
 /**
  * After this a call counts as failed, and a listing with all its pages. Whether it had its effect, a listing
@@ -51,22 +52,24 @@ export function httpProvider(
   now: () => number,
   timeoutMs = CALL_TIMEOUT_MS,
 ): Provider {
-  const within = <T>(work: (call: Call) => Promise<T>): Promise<T> =>
+  const veil = veilOf([config.secret]);
+  const within = <T>(work: (call: Call) => Promise<T>, by = veil): Promise<T> =>
     withDeadline(timeoutMs, (signal) =>
-      work((method, path, body) => callService({ config, now, signal }, method, path, body)),
+      work((method, path, body) => callService({ config, now, signal, veil: by }, method, path, body)),
     );
   return {
     capabilities: { listConsistencyMs: LIST_CONSISTENCY_MS },
     async create(wanted: CreateInstance): Promise<CreateAnswer> {
-      const called = await within((call) => call("POST", "/instances", wanted));
+      const veilOfCreate = veilOf([config.secret, ...(wanted.userData.match(CODES) ?? [])]);
+      const called = await within((call) => call("POST", "/instances", wanted), veilOfCreate);
       if ("failure" in called) return { kind: "failed", failure: called.failure };
-      const instance = parsed(Instance, called.body);
+      const instance = parsed(Instance, called.body, veilOfCreate);
       if ("fault" in instance) return unreadable("POST /instances", instance.fault);
       return { kind: "created", instance: instance.data };
     },
     async list(tag: string): Promise<ListAnswer> {
       const path = `/instances?tag=${encodeURIComponent(tag)}`;
-      return within((call) => listPages((cursor) => readPage(call, path, cursor), now()));
+      return within((call) => listPages((cursor) => readPage(call, path, cursor, veil), now()));
     },
     async destroy(instance: string): Promise<DestroyAnswer> {
       const called = await within((call) => call("DELETE", `/instances/${encodeURIComponent(instance)}`));
@@ -81,35 +84,36 @@ async function readPage(
   call: Call,
   path: string,
   cursor: string | undefined,
+  veil: Veil,
 ): Promise<ReadPage | { failure: ProviderFailure }> {
   const after = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
   const called = await call("GET", path + after);
   if ("failure" in called) return called;
-  const page = parsed(UnreadPage, called.body);
+  const page = parsed(UnreadPage, called.body, veil);
   if ("fault" in page) return { failure: unreadable("GET /instances", page.fault).failure };
-  return { ...page.data, ...readItems(page.data.items) };
+  return { ...page.data, ...readItems(page.data.items, veil) };
 }
 
 /**
  * The machines of a page. One that cannot be read is left out and told of: it may exist for long, and without
  * a listing no machine of the pool would be looked after meanwhile.
  */
-function readItems(all: readonly unknown[]): Pick<ReadPage, "items" | "gap"> {
+function readItems(all: readonly unknown[], veil: Veil): Pick<ReadPage, "items" | "gap"> {
   const items: Instance[] = [];
   const faults: string[] = [];
   for (const one of all) {
-    const read = checked(Instance, one);
+    const read = checked(Instance, one, veil);
     if ("data" in read) items.push(read.data);
-    else faults.push(`${calledBy(one)} is not as agreed: ${read.fault}`);
+    else faults.push(`${calledBy(one, veil)} is not as agreed: ${read.fault}`);
   }
   const [first] = faults;
   if (first === undefined) return { items };
   return { items, gap: faults.length === 1 ? first : `${first}, nor are ${faults.length - 1} more` };
 }
 
-function calledBy(machine: unknown): string {
+function calledBy(machine: unknown, veil: Veil): string {
   const named = NamedMachine.safeParse(machine);
-  return named.success ? `machine ${named.data.id.slice(0, MAX_ID_CHARS)}` : "a machine without an id";
+  return named.success ? `machine ${veil(named.data.id).slice(0, MAX_ID_CHARS)}` : "a machine without an id";
 }
 
 async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -125,8 +129,16 @@ async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promis
   }
 }
 
+/** What a call needs beside itself. `veil`: what it sends that nobody shall read. */
+interface CallContext {
+  config: ProviderConfig;
+  now: () => number;
+  signal: AbortSignal;
+  veil: Veil;
+}
+
 async function callService(
-  { config, now, signal }: { config: ProviderConfig; now: () => number; signal: AbortSignal },
+  { config, now, signal, veil }: CallContext,
   method: string,
   path: string,
   body?: object,
@@ -144,9 +156,9 @@ async function callService(
     const gone = method === "DELETE" && response.status === 404;
     return response.ok || gone
       ? { status: response.status, body: text }
-      : { failure: classify(response, text, now()) };
+      : { failure: classify(response, text, now(), veil) };
   } catch (error) {
-    return { failure: unreached(config.url, signal.aborted ? signal.reason : error) };
+    return { failure: unreached(config.url, signal.aborted ? signal.reason : error, veil) };
   }
 }
 
@@ -160,14 +172,14 @@ const NO_CONNECTION = /^(network connection lost|fetch failed|terminated)\b/i;
  * A call that had no answer. An internal error is what workerd says of a name that has no address, and of a
  * failed TLS handshake: both come before the request. Whatever fails later has lost its connection.
  */
-function unreached(url: string, error: unknown): ProviderFailure {
+function unreached(url: string, error: unknown, veil: Veil): ProviderFailure {
   const { protocol, hostname, origin, pathname } = new URL(url);
   const where = `${origin}${pathname.replace(/\/$/, "")}`;
   if (error instanceof Fault)
     return { class: "temporary", text: `the provider at ${where} ${error.message}`, unreached: true };
   const reason = error instanceof Error ? error.message : String(error);
   if (!/^internal error/i.test(reason)) {
-    const text = because(`nobody answered at ${where}`, NO_CONNECTION.test(reason) ? "" : reason);
+    const text = because(`nobody answered at ${where}`, NO_CONNECTION.test(reason) ? "" : veil(reason));
     return { class: "temporary", text, unreached: true };
   }
   const unnamed = `its name ${hostname} cannot be resolved`;
@@ -192,8 +204,8 @@ async function boundedText({ body }: Response): Promise<string> {
 }
 
 /** An error answer by the service's own word, or by its status where it says none. */
-function classify(response: Response, body: string, at: number): ProviderFailure {
-  const said = parsed(ProviderProblem, body);
+function classify(response: Response, body: string, at: number, veil: Veil): ProviderFailure {
+  const said = parsed(ProviderProblem, body, veil);
   const problem = "fault" in said ? null : said.data;
   const retryAfterMs = problem?.retryAfterMs ?? retryAfterOf(response, at);
   const later =
@@ -201,10 +213,16 @@ function classify(response: Response, body: string, at: number): ProviderFailure
   const isRefused = isRefusal(response.status) || (problem !== null && problem.class !== "temporary");
   const refused = isRefused ? { refused: true as const } : {};
   if (problem !== null)
-    return { ...problem, text: problem.text.slice(0, MAX_TEXT_CHARS), ...later, ...refused };
-  const text = `the provider answered ${response.status}: ${body}`.slice(0, MAX_TEXT_CHARS);
+    return { ...problem, text: veil(problem.text).slice(0, MAX_TEXT_CHARS), ...later, ...refused };
+  const text = `the provider answered ${response.status}: ${veil(plainly(body))}`.slice(0, MAX_TEXT_CHARS);
   if (response.status === 429) return { class: "rate_limit", text, ...later, ...refused };
   return { class: REFUSALS.has(response.status) ? "invalid" : "temporary", text, ...later, ...refused };
+}
+
+/** JSON has many ways to write the same text. Written anew it has one, in which what is secret is found. */
+function plainly(body: string): string {
+  const json = jsonOf(body);
+  return json === undefined ? body : JSON.stringify(json.value);
 }
 
 /** `Retry-After` in seconds or as a date of the provider's clock (RFC 9110 §10.2.3), in milliseconds. */
@@ -227,17 +245,18 @@ function unreadable(call: string, fault: string): { kind: "failed"; failure: Pro
 type Parsed<T> = { data: T } | { fault: string };
 
 /** What an answer says, or what is wrong with it. Never its text: a create's may repeat what is secret. */
-function parsed<T>(schema: ZodType<T>, body: string): Parsed<T> {
+function parsed<T>(schema: ZodType<T>, body: string, veil: Veil): Parsed<T> {
   const json = jsonOf(body);
   if (json === undefined) return { fault: body === "" ? "it is empty" : "it is no JSON" };
-  return checked(schema, json.value);
+  return checked(schema, json.value, veil);
 }
 
-function checked<T>(schema: ZodType<T>, value: unknown): Parsed<T> {
+function checked<T>(schema: ZodType<T>, value: unknown, veil: Veil): Parsed<T> {
   const { data, error } = schema.safeParse(value);
   if (error === undefined) return { data };
   const [issue] = error.issues;
-  return { fault: `\`${issue?.path.join(".")}\` ${issue?.message}`.slice(0, MAX_FAULT_CHARS) };
+  const fault = veil(`\`${issue?.path.join(".")}\` ${issue?.message}`);
+  return { fault: fault.slice(0, MAX_FAULT_CHARS) };
 }
 
 function jsonOf(body: string): { value: unknown } | undefined {

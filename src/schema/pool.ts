@@ -25,11 +25,15 @@ export const InstanceType = z
   .meta({ id: "InstanceType" });
 export type InstanceType = z.output<typeof InstanceType>;
 
-const HTTP_URL = /^https?:\/\/[^\s/]+/;
+/** Without user name and password, query and fragment: what is asked for goes behind it. */
+const SERVICE_URL = /^https?:\/\/[\w.:[\]-]+(?:\/[!"$->@-~]*)?$/;
+const SERVICE_URL_TEXT =
+  "must be an http or https URL without user name, password, query and fragment, and without blanks: " +
+  "what the service asks for as a password goes into `secret`";
 
 export const ProviderConfig = z.strictObject({
   kind: z.literal("http"),
-  url: z.string().regex(HTTP_URL, "must be an http or https URL"),
+  url: z.string().max(2_048).regex(SERVICE_URL, SERVICE_URL_TEXT).refine(URL.canParse, SERVICE_URL_TEXT),
   secret: z.string().min(1).max(1_024),
   powerOff: z
     .string()
