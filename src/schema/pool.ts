@@ -33,7 +33,11 @@ const SERVICE_URL_TEXT =
 
 export const ProviderConfig = z.strictObject({
   kind: z.literal("http"),
-  url: z.string().max(2_048).regex(SERVICE_URL, SERVICE_URL_TEXT).refine(URL.canParse, SERVICE_URL_TEXT),
+  url: z
+    .string()
+    .max(2_048)
+    .regex(SERVICE_URL, { error: SERVICE_URL_TEXT, abort: true })
+    .refine(URL.canParse, SERVICE_URL_TEXT),
   secret: z.string().min(1).max(1_024),
   powerOff: z
     .string()
