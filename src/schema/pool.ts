@@ -5,6 +5,7 @@ import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from ".
 import { MachineState, Unmade } from "./machine-state.ts";
 import { contradictions, type Ruled } from "./pool-rules.ts";
 import { RunSummary, ServiceStatus } from "./run.ts";
+import { ServiceUrl } from "./service-url.ts";
 
 export const InstanceType = z
   .strictObject({
@@ -25,19 +26,9 @@ export const InstanceType = z
   .meta({ id: "InstanceType" });
 export type InstanceType = z.output<typeof InstanceType>;
 
-/** Without user name and password, query and fragment: what is asked for goes behind it. */
-const SERVICE_URL = /^https?:\/\/[\w.:[\]-]+(?:\/[!"$->@-~]*)?$/;
-const SERVICE_URL_TEXT =
-  "must be an http or https URL without user name, password, query and fragment, and without blanks: " +
-  "what the service asks for as a password goes into `secret`";
-
 export const ProviderConfig = z.strictObject({
   kind: z.literal("http"),
-  url: z
-    .string()
-    .max(2_048)
-    .regex(SERVICE_URL, { error: SERVICE_URL_TEXT, abort: true })
-    .refine(URL.canParse, SERVICE_URL_TEXT),
+  url: ServiceUrl,
   secret: z.string().min(1).max(1_024),
   powerOff: z
     .string()

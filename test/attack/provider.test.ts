@@ -8,7 +8,7 @@ import { veilOf } from "../../src/providers/veil.ts";
 import { ProviderConfig } from "../../src/schema/pool.ts";
 import type { CreateInstance } from "../../src/schema/provider.ts";
 
-// A provider is asked with a secret, and is sent codes with which machines enroll. Its words are kept and shown.
+// A provider is asked with a secret, and is sent codes with which machines enroll. Its words are kept.
 
 const SECRET = 'p4ss/"w<rd"-of-the-pool';
 const CODE = "drvc_default-1a2b-1.1795425600.Zm9yZ2VkLWJ5LW5vYm9keQ_-x";
