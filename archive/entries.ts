@@ -7,6 +7,9 @@ export interface ArchiveEntry {
 
 /** Deeper ones the library does not unpack. */
 const MAX_LEVELS = 1_024;
+/** Longer ones no system takes (`PATH_MAX`, `NAME_MAX`). */
+const MAX_PATH_CHARS = 4_096;
+const MAX_NAME_CHARS = 255;
 
 const PLAIN = new Set(["File", "OldFile", "ContiguousFile", "Directory", "GNUDumpDir"]);
 
@@ -18,6 +21,8 @@ const PLAIN = new Set(["File", "OldFile", "ContiguousFile", "Directory", "GNUDum
  * to `..` and then `a/up/..` would be two steps inside by their letters, and one outside in truth.
  */
 export function entryFault({ path, type, linkpath = "" }: ArchiveEntry): string | undefined {
+  const long = [path, linkpath].find(isTooLong);
+  if (long !== undefined) return `"${long.slice(0, MAX_NAME_CHARS)}…" is longer than any disk takes`;
   const odd = oddity(path) ?? oddity(linkpath);
   if (odd !== undefined) return `"${path}" ${odd}`;
   if (climbsOut(path)) return `"${path}" leads out of the directory that it is unpacked into`;
@@ -41,6 +46,10 @@ function oddity(path: string): string | undefined {
   if (path.includes("\\") && path.split(/[\\/]/).includes("..")) return `goes up by a backslash: "${path}"`;
   if (path.split("/").length > MAX_LEVELS) return `is below more than ${MAX_LEVELS} directories`;
   return undefined;
+}
+
+function isTooLong(path: string): boolean {
+  return path.length > MAX_PATH_CHARS || path.split("/").some((name) => name.length > MAX_NAME_CHARS);
 }
 
 /** Whether a path is absolute, or goes up further than it has gone down. */

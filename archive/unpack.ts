@@ -81,15 +81,22 @@ async function survey(
   let bytes = 0;
   const count = new FileCount();
   const leftOut: string[] = [];
+  /** Looks at where it goes before anything that takes longer for a longer name. */
+  const faultOf = (entry: ReadEntry) => {
+    const fault = entryFault(entry);
+    if (fault !== undefined) return fault;
+    if (!wanted.leavesOut(entry)) {
+      count.add(entry.path, isDirectory(entry));
+      return wanted.fault(entry);
+    }
+    if (leftOut.length < MAX_LEFT_OUT) leftOut.push(entry.path);
+    return undefined;
+  };
   const onReadEntry = (entry: ReadEntry) => {
     entries += 1;
     bytes += entry.size;
-    const isLeftOut = wanted.leavesOut(entry);
-    if (!isLeftOut) count.add(entry.path, isDirectory(entry));
-    else if (leftOut.length < MAX_LEFT_OUT) leftOut.push(entry.path);
     const fault =
-      entryFault(entry) ??
-      (isLeftOut ? undefined : wanted.fault(entry)) ??
+      faultOf(entry) ??
       (entries > bounds.entries ? `it has more than ${bounds.entries} entries` : undefined) ??
       (bytes > bounds.bytes ? tooLarge(bounds) : undefined);
     if (fault !== undefined) stop.abort(new ArchiveFault(fault));

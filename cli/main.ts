@@ -5,6 +5,7 @@ import { EXIT } from "./errors.ts";
 import { explain } from "./explain.ts";
 import { type Io, ioOfProcess } from "./io.ts";
 import { path } from "./options.ts";
+import { printable } from "./text.ts";
 import { addAbort } from "./verbs/abort.ts";
 import { addApply } from "./verbs/apply.ts";
 import { addEnroll } from "./verbs/enroll.ts";
@@ -114,7 +115,7 @@ async function sayAll(io: Io, lines: readonly string[]): Promise<void> {
   if (first === undefined) return;
   try {
     await io.say(first);
-    for (const line of rest) await io.stderr.write(`  ${line}\n`);
+    for (const line of rest) await io.stderr.write(`  ${printable(line)}\n`);
   } catch {
     // There is nobody left to be told. The exit code says it.
   }

@@ -29,7 +29,10 @@ export type InstanceType = z.output<typeof InstanceType>;
 export const ProviderConfig = z.strictObject({
   kind: z.literal("http"),
   url: ServiceUrl,
-  secret: z.string().min(1).max(1_024),
+  secret: z
+    .string()
+    .max(1_024)
+    .regex(/^[!-~]+$/, "must be letters, digits and signs of ASCII without blanks: it goes into a header"),
   powerOff: z
     .string()
     .min(1)

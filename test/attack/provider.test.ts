@@ -178,3 +178,13 @@ describe("X19: the URL of a provider has nothing secret in it, and nothing that 
     expect(config(url).error?.issues[0]?.message).toContain("goes into `secret`");
   });
 });
+
+test.each(["a\r\nx: y", "a b", "\u0000", "é", ""])(
+  "X19: %j is no secret: it goes into a header",
+  (secret) => {
+    const read = ProviderConfig.safeParse({ kind: "http", url: "http://127.0.0.1:1", secret });
+    expect(read.error?.issues.map(({ message }) => message)).toEqual([
+      expect.stringContaining("into a header"),
+    ]);
+  },
+);
