@@ -6,18 +6,31 @@ import type { EdgeContext } from "./edge.ts";
 const MAX_REMEMBERED = 1_000;
 /** For how long one is not listened to at least: less is no relief. */
 const LEAST_MS: Millis = 250;
+/** For how long a refusal is held at most, and how many of one host: the others are answered at once. */
+const HELD_MS: Millis = 1_000;
+const MAX_HELD = 16;
 
-const waitsUntil = new Map<string, Instant>();
+/** A host that is too fast: until when, and how many of its calls wait for their refusal. */
+interface TooFast {
+  until: Instant;
+  held: number;
+}
+const tooFast = new Map<string, TooFast>();
 
 /**
  * Passes a host's call on, unless its worker has said a moment ago that this host is too fast: then it is
- * refused before a byte of it is read. Only a verified call makes a worker say so. Throws `busy`.
+ * refused before a byte of it is read, and not at once, so that whoever comes again without a pause comes
+ * seldom. Only a verified call makes a worker say so. Throws `busy`.
  */
 export async function atItsPace<T>(c: EdgeContext, worker: string, call: () => Promise<T>): Promise<T> {
   const { now } = c.env;
-  const waitMs = (waitsUntil.get(worker) ?? 0) - now();
-  if (waitMs > 0) throw new DroverError("busy", "this host speaks too fast", { retryAfterMs: waitMs });
-  waitsUntil.delete(worker);
+  const known = tooFast.get(worker);
+  if (known !== undefined && known.until > now()) {
+    await hold(known, known.until - now());
+    const retryAfterMs = Math.max(0, known.until - now());
+    throw new DroverError("busy", "this host speaks too fast: it is not listened to", { retryAfterMs });
+  }
+  tooFast.delete(worker);
   try {
     return await call();
   } catch (error) {
@@ -28,7 +41,15 @@ export async function atItsPace<T>(c: EdgeContext, worker: string, call: () => P
   }
 }
 
+async function hold(known: TooFast, waitMs: Millis): Promise<void> {
+  if (known.held >= MAX_HELD) return;
+  known.held += 1;
+  await new Promise((resolve) => setTimeout(resolve, Math.min(HELD_MS, waitMs)));
+  known.held -= 1;
+}
+
 function remember(worker: string, until: Instant): void {
-  if (waitsUntil.size >= MAX_REMEMBERED) waitsUntil.clear();
-  waitsUntil.set(worker, until);
+  if (tooFast.size >= MAX_REMEMBERED) tooFast.clear();
+  const held = tooFast.get(worker)?.held ?? 0;
+  tooFast.set(worker, { until, held });
 }
