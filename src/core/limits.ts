@@ -208,3 +208,5 @@ export const BYTES_A_UNIT = 32 * 1024;
 export const UNITS_OF_A_START = 10;
 export const UNITS_OF_A_STRANGER = 20;
 export const UNITS_OF_A_KEPT = 5;
+/** What becomes an event of the worker, and mostly news to its pool. */
+export const UNITS_OF_AN_EVENT = 10;

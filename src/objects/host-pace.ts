@@ -12,7 +12,7 @@ export class HostPace {
   readonly #actor: WorkerActor;
   readonly #now: () => Instant;
   #pace: Pace;
-  #asksCost = 0;
+  #spent = 0;
 
   constructor(actor: WorkerActor, now: () => Instant) {
     this.#actor = actor;
@@ -31,10 +31,10 @@ export class HostPace {
   }
 
   #take(units: number): void {
-    const { asksCost } = this.#actor.state.memo;
+    const { spent } = this.#actor.state.memo;
     // A worker that was loaded anew counts from nothing.
-    this.#pace = charged(this.#pace, Math.max(0, asksCost - this.#asksCost));
-    this.#asksCost = asksCost;
+    this.#pace = charged(this.#pace, Math.max(0, spent - this.#spent));
+    this.#spent = spent;
     const { pace, waitMs } = paced(this.#pace, units, this.#now());
     this.#pace = pace;
     if (waitMs > 0) throw tooFast(waitMs);

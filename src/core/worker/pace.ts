@@ -4,9 +4,10 @@ import {
   MAX_HOST_UNITS,
   UNITS_OF_A_KEPT,
   UNITS_OF_A_STRANGER,
+  UNITS_OF_AN_EVENT,
 } from "../limits.ts";
 import type { Instant, Millis } from "../machine.ts";
-import type { WorkerMemo } from "./state.ts";
+import type { WorkerMemo, WorkerRecord } from "./state.ts";
 
 /** What a host may still say, in units, as of an instant: a bucket that fills by itself. */
 export interface Pace {
@@ -55,4 +56,10 @@ export function costOfAsks(
   });
   const kept = Object.keys(after.kept).filter((key) => before.kept[key] === undefined);
   return strangers.length * UNITS_OF_A_STRANGER + kept.length * UNITS_OF_A_KEPT;
+}
+
+/** The units that a report costs because it changes what is stored and shown of its worker. */
+export function costOfNews(before: WorkerRecord, after: WorkerRecord): number {
+  const isNews = before.events !== after.events || before.acts !== after.acts;
+  return isNews ? UNITS_OF_AN_EVENT : 0;
 }

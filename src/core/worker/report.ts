@@ -9,7 +9,7 @@ import { foldFarewell, isLetGo } from "./ending.ts";
 import { readClock } from "./host-clock.ts";
 import { keptNow, questionsDue, unneeded, withAnswer } from "./kept.ts";
 import { foldNotice } from "./notice.ts";
-import { costOfAsks } from "./pace.ts";
+import { costOfAsks, costOfNews } from "./pace.ts";
 import { endPlacement } from "./placements.ts";
 import { foldStale } from "./stale.ts";
 import {
@@ -55,9 +55,9 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
   const next: Living = { ...state, record, memo };
   const reported = reportedBy(next, { ...report, attempts: aged(report.attempts, waitedMs) }, now);
   const heard = pick(memo.heard, reported);
-  const asksCost = memo.asksCost + costOfAsks(state.memo, { reported, kept });
+  const spent = memo.spent + costOfAsks(state.memo, { reported, kept }) + costOfNews(state.record, record);
   const logs = logsOf(memo.logs, reported);
-  const folded = { ...next, memo: { ...memo, reported, heard, logs, asksCost } };
+  const folded = { ...next, memo: { ...memo, reported, heard, logs, spent } };
   return foldFarewell(folded, report, now);
 }
 

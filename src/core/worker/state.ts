@@ -165,8 +165,8 @@ export interface WorkerMemo {
   logs: Record<string, Partial<Record<StreamName, number>>>;
   /** Placements that are over and whose data the host keeps (`kept.ts`). */
   kept: Record<string, Kept>;
-  /** What it has cost so far to ask about what the host alone says, in units (`pace.ts`). */
-  asksCost: number;
+  /** What reports have cost so far beside themselves, in units (`pace.ts`). */
+  spent: number;
   /** What runs here uses, as the host has said last, and when that was measured. */
   usage: { at: Instant; attempts: Record<string, Sample> } | null;
   /**
@@ -202,7 +202,7 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
     heard: {},
     logs: {},
     kept: {},
-    asksCost: 0,
+    spent: 0,
     usage: null,
     whole: false,
     poolHas: "",

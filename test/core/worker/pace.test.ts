@@ -6,6 +6,7 @@ import {
   MAX_STRANGERS_ASKED,
   UNITS_OF_A_KEPT,
   UNITS_OF_A_STRANGER,
+  UNITS_OF_AN_EVENT,
 } from "../../../src/core/limits.ts";
 import { charged, paced, restedPace, unitsOf } from "../../../src/core/worker/pace.ts";
 import { at, ready, report, runningOf, T0 } from "../support/worker.ts";
@@ -47,7 +48,19 @@ test("a clock that goes back neither gives nor takes", () => {
 test("X5: whom a report makes the worker ask is paid for, once", () => {
   const attempts = Array.from({ length: 100 }, (_, n) => runningOf(`x${n}`));
   const told = at(ready(), T0, report(2, { attempts, kept: ["a/1", "b/1"] }));
-  expect(told.memo.asksCost).toBe(MAX_STRANGERS_ASKED * UNITS_OF_A_STRANGER + 2 * UNITS_OF_A_KEPT);
+  expect(told.memo.spent - ready().memo.spent).toBe(
+    MAX_STRANGERS_ASKED * UNITS_OF_A_STRANGER + 2 * UNITS_OF_A_KEPT,
+  );
   const again = at(told, T0, report(3, { attempts, kept: ["a/1", "b/1"] }));
-  expect(again.memo.asksCost).toBe(told.memo.asksCost);
+  expect(again.memo.spent).toBe(told.memo.spent);
+});
+
+test.each([
+  ["a notice", { draining: "it goes" }],
+  ["another agent", { means: { kill: "cgroup" as const, limits: [], acts: ["outputs"] } }],
+  ["a stale run", { stale: ["a"] }],
+])("X5: %s is paid for when it is news, and not when it is repeated", (_what, more) => {
+  const told = at(ready(), T0, report(2, more));
+  expect(told.memo.spent - ready().memo.spent).toBe(UNITS_OF_AN_EVENT);
+  expect(at(told, T0, report(3, more)).memo.spent).toBe(told.memo.spent);
 });
