@@ -3,7 +3,9 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { CLOCK_WAS_SET, clockIs } from "../src/core/clock.ts";
+import { DOOR, doorPath, doorSource } from "./door.ts";
 import { endTree } from "./end-processes.ts";
+import { fireCron } from "./entry.ts";
 import { pathIn } from "./names.ts";
 import { ticker } from "./ticker.ts";
 import { failUnreadInput, onChildOf } from "./unread-pipe.ts";
@@ -78,14 +80,20 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   let { aheadMs: givenAheadMs } = options;
   const miniflareOptions = () =>
     convertV4MiniflareOptions({
-      host: "127.0.0.1",
-      port: options.port,
+      // At its entry, which only we can open (`entry.ts`).
+      unsafeTriggerHandlers: true,
       cf: false,
       logRequests: false,
       resourcePersistencePath: pathIn(stateDir, "objects"),
       unsafeRuntimeEnv: { [MARK]: stateDir },
       handleStructuredLogs: ({ level, message }) => onLog(level, message),
-      workers: [{ ...worker, bindings: { ...worker.bindings, DROVER_CLOCK_AHEAD_MS: String(givenAheadMs) } }],
+      workers: [
+        {
+          ...worker,
+          bindings: { ...worker.bindings, DROVER_CLOCK_AHEAD_MS: String(givenAheadMs) },
+          unsafeDirectSockets: [{ host: "127.0.0.1", port: options.port, entrypoint: DOOR }],
+        },
+      ],
     });
   const miniflare = keepingSignals(() => new Miniflare(miniflareOptions()));
   const dispose = async () => {
@@ -93,7 +101,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     await miniflare.dispose();
     await endFormerRuntime(stateDir);
   };
-  const fire = async (cron: string) => await (await miniflare.getWorker()).scheduled({ cron });
+  const fire = (cron: string) => fireCron(stateDir, cron);
   try {
     await miniflare.ready;
     isUp = true;
@@ -113,10 +121,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
           givenAheadMs = aheadMs;
           await again();
         }
-        const { outcome } = await fire(CLOCK_WAS_SET);
-        if (outcome !== "ok") throw new Error(`the Worker ended with "${outcome}"`);
+        await fire(CLOCK_WAS_SET);
       },
-      clockIs: async (wallMs) => void (await fire(clockIs(wallMs))),
+      clockIs: (wallMs) => fire(clockIs(wallMs)),
       dispose: async () => {
         stopTicking();
         stopKeeping();
@@ -185,7 +192,7 @@ export async function endFormerRuntime(stateDir: string): Promise<void> {
 /**
  * The Worker as `wrangler.toml` describes it, with our bundle for a source and our values for its variables.
  */
-async function readConfig({ config: path, script, vars }: RuntimeOptions) {
+async function readConfig({ config: path, script, port, vars }: RuntimeOptions) {
   const { unstable_getMiniflareWorkerOptions, unstable_readConfig } = await import("wrangler");
   const config = unstable_readConfig({ config: path });
   // We bring the secrets ourselves: wrangler would look for them in the environment and warn.
@@ -196,7 +203,10 @@ async function readConfig({ config: path, script, vars }: RuntimeOptions) {
     // Not wrangler's: those hold whatever `.dev.vars` or `.env` of the checkout say.
     bindings: { ...config.vars, ...vars },
     modulesRoot: dirname(script),
-    modules: [{ type: "ESModule" as const, path: script, contents: readFileSync(script, "utf8") }],
+    modules: [
+      { type: "ESModule" as const, path: doorPath(script), contents: doorSource(script, port) },
+      { type: "ESModule" as const, path: script, contents: readFileSync(script, "utf8") },
+    ],
   };
   return { worker, crons: config.triggers.crons ?? [] };
 }

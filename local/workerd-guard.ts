@@ -1,5 +1,6 @@
 import { chmodSync } from "node:fs";
 import { quoteArgv } from "../src/core/shell-words.ts";
+import { ENTRY } from "./entry.ts";
 import { writeWhole } from "./files.ts";
 
 /**
@@ -10,6 +11,8 @@ import { writeWhole } from "./files.ts";
  * of workerd's control pipe, on which Node never says anything: it ends at the moment in which Node does,
  * however that happens. The watcher is workerd's child (`exec` keeps the pid), so as long as its parent is
  * still that pid, that pid is still workerd.
+ *
+ * Miniflare's entry, for which it knows only ports, is moved to a socket below the state directory (`entry.ts`).
  *
  * SIGINT is ignored: on a terminal Ctrl-C reaches the whole foreground group, and who stops workerd is
  * `drover up`.
@@ -25,7 +28,8 @@ trap '' INT
   read -r _ _ _ parent _ </proc/self/stat
   [ "$parent" = "$$" ] && kill -9 "$$"
 ) &
-exec ${quoteArgv([workerd])} "$@"
+cd "$(dirname "$0")" && rm -f ${ENTRY} || exit 1
+exec ${quoteArgv([workerd])} "$@" --socket-addr=entry=unix:${ENTRY}
 `,
   );
   chmodSync(path, 0o700);

@@ -1,0 +1,32 @@
+import { closeSync, openSync } from "node:fs";
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
+
+/** Miniflare's own entry listens here, below the state directory, which only its owner can open. */
+export const ENTRY = "tmp/entry";
+
+/**
+ * Calls the Worker's `scheduled` as a cron trigger does. Rejects if it fails, or the runtime does not answer.
+ *
+ * A socket's path has at most 107 bytes, and that of a state directory may have more: so it is reached
+ * through a descriptor.
+ */
+export async function fireCron(stateDir: string, cron: string): Promise<void> {
+  const directory = openSync(stateDir, "r");
+  try {
+    const path = `/cdn-cgi/local/scheduled?${new URLSearchParams({ cron })}`;
+    const { status, body } = await get(`/proc/self/fd/${directory}/${ENTRY}`, path);
+    if (status !== 200) throw new Error(`the Worker ended with "${body}"`);
+  } finally {
+    closeSync(directory);
+  }
+}
+
+function get(socketPath: string, path: string): Promise<{ status: number | undefined; body: string }> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath, path, headers: { host: "localhost" }, agent: false }, (response) => {
+      text(response).then((body) => resolve({ status: response.statusCode, body }), reject);
+    });
+    asked.once("error", reject).end();
+  });
+}
