@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
+import { provenFetch } from "../client/proven-fetch.ts";
+import { loopbackAddress } from "../src/core/proof.ts";
 import { quoteArgv } from "../src/core/shell-words.ts";
 import { CliError } from "./errors.ts";
 import type { Io } from "./io.ts";
@@ -26,7 +28,11 @@ export type Where = Pick<Io, "env" | "cwd" | "state">;
 export function connect(io: Io): { client: Client; context: Context } {
   const context = findContext(io);
   const { url, token } = context;
-  return { client: createClient({ url, token, userAgent: `drover/${DROVER_VERSION}` }), context };
+  const userAgent = `drover/${DROVER_VERSION}`;
+  const address = loopbackAddress(url);
+  // By HTTPS a certificate proves whose the address is, and on loopback the Drover itself.
+  const proven = address === undefined ? {} : { fetch: provenFetch(address, token) };
+  return { client: createClient({ url, token, userAgent, ...proven }), context };
 }
 
 /**
@@ -87,7 +93,16 @@ function readState(directory: string): Found {
 
 function checkedUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol === "http:" || url?.protocol === "https:") return text;
+  if (url?.protocol === "https:" || loopbackAddress(text) !== undefined) return text;
+  if (url?.protocol === "http:") {
+    throw new CliError(
+      `DROVER_URL is ${text}, and by http: to another machine everybody between could read your token.`,
+      [
+        "Use its https: address. Or forward its port to the same port of this machine (ssh -L), and name",
+        "http://127.0.0.1 with that port.",
+      ],
+    );
+  }
   throw new CliError(`DROVER_URL is not an http or https URL: ${text}`, [
     "Write it as https://drover.example.com",
   ]);
@@ -137,7 +152,7 @@ function parseContext(file: string, text: string): { url: string; token: string 
     value !== null &&
     "url" in value &&
     typeof value.url === "string" &&
-    URL.canParse(value.url) &&
+    loopbackAddress(value.url) !== undefined &&
     "token" in value &&
     typeof value.token === "string";
   if (!sound) {

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from "node:path";
-import { ApiError, UnreachableError } from "../client/errors.ts";
+import { ApiError, StrangerError, UnreachableError } from "../client/errors.ts";
 import type { ServiceStatus } from "../client/types.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { quoteArgv } from "../src/core/shell-words.ts";
@@ -31,6 +31,14 @@ function wordsFor(error: unknown, io: Where): string[] {
       `Drover at ${error.url} does not answer: ${error.reason}.`,
       ...fullDisk(context),
       whatToStart(context),
+    ];
+  }
+  if (error instanceof StrangerError) {
+    const context = contextOf(io);
+    return [
+      `What listens on ${error.address} does not know your token: it is another program, or another Drover.`,
+      "The token was not sent to it.",
+      context?.file === undefined ? "Check DROVER_URL and DROVER_TOKEN." : whatToStart(context),
     ];
   }
   if (error instanceof ApiError) {

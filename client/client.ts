@@ -15,6 +15,8 @@ export interface ClientOptions {
   userAgent?: string;
   /** How long a call that may be repeated is tried again. */
   patience?: Partial<Patience>;
+  /** What sends the requests, such as one with a proxy. Default: the global `fetch`. */
+  fetch?: typeof fetch;
 }
 
 /**
@@ -31,6 +33,7 @@ export function createClient(options: ClientOptions) {
     userAgent: options.userAgent ?? "drover-client",
     patience: patienceOf(DEFAULT_PATIENCE, options.patience),
     clock: new ServerClock(),
+    fetch: options.fetch ?? fetch,
   };
   return {
     ...easyCallsOf(target),

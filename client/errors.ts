@@ -53,6 +53,18 @@ export class UnreachableError extends Error {
   }
 }
 
+/** What listens where a local Drover should be does not know its token. Nothing was sent to it. */
+export class StrangerError extends Error {
+  override readonly name = "StrangerError";
+  /** `host:port`. */
+  readonly address: string;
+
+  constructor(address: string) {
+    super(`what listens on ${address} does not know the token of this Drover; it was not sent there`);
+    this.address = address;
+  }
+}
+
 /** Statuses that say "not now" even when a proxy gives them, which knows no problem documents. */
 const TEMPORARY_STATUSES: readonly number[] = [429, 502, 503, 504];
 

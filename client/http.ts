@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorOf, notDrover, UnreachableError } from "./errors.ts";
+import { errorOf, notDrover, StrangerError, UnreachableError } from "./errors.ts";
 import { type Patience, patienceOf, retryDelayMs } from "./retry.ts";
 import type { ServerClock } from "./server-clock.ts";
 
@@ -10,6 +10,7 @@ export interface Target {
   userAgent: string;
   patience: Patience;
   clock: ServerClock;
+  fetch: typeof fetch;
 }
 
 /** What the caller of any route may say about the call itself. */
@@ -115,6 +116,7 @@ export async function broken<T>(target: Target, call: CallOptions, work: Promise
     return await work;
   } catch (error) {
     call.signal?.throwIfAborted();
+    if (error instanceof StrangerError) throw error;
     throw new UnreachableError(target.url, error);
   }
 }
@@ -171,7 +173,7 @@ async function exchange(target: Target, call: Call, signal: AbortSignal | undefi
     headers["content-type"] = "application/octet-stream";
     headers["content-length"] = String(call.content.bytes);
   }
-  const sent = fetch(urlOf(target, call), {
+  const sent = target.fetch(urlOf(target, call), {
     method: call.method,
     headers,
     ...bodyOf(call),

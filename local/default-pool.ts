@@ -67,6 +67,7 @@ type ShownConfig = Record<string, unknown>;
 export interface PoolToSettle {
   url: string;
   token: string;
+  fetch: typeof fetch;
   config: PoolConfigInput;
   /** What the control plane showed of it when `drover up` had put it last; undefined: it never has. */
   last: string | undefined;
@@ -79,12 +80,12 @@ export interface PoolToSettle {
 export async function settleDefaultPool(pool: PoolToSettle): Promise<string | undefined> {
   const shown = await shownConfig(pool);
   if (shown !== undefined && pool.last !== undefined && shown !== pool.last) return undefined;
-  await putDefaultPool(pool.url, pool.token, pool.config);
+  await putDefaultPool(pool);
   return shownConfig(pool);
 }
 
 /** The configuration of the pool in one line; undefined if there is none, or nobody says. */
-async function shownConfig({ url, token }: PoolToSettle): Promise<string | undefined> {
+async function shownConfig({ url, token, fetch }: PoolToSettle): Promise<string | undefined> {
   const response = await fetch(`${url}/v1/pools/default`, {
     headers: { authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
@@ -98,10 +99,10 @@ async function shownConfig({ url, token }: PoolToSettle): Promise<string | undef
  * Puts the pool, as any client would. Doing it again with the same configuration changes nothing. Temporary
  * refusals are tried again; any other is an `UpError` with the control plane's own words.
  */
-async function putDefaultPool(url: string, token: string, config: PoolConfigInput): Promise<void> {
+async function putDefaultPool(pool: PoolToSettle): Promise<void> {
   const deadline = performance.now() + ANSWER_WITHIN_MS;
   for (;;) {
-    const { refusal, temporary } = await putOnce(url, token, config);
+    const { refusal, temporary } = await putOnce(pool);
     if (refusal === undefined) return;
     if (!temporary || performance.now() > deadline) {
       throw new UpError(`The control plane did not take the pool "default": ${refusal}`);
@@ -110,7 +111,7 @@ async function putDefaultPool(url: string, token: string, config: PoolConfigInpu
   }
 }
 
-async function putOnce(url: string, token: string, config: PoolConfigInput) {
+async function putOnce({ url, token, fetch, config }: PoolToSettle) {
   const response = await fetch(`${url}/v1/pools/default`, {
     method: "PUT",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "../client/client.ts";
+import { provenFetch } from "../client/proven-fetch.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { formatDuration } from "../src/core/duration.ts";
 import { beat } from "./beat.ts";
@@ -129,7 +130,9 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   undo.add(() => log.close());
   undo.add(beat(stateDir, (ms) => log.write("info", `Nothing ran here for ${Math.round(ms / 1_000)} s.`)));
   const url = `http://127.0.0.1:${port}`;
-  const ours = createClient({ url, token, userAgent: "drover-up" });
+  // Of a runtime that has ended somebody else could take the port.
+  const proven = provenFetch(`127.0.0.1:${port}`, token);
+  const ours = createClient({ url, token, userAgent: "drover-up", fetch: proven });
   const clock = new DroverClock(stateDir);
   const runtime = await startRuntime({
     ...worker,
@@ -160,7 +163,7 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   );
   const cloudUrl = `http://127.0.0.1:${cloudPort}`;
   const config = defaultPool({ url: cloudUrl, secret: providerSecret }, options);
-  const shown = await settleDefaultPool({ url, token, config, last: readPoolNote(stateDir) });
+  const shown = await settleDefaultPool({ url, token, fetch: proven, config, last: readPoolNote(stateDir) });
   if (shown !== undefined) writePoolNote(stateDir, shown);
   else if (isSized(options)) onProblem(POOL_STAYS);
   writeContext(stateDir, { url, token });

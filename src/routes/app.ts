@@ -19,6 +19,7 @@ import { openApiRoute } from "./openapi.ts";
 import { createPoolDirectory } from "./pool-directory.ts";
 import { poolRoutes } from "./pools.ts";
 import { renderError } from "./problem.ts";
+import { proofRoute } from "./proof.ts";
 import { readAway } from "./read-away.ts";
 import { type ReferenceFile, referenceRoutes } from "./reference.ts";
 import { runAbortsRoute } from "./run-aborts.ts";
@@ -77,6 +78,7 @@ export function createApp(agent: AgentBundle, reference: readonly ReferenceFile[
   eventRoutes(app);
   metricsRoutes(app);
   healthRoutes(app, agent.version);
+  proofRoute(app);
   openApiRoute(app, agent.version);
   referenceRoutes(app, reference);
   return app;

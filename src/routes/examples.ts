@@ -33,6 +33,13 @@ const AN_OWN_WORKER = { worker: "lab-w1" };
 export const EXAMPLES: readonly Example[] = [
   { operation: "getHealth", name: "alive", summary: "Is it there?", status: 200 },
   { operation: "getReadiness", name: "ready", summary: "Can it serve?", status: 200 },
+  {
+    operation: "getProof",
+    name: "local",
+    summary: "Is it this one?",
+    params: { nonce: "c2VudGJ5YWNsaWVudG9mZHJvdmVy" },
+    status: 200,
+  },
   { operation: "getOpenApi", name: "document", summary: "This document", status: 200, unshown: true },
   { operation: "getHome", name: "home", summary: "The bare address", status: 302, unshown: true },
   { operation: "getReference", name: "page", summary: "This page", status: 200 },

@@ -81,10 +81,20 @@ test("a control plane that is down is said in a sentence, with what to do", asyn
 });
 
 test("a wrong token is said, with where it is from", async () => {
+  bench.plane.on("POST", RUNS, (_seen, res) => problem(res, 401, "unauthorized"));
+  const ended = await bench.run(["run", "--", "x"]);
+  expect(ended.code).toBe(125);
+  expect(ended.stderr).toContain("Check DROVER_TOKEN.");
+  expect(bench.plane.runs.size).toBe(0);
+});
+
+test("X9: a token that a local Drover does not know is not sent to it", async () => {
   const env = { ...environmentFor(bench.plane), DROVER_TOKEN: "drv_wrong" };
   const ended = await bench.run(["run", "--", "x"], { env });
   expect(ended.code).toBe(125);
-  expect(ended.stderr).toContain("Check DROVER_TOKEN.");
+  expect(ended.stderr).toContain("does not know your token");
+  expect(ended.stderr).toContain("Check DROVER_URL and DROVER_TOKEN.");
+  expect(bench.plane.seen).toEqual([]);
   expect(bench.plane.runs.size).toBe(0);
 });
 

@@ -10,6 +10,7 @@ const LEAVES = [
   "machine",
   "means",
   "policy",
+  "proof",
   "references",
   "result-task",
   "run-state",
@@ -58,7 +59,7 @@ export const MATRIX: Zone[] = [
     of: "client/",
     values: [...LEAVES, "src/generated/api.ts"],
     types: [],
-    packages: ["node:crypto", "node:fs", "node:timers/promises"],
+    packages: ["node:crypto", "node:fs", "node:net", "node:timers/promises", "undici"],
   },
   // The command asks Drover by the client and by nothing else. Two verbs are more than a client: `drover up`,
   // and `drover provider test`, which calls a cloud itself.

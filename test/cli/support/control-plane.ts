@@ -1,7 +1,8 @@
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
+import { proofText } from "../../../src/core/proof.ts";
 import { parseSize } from "../../../src/core/size.ts";
 import type { RunStatus, RunSummary } from "../../../src/schema/run.ts";
 import { changed, type RunPatch, statusOf as sampleOf } from "../../edge/support/samples.ts";
@@ -50,7 +51,9 @@ export function json(
   value: unknown,
   headers: Record<string, string> = {},
 ) {
-  res.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(value));
+  const text = JSON.stringify(value);
+  const length = { "content-length": Buffer.byteLength(text) };
+  res.writeHead(status, { "content-type": "application/json", ...length, ...headers }).end(text);
 }
 
 /** Answers with a problem document. */
@@ -153,6 +156,7 @@ export class ControlPlane {
 
   async #answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const url = new URL(req.url ?? "/", this.url);
+    if (url.pathname === "/proof") return this.#prove(url, res);
     const body = await buffer(req);
     const isJson = req.headers["content-type"] === "application/json";
     const seen: Seen = {
@@ -171,6 +175,13 @@ export class ControlPlane {
     if (override === undefined) return await this.#ordinary(seen, res);
     override.left -= 1;
     await override.handler(seen, res);
+  }
+
+  /** As a local Drover does before it is sent anything else. */
+  #prove({ host, searchParams }: URL, res: ServerResponse): void {
+    const text = proofText(host, searchParams.get("nonce") ?? "");
+    const proof = createHmac("sha256", TOKEN).update(text).digest("base64url");
+    json(res, 200, { address: host, proof });
   }
 
   async #ordinary(seen: Seen, res: ServerResponse): Promise<void> {

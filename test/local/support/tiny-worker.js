@@ -25,9 +25,21 @@ export class Registry extends Counter {
 
 const registry = (env) => env.REGISTRY.get(env.REGISTRY.idFromName("registry"));
 
+async function hmac(secret, text) {
+  const bytes = (from) => new TextEncoder().encode(from);
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  const key = await crypto.subtle.importKey("raw", bytes(secret), algorithm, false, ["sign"]);
+  const signature = new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes(text)));
+  return signature.toBase64({ alphabet: "base64url", omitPadding: true });
+}
+
 const worker = {
   async fetch(request, env) {
-    const { pathname } = new URL(request.url);
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/proof") {
+      const text = `drover-proof\n${new URL(env.DROVER_URL).host}\n${searchParams.get("nonce")}`;
+      return Response.json({ proof: await hmac(env.DROVER_ADMIN_TOKEN, text) });
+    }
     if (request.headers.get("authorization") !== `Bearer ${env.DROVER_ADMIN_TOKEN}`) {
       return Response.json({ detail: "no or a wrong token" }, { status: 401 });
     }
@@ -47,8 +59,9 @@ const worker = {
         return new Response(null, { status: 404 });
     }
   },
-  async scheduled(_event, env) {
-    await registry(env).count("ticks", 1);
+  async scheduled({ cron }, env) {
+    // Drover's time comes by the same handler.
+    if (cron.startsWith("*")) await registry(env).count("ticks", 1);
   },
 };
 

@@ -1,0 +1,30 @@
+import type { Agent } from "undici";
+import { StrangerError } from "./errors.ts";
+import { connectProven } from "./proven-connection.ts";
+
+/**
+ * A `fetch` for one local Drover, at `address` (`loopbackAddress`), whatever URL is asked: each connection is
+ * proven before anything else is sent on it. Rejects with a `StrangerError` if something else listens there.
+ */
+export function provenFetch(address: string, token: string): typeof fetch {
+  let agent: Agent | undefined;
+  const proven = async (input: string, init: object = {}) => {
+    // Only here: it takes as long to load as Node's own, which is then not loaded.
+    const { default: undici } = await import("undici");
+    agent ??= new undici.Agent({
+      connect: (_, done) => {
+        connectProven(address, token).then(
+          (socket) => done(null, socket),
+          (error) => done(error, null),
+        );
+      },
+    });
+    try {
+      return await undici.fetch(input, { ...init, dispatcher: agent });
+    } catch (error) {
+      throw error instanceof Error && error.cause instanceof StrangerError ? error.cause : error;
+    }
+  };
+  // Of Node's `fetch`, which is the same library, the client uses what this one has.
+  return proven as unknown as typeof fetch;
+}

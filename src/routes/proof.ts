@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { DroverError } from "../core/errors.ts";
+import { loopbackAddress, proofText } from "../core/proof.ts";
+import type { EdgeApp } from "./edge.ts";
+import { refuse } from "./invalid.ts";
+import { operation } from "./operation.ts";
+import { jsonAnswer, problemAnswer } from "./params.ts";
+
+const Nonce = z
+  .string()
+  .regex(/^[\w-]{22,86}$/, "must be 22 to 86 characters of base64url, random")
+  .meta({ description: "random bytes in base64url, 128 bits or more, new for each request" });
+
+const Proof = z
+  .object({
+    address: z.string().meta({ description: "where this Drover listens, as `host:port`" }),
+    proof: z.string().meta({
+      description: "HMAC-SHA256 of `drover-proof\\n<address>\\n<nonce>` by the token, in base64url",
+    }),
+  })
+  .meta({ id: "Proof" });
+
+const proof = operation({
+  method: "get",
+  path: "/proof",
+  operationId: "getProof",
+  tag: "Service",
+  access: "open",
+  codes: ["not_found"],
+  summary: "Whether a local Drover is the one that is meant, before it is shown the token",
+  description:
+    "On loopback, where there is no certificate, a port may have gone to another program. A client that " +
+    "knows the token compares the proof with its own, for the address to which it is connected, and sends " +
+    "the token on that connection only. A Drover that is reached by HTTPS answers `not_found`.",
+  request: { query: z.strictObject({ nonce: Nonce }) },
+  responses: { 200: jsonAnswer("the proof", Proof), default: problemAnswer },
+});
+
+/** Adds the proof of a local Drover. It is open, and costs one HMAC of a short text. */
+export function proofRoute(app: EdgeApp): void {
+  app.openapi(
+    proof,
+    async (c) => {
+      const address = loopbackAddress(c.env.url);
+      // Elsewhere the token may be a short one that a person chose, and a proof would help to guess it.
+      if (address === undefined || !c.env.adminToken) {
+        throw new DroverError("not_found", "only a Drover on loopback proves itself; use its certificate");
+      }
+      const text = proofText(address, c.req.valid("query").nonce);
+      return c.json({ address, proof: await hmac(c.env.adminToken, text) }, 200);
+    },
+    refuse(),
+  );
+}
+
+async function hmac(secret: string, text: string): Promise<string> {
+  const encoder = new TextEncoder();
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  const key = await crypto.subtle.importKey("raw", encoder.encode(secret), algorithm, false, ["sign"]);
+  const signature = new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(text)));
+  return btoa(String.fromCharCode(...signature))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+}
