@@ -12,7 +12,8 @@ import { writeWhole } from "./files.ts";
  * however that happens. The watcher is workerd's child (`exec` keeps the pid), so as long as its parent is
  * still that pid, that pid is still workerd.
  *
- * Miniflare's entry, for which it knows only ports, is moved to a socket below the state directory (`entry.ts`).
+ * Miniflare's entry, for which it knows only ports, is moved to a socket below the state directory
+ * (`entry.ts`).
  *
  * SIGINT is ignored: on a terminal Ctrl-C reaches the whole foreground group, and who stops workerd is
  * `drover up`.

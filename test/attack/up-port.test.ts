@@ -57,7 +57,7 @@ describe("X4: the routes of the local runtime are on no port", () => {
       const answer = await sendRaw(port, [`GET ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, ...headers]);
       expect(answer).not.toContain(SECRET);
       expect(answer).not.toMatch(/drover-logs(?!\/)|access-control-allow-origin/i);
-      // Our 404, a refusal of the runtime's private server, or the health that was asked for by a strange header.
+      // Our 404, a refusal of the runtime's private server, or the health that was asked for.
       expect(answer).toMatch(/^HTTP\/1\.1 (40[0-9]|421|500) |"status":"ok"/);
     }
   });

@@ -11,14 +11,14 @@ import { portsOf } from "./listening.ts";
 const CAPNP_HOST = "miniflare-unsafe-internal-capnp-connect";
 
 /**
- * Calls methods of what serves a port, by the protocol in which one workerd calls a Worker of another; says of
- * each what came of it.
+ * Calls methods of what serves a port, by the protocol in which one workerd calls a Worker of another; says
+ * of each what came of it.
  */
 export async function callMethods(dir: string, port: number, methods: string[]): Promise<string[]> {
   writeFileSync(
     join(dir, "caller.js"),
     `export default { async fetch(_, { TARGET }) {
-      const call = (name) => TARGET[name]({ cron: "x", scheduledTime: 0 }).then(() => name + " was done", String);
+      const call = (name) => TARGET[name]({ cron: "x" }).then(() => name + " was done", String);
       return Response.json(await Promise.all(${JSON.stringify(methods)}.map(call)));
     } };`,
   );
