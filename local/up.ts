@@ -176,8 +176,7 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
     cloud.close();
     return endRuns({ client: ours, machines: new Set(cloud.living()), onRuns });
   };
-  const stop = () => undo.run();
-  return { url, token, stateDir, cloudUrl, adopted, machines, endRuns: endAllRuns, stop };
+  return { url, token, stateDir, cloudUrl, adopted, machines, endRuns: endAllRuns, stop: undo.run };
 }
 
 /** Says that the clock was set, and what of Drover's time differs from it now. */
