@@ -7,7 +7,7 @@ import { ArchiveFault } from "./faults.ts";
 /** What Node puts into a name in the place of bytes that are no UTF-8: such a file cannot be named. */
 const UNREADABLE = "\uFFFD";
 /** After so many names others of this thread have their turn, and it is seen whether to stop. */
-const NAMES_AT_ONCE = 20;
+const NAMES_AT_ONCE = 5;
 
 /** What is chosen of a directory. */
 export interface Choice {

@@ -19,9 +19,13 @@ export class Wildcards {
   readonly #places: readonly Place[];
   /** What it costs at worst for each byte of a name. */
   readonly work: number;
+  /** The turn in which a place was added last: what reaches it again in the same turn is the same way. */
+  readonly #addedIn: Float64Array;
+  #turn = 0;
 
   private constructor(places: readonly Place[]) {
     this.#places = places;
+    this.#addedIn = new Float64Array(places.length + 1);
     this.work = places.some((place) => typeof place !== "function") ? places.length : 1;
   }
 
@@ -59,7 +63,10 @@ export class Wildcards {
 
   /** Where nothing has been compared yet. */
   get begin(): Ways {
-    return this.#with([], 0);
+    const ways: number[] = [];
+    this.#turn += 1;
+    this.#add(ways, 0);
+    return ways;
   }
 
   /** How far some bytes more lead; nowhere if they do not fit. */
@@ -76,29 +83,30 @@ export class Wildcards {
 
   #step(ways: Ways, byte: string): Ways {
     const next: number[] = [];
-    const seen = new Set<number>();
+    this.#turn += 1;
     for (const at of ways) {
       const place = this.#places[at];
       const stays = place === "deep" || (place === "star" && byte !== "/");
-      if (stays) this.#with(next, at, seen);
-      else if (typeof place === "function" && place(byte)) this.#with(next, at + 1, seen);
+      if (stays) this.#add(next, at);
+      else if (typeof place === "function" && place(byte)) this.#add(next, at + 1);
     }
     return next;
   }
 
-  /** Adds a place, and those that are reached from it by nothing. */
-  #with(ways: number[], from: number, seen = new Set<number>()): Ways {
-    const open = [from];
-    for (let at = open.pop(); at !== undefined; at = open.pop()) {
-      if (seen.has(at)) continue;
-      seen.add(at);
+  /** Adds a place, and those that are reached from it by nothing, unless that was done in this turn. */
+  #add(ways: number[], from: number): void {
+    const others: number[] = [];
+    for (let at: number | undefined = from; at !== undefined; ) {
+      if (this.#addedIn[at] === this.#turn) {
+        at = others.pop();
+        continue;
+      }
+      this.#addedIn[at] = this.#turn;
       ways.push(at);
-      const place = this.#places[at];
-      if (place === undefined || typeof place === "function") continue;
-      open.push(at + 1);
-      if (typeof place === "object") open.push(place.orFrom);
+      const place: Place | undefined = this.#places[at];
+      if (typeof place === "object") others.push(place.orFrom);
+      at = place === undefined || typeof place === "function" ? others.pop() : at + 1;
     }
-    return ways;
   }
 }
 

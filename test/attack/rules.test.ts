@@ -6,6 +6,7 @@ import { setImmediate as others } from "node:timers/promises";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { filesToSend } from "../../cli/snapshot/files.ts";
+import { openBench } from "../cli/support/command.ts";
 
 // A repository of somebody else's says by `.gitignore` what is uploaded of it, and nothing besides.
 
@@ -56,13 +57,31 @@ describe("X14: no rule takes long, and no rule keeps a signal from being heard",
   });
 
   test("who looks for files stops when told to, whatever the rules", async () => {
-    writeFileSync(join(root, ".gitignore"), `${"*a".repeat(100)}b\n`.repeat(150));
+    writeFileSync(join(root, ".gitignore"), `${"*a".repeat(100)}b\n`.repeat(80));
     for (let n = 0; n < 2_000; n += 1) writeFileSync(join(root, `${"a".repeat(200)}${n}`), "");
     const stop = new AbortController();
     const looking = sent(stop.signal);
     await others();
     stop.abort(new Error("Stopped by SIGTERM."));
     await expect(looking).rejects.toThrow("Stopped by SIGTERM.");
+  });
+
+  test.each([
+    ["SIGTERM", 143],
+    ["SIGINT", 130],
+  ] as const)("%s ends an upload while its files are looked for", async (signal, code) => {
+    const bench = await openBench();
+    try {
+      mkdirSync(join(bench.dir, "up"));
+      writeFileSync(join(bench.dir, "up", ".gitignore"), `${"*a".repeat(100)}b\n`.repeat(80));
+      for (let n = 0; n < 5_000; n += 1) writeFileSync(join(bench.dir, "up", `${"a".repeat(200)}${n}`), "");
+      const running = bench.start(["snapshots", "upload", "up"]);
+      await running.says(/Looking for the files/);
+      running.child.kill(signal);
+      expect(await running.ended).toMatchObject({ code, stderr: expect.stringContaining("Stopped by") });
+    } finally {
+      await bench.close();
+    }
   });
 
   test.each<[string, (path: string) => void]>([
