@@ -10,7 +10,7 @@ const RULE_FILES = [".gitignore", ".droverignore"] as const;
 const REPOSITORY = ".git";
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const MAX_FILE_BYTES = 1024 * 1024;
-/** What the rules for one directory may cost at worst for each byte of a name: a few hundredths of a second. */
+/** What the rules for a directory may cost for each byte of a name: a long name takes some 50 ms then. */
 const MAX_WORK = 16_384;
 
 /** Which files of a directory are left out, as Git understands it (gitignore(5)). */
