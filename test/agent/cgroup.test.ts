@@ -59,8 +59,9 @@ describe("an agent on this machine", () => {
 
   // nomad.md §4.4 row 15; peers.md §8 case 12
   test("a task that forks twice and leaves its session and environment is gone, with proof", async () => {
-    // Waited for until nothing but a cgroup connects them: no parent, no session, no marker.
-    const far = 'echo $$ >$DIR/far; exec env -i setsid sh -c "while :; do sleep 0.1; done"';
+    // Waited for until nothing but a cgroup connects them: no parent, no session, no marker. It names itself
+    // last, since `setsid` may have to fork.
+    const far = 'exec env -i setsid sh -c "echo \\$\\$ >$DIR/far; while :; do sleep 0.1; done"';
     await runScript(`(setsid sh -c '(setsid sh -c '"'"'${far}'"'"' &)' &)
       while ! [ -s $DIR/far ]; do sleep 0.01; done
       sleep 0.2; echo ready; exec sleep 300`);
@@ -138,7 +139,7 @@ describe("an agent on this machine", () => {
     await bench.close();
     bench = await openBench();
     const first = bench.start();
-    const far = "echo $$ >$DIR/far; exec env -i setsid sleep 300";
+    const far = 'exec env -i setsid sh -c "echo \\$\\$ >$DIR/far; exec sleep 300"';
     await runScript(`(setsid sh -c '${far}' &)
       while ! [ -s $DIR/far ]; do sleep 0.01; done
       sleep 0.2; echo ready; while ! [ -e $DIR/go ]; do sleep 0.02; done; exit 6`);

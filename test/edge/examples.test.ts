@@ -36,9 +36,15 @@ function earlier(place: string): Json {
   return at(answers[key]?.value, pointer);
 }
 
+/** Fields that an answer has only if the example comes before something that happens by itself. */
+const FLEETING = new Set(["leftBehind"]);
+
 /** What an answer consists of, whatever it says this time. */
 function fieldsOf(value: Json): string[] | string {
-  return typeof value === "object" ? Object.keys(value).sort() : typeof value;
+  if (typeof value !== "object") return typeof value;
+  return Object.keys(value)
+    .filter((name) => !FLEETING.has(name))
+    .sort();
 }
 
 /** The answers as they are shown: long texts by their beginning, and from a Drover that has a name. */

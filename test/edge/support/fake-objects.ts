@@ -32,6 +32,7 @@ import {
   statusOf,
   summaryOf,
   workerOf,
+  workerSummaryOf,
 } from "./samples.ts";
 
 /** A run as the fake keeps it. `row` is what its pool knows, which may lag or be absent. */
@@ -281,7 +282,7 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
     },
     events: async (after, waitMs) => {
       const isGone = () => !world.pools.has(name);
-      const all = [{ number: 7, worker: listedWorkerOf(`${name}-w1`, name) }];
+      const all = [{ number: 7, worker: workerSummaryOf(`${name}-w1`, name) }];
       const items = all.filter((one) => one.number > (after ?? 0));
       let looks = 0;
       if (items.length === 0) await until(waitMs, () => looks++ > 0 || isGone() || undefined);

@@ -1,5 +1,5 @@
 import type { HostSetup } from "../../../src/schema/host.ts";
-import { ListedWorker, type PoolView, type WorkerStatus } from "../../../src/schema/pool.ts";
+import { ListedWorker, type PoolView, type WorkerStatus, WorkerSummary } from "../../../src/schema/pool.ts";
 import { type RunEvent, RunSpec, RunStatus, type RunSummary } from "../../../src/schema/run.ts";
 import { poolConfig } from "../../core/support/pool-config.ts";
 
@@ -123,6 +123,11 @@ export function workerOf(id: string, pool: string): WorkerStatus {
     orders: [],
     events: [],
   };
+}
+
+/** A worker as the events of its pool show it. */
+export function workerSummaryOf(id: string, pool: string): WorkerSummary {
+  return WorkerSummary.parse(workerOf(id, pool));
 }
 
 /** A worker as a pool's list shows it. */
