@@ -162,7 +162,7 @@ forget() {
     $ctl daemon-reload
   fi
   [ ! -e "$state/setup.json" ] || say "Drover shows this machine as unknown until \`drover kill\` ends its worker."
-  rm -f "$state/secret" "$state/setup.json" "$state/code" "$state/drover-agent.mjs"
+  rm -f "$state/secret" "$state/salt" "$state/setup.json" "$state/code" "$state/drover-agent.mjs"
   say "This machine is no host any more. What its runs have left is in $state: delete that when you like."
 }
 

@@ -25,6 +25,7 @@ import { lockState } from "./lock.ts";
 import { Refusal } from "./plane/control-plane.ts";
 import { REFUSED_EXIT_CODE } from "./plane/exchange.ts";
 import { joinControlPlane } from "./plane/join.ts";
+import { safeUrl, UnsafeUrl } from "./plane/safe-url.ts";
 import { say } from "./say.ts";
 import { keepWatchdog, type WatchdogOptions } from "./watchdog.ts";
 
@@ -91,6 +92,7 @@ function readArguments(): Settings | number {
     };
     if (values["end-lease"]) return { ...given, url: undefined };
     if (!url || !URL.canParse(url)) throw new Error("--url must be the URL of the control plane.");
+    safeUrl(url);
     return { ...given, url };
   } catch (error) {
     process.stderr.write(`drover-agent: ${errorText(error)}\n\n${USAGE}`);
@@ -216,7 +218,7 @@ async function run(settings: Settings & { url: string }): Promise<void> {
     agent.connect(plane, { type: "joined", setup });
   } catch (error) {
     if (joining.signal.aborted) return;
-    const code = error instanceof Refusal ? REFUSED_EXIT_CODE : 1;
+    const code = error instanceof Refusal || error instanceof UnsafeUrl ? REFUSED_EXIT_CODE : 1;
     agent.tell({ type: "stale", code, reason: `cannot be a host: ${errorText(error)}` });
   }
 }

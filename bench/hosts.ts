@@ -1,8 +1,10 @@
 import { backoffMs } from "../agent/core/pace.ts";
 import { ControlPlane } from "../agent/plane/control-plane.ts";
-import { makeSecret } from "../agent/plane/sign.ts";
+import { makeSalt } from "../agent/plane/sign.ts";
 import type { Line } from "../agent/plane/socket.ts";
 import type { HostSetup } from "../src/schema/host.ts";
+import { hostSecret, readCode } from "../src/signing/code.ts";
+import { keyOf } from "../src/signing/mac.ts";
 import type { Drover } from "./drover.ts";
 import { residentBytes } from "./memory.ts";
 import { percentile, type Row } from "./table.ts";
@@ -20,7 +22,7 @@ const JOINING_AT_ONCE = 16;
 
 /** The wire of one host, without a machine behind it: what it says is that nothing runs there. */
 class LightHost {
-  readonly #plane = new ControlPlane(makeSecret());
+  #plane: ControlPlane | undefined;
   #setup: HostSetup | undefined;
   #line: Line | undefined;
   #seq = 0;
@@ -29,8 +31,13 @@ class LightHost {
     const { code } = await drover.call<{ code: string }>("POST", "/v1/enrollments", { pool: "hosts" });
     const resources = { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 };
     const agent = { version: "bench", os: "linux", arch: "x64" };
-    const request = { code, secret: this.#plane.secret, agent, bootId: "boot-1", resources };
-    this.#setup = await drover.call<HostSetup>("POST", "/v1/hosts/enroll", request);
+    const salt = makeSalt();
+    const { key, claim } = readCode(code) ?? { key: new Uint8Array(), claim: "" };
+    const body = JSON.stringify({ salt, agent, bootId: "boot-1", resources });
+    const url = `${drover.url}/v1/hosts/enroll`;
+    const enrolling = new ControlPlane({ key, keyid: claim });
+    this.#setup = (await enrolling.post(url, "enroll", body, AbortSignal.timeout(WITHIN_MS))) as HostSetup;
+    this.#plane = new ControlPlane({ key: keyOf(hostSecret(key, salt)), keyid: this.#setup.worker });
   }
 
   /** Opens its socket, says all that there is to say, and resolves when that was answered. */
@@ -40,10 +47,10 @@ class LightHost {
     const frame = () => answered.resolve();
     const closed = (code: number) => answered.reject(new Error(`the socket was closed with ${code}`));
     const options = { url, heartbeatMs: HEARTBEAT_MS, withinMs: WITHIN_MS, frame, closed };
-    this.#line = await this.#plane.openLine(`socket_${this.#seq}`, options);
+    this.#line = await this.#plane?.openLine(options);
     this.#seq += 1;
     const report = { incarnation, seq: this.#seq, full: true, ordersSeen: 0, attempts: [] };
-    this.#line.send(JSON.stringify(report));
+    this.#line?.send(JSON.stringify(report));
     await answered.promise;
   }
 

@@ -16,7 +16,8 @@ const app = createApp(AGENT, REFERENCE);
 export default {
   fetch(request, env, ctx) {
     const objects = objectsOf(env);
-    const bindings = { adminToken: env.DROVER_ADMIN_TOKEN, url: urlOf(env), objects, now: droverNow };
+    const secrets = { adminToken: env.DROVER_ADMIN_TOKEN, signingKey: env.DROVER_SIGNING_KEY ?? "" };
+    const bindings = { ...secrets, url: urlOf(env), objects, now: droverNow };
     return app.fetch(request, bindings, ctx);
   },
   async scheduled({ cron }, env) {

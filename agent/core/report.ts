@@ -28,7 +28,6 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
   const attempts = full ? reported : reported.filter((attempt) => isInDelta(state, attempt));
   const usage = usageOf(state, full, now);
   const report: Report = {
-    worker: setup.worker,
     incarnation: setup.incarnation,
     seq: exchange.seq + 1,
     clock: Math.max(0, now),

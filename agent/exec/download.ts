@@ -13,6 +13,8 @@ import {
   MAX_REDIRECTS,
 } from "../core/bounds.ts";
 import { errorText, isDiskFull } from "../files.ts";
+import type { Answer } from "../plane/http.ts";
+import { safeUrl } from "../plane/safe-url.ts";
 import { StartFault } from "./start-fault.ts";
 
 // `node:http` and not `fetch`: see `plane/http.ts`.
@@ -23,10 +25,14 @@ export interface Source {
   /** What it is called in the fault if it cannot be had (`The artifact …`), and the code of that. */
   what: string;
   code: "artifact_failed" | "snapshot_failed";
-  /** Headers of one try that say who asks. Absent: anybody may, and redirects are followed. */
-  sign?: () => Record<string, string>;
-  /** Whether the same call, signed anew, may be answered otherwise than with this. */
-  worthSigningAnew?: (answer: IncomingMessage) => boolean;
+  /** Signs one try. Absent: anybody may have it, and redirects are followed. */
+  sign?: (url: string) => SignedTry;
+}
+
+/** The headers that say who asks, and whether a refusal is one of who was asked, and for good. */
+export interface SignedTry {
+  headers: Record<string, string>;
+  isFinal(answer: Answer): boolean;
 }
 
 /** What a download may take. Tests have smaller ones. */
@@ -49,6 +55,9 @@ export const DOWNLOAD_BOUNDS: DownloadBounds = {
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Answers that may be others later, beside all from 500 on. */
 const PASSING = new Set([408, 425, 429]);
+
+/** A refusal above this is none of a control plane. */
+const MAX_REFUSAL_CHARS = 64 * 1024;
 
 /** One try has ended early; another one may go on where it has. */
 class Interrupted extends Error {}
@@ -89,8 +98,8 @@ async function tryOnce(
   const both = AbortSignal.any([signal, watch.signal]);
   const from = sizeOf(file);
   try {
-    const response = await openUrl(source, from, both);
-    const at = beginningOf(response, source, from);
+    const { response, signed } = await openUrl(source, from, both);
+    const at = await beginningOf(response, source, from, signed);
     if (at === "complete") return void response.destroy();
     if (at === undefined) {
       response.destroy();
@@ -107,13 +116,18 @@ async function tryOnce(
 }
 
 /** Follows redirects. Resolves with an answer whose body is still to be read. */
-async function openUrl(source: Source, from: number, signal: AbortSignal): Promise<IncomingMessage> {
+async function openUrl(
+  source: Source,
+  from: number,
+  signal: AbortSignal,
+): Promise<{ response: IncomingMessage; signed?: SignedTry }> {
   let target = webUrl(source.url, source);
-  if (source.sign !== undefined) return get(target, from, signal, source.sign());
+  const signed = source.sign?.(safeUrl(source.url).href);
+  if (signed !== undefined) return { response: await get(target, from, signal, signed.headers), signed };
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
     const response = await get(target, from, signal);
     const { location } = response.headers;
-    if (!REDIRECTS.has(response.statusCode ?? 0) || location === undefined) return response;
+    if (!REDIRECTS.has(response.statusCode ?? 0) || location === undefined) return { response };
     response.destroy();
     target = webUrl(location, source, target);
   }
@@ -141,21 +155,33 @@ function get(
 }
 
 /** The offset at which the body of an answer begins; undefined if it does not fit to what is there. */
-function beginningOf(
+async function beginningOf(
   response: IncomingMessage,
   source: Source,
   from: number,
-): number | "complete" | undefined {
+  signed: SignedTry | undefined,
+): Promise<number | "complete" | undefined> {
   const { statusCode = 0, headers } = response;
   if (statusCode === 200) return 0;
   const range = headers["content-range"] ?? "";
   if (statusCode === 206) return range.startsWith(`bytes ${from}-`) ? from : undefined;
   if (statusCode === 416 && from > 0) return range === `bytes */${from}` ? "complete" : undefined;
   const text = `its server answers ${statusCode}`;
-  response.destroy();
   const passing = statusCode >= 500 || PASSING.has(statusCode);
-  if (passing || source.worthSigningAnew?.(response)) throw new Interrupted(text);
-  throw notFetched(source, text);
+  const isFinal = !passing && (signed === undefined || signed.isFinal(await refusalIn(response)));
+  response.destroy();
+  throw isFinal ? notFetched(source, text) : new Interrupted(text);
+}
+
+/** An answer that is no download. What is longer than a refusal is none, and not read on. */
+async function refusalIn(response: IncomingMessage): Promise<Answer> {
+  const { statusCode: status = 0, headers } = response;
+  let body = "";
+  for await (const part of response) {
+    body += part;
+    if (body.length > MAX_REFUSAL_CHARS) break;
+  }
+  return { status, headers, body };
 }
 
 /** Sees to it that bytes come fast enough, and not too many of them. */

@@ -1,7 +1,11 @@
+import { createHash } from "node:crypto";
 import type { Millis } from "../../src/core/machine.ts";
-import { type Answer, type Put, send } from "./http.ts";
-import { signedHeaders, signedStreamHeaders } from "./sign.ts";
-import { type Line, type LineOptions, NoSocket, openLine } from "./socket.ts";
+import { contentDigest, digestField, EMPTY_DIGEST } from "../../src/signing/mac.ts";
+import type { Purpose } from "../../src/signing/request.ts";
+import { type Answer, type Bytes, send } from "./http.ts";
+import { sealLine } from "./sealed-line.ts";
+import { type SignedCall, type Signer, signCall } from "./sign.ts";
+import { type Line, type LineOptions, NoSocket } from "./socket.ts";
 
 /** A clock that is wrong by less than this is not why a call was refused. */
 const CLOCK_ERROR_MS: Millis = 30_000;
@@ -31,85 +35,131 @@ export class Refusal extends Error {
   }
 }
 
+/** A body that is sent, and what `Content-Digest` says of it. */
+interface Sent {
+  method: string;
+  url: string;
+  purpose: Purpose;
+  body: string | Bytes;
+  digest: string;
+}
+
 /**
- * The calls of one host. It keeps how far this machine's clock is off: hosts are not trusted to know the
+ * The calls of one host. What is answered counts only with a signature that belongs to the very call: all else
+ * is as good as no answer. It keeps how far this machine's clock is off: hosts are not trusted to know the
  * time.
  */
 export class ControlPlane {
-  readonly secret: string;
+  readonly #signer: Signer;
   #offsetMs: Millis = 0;
 
-  constructor(secret: string) {
-    this.secret = secret;
+  constructor(signer: Signer) {
+    this.#signer = signer;
   }
 
-  /** Posts without a signature. Rejects with a `Refusal`, or with what kept the answer from coming. */
-  async post(url: string, body: unknown, signal: AbortSignal): Promise<unknown> {
-    return contentOf(await send({ url, headers: {}, body: JSON.stringify(body), signal }));
+  /** Posts JSON. Rejects with a `Refusal`, or with what kept an answer that counts from coming. */
+  post(url: string, purpose: Purpose, body: string, signal: AbortSignal): Promise<unknown> {
+    return this.#content({ method: "POST", url, purpose, body, digest: contentDigest(body) }, signal);
   }
 
-  /** Posts signed. Rejects like `post`. */
-  postSigned(url: string, id: string, body: string, signal: AbortSignal): Promise<unknown> {
-    return this.#content(() => send({ url, headers: this.headersOf(id, body), body, signal }));
+  /** Puts bytes: read once for their digest, unless that is known (base64), and once more to send them. */
+  async put(
+    url: string,
+    purpose: Purpose,
+    body: Bytes & { sha256?: string },
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const digest = digestField(body.sha256 ?? (await sha256Of(body)));
+    return this.#content({ method: "PUT", url, purpose, body, digest }, signal);
   }
 
-  /** Opens a socket, asked for by a signed request without a body. Rejects like `postSigned`. */
-  async openLine(id: string, options: Omit<LineOptions, "headers">): Promise<Line> {
-    const open = () => openLine({ ...options, headers: this.headersOf(id, "") });
+  /** Opens a socket. Rejects like `post`. */
+  async openLine(options: Omit<LineOptions, "headers">): Promise<Line> {
+    const open = async () => {
+      const call = this.signed("GET", options.url, "socket");
+      try {
+        return await sealLine(this.#signer.key, call.signature, { ...options, headers: { ...call.headers } });
+      } catch (error) {
+        throw error instanceof NoSocket ? (this.refusalIn(call, error.answer) ?? error) : error;
+      }
+    };
     try {
-      return await open().catch((error: unknown) => {
-        if (error instanceof NoSocket && error.status === 401 && this.learnOffset(error)) return open();
-        throw error;
-      });
+      return await open();
     } catch (error) {
-      throw error instanceof NoSocket ? new Refusal(error.status, error.message) : error;
+      if (error instanceof WrongClock) return open();
+      throw error;
     }
   }
 
-  /** The same for bytes: read once to sign them, and once more to send them. */
-  putSigned(url: string, id: string, body: Put["body"], signal: AbortSignal): Promise<unknown> {
-    return this.#content(() => this.#signStream(url, id, body, signal));
+  /** Signs a call without a body. */
+  signed(method: string, url: string, purpose: Purpose, digest = EMPTY_DIGEST): SignedCall {
+    return signCall(this.#signer, { method, url, purpose, digest }, Date.now() + this.#offsetMs);
   }
 
-  /** The same for bytes that the id names by their digest: only the id is signed, and they are read once. */
-  putNamed(url: string, id: string, body: Put["body"], signal: AbortSignal): Promise<unknown> {
-    return this.#content(() => send({ url, headers: this.headersOf(id, ""), body, signal }));
+  /**
+   * What a call is refused with by this answer: a `WrongClock` if another one, signed by the time of the
+   * control plane, may be answered otherwise. Undefined: it is no refusal. Throws if nobody knows whose answer
+   * it is.
+   */
+  refusalIn(call: SignedCall, answer: Answer): Refusal | undefined {
+    const created = call.proofOf(answer);
+    if (created === undefined) throw new Error(unproven(answer));
+    if (answer.status >= 200 && answer.status < 300) return undefined;
+    const { detail, retryAfterMs } = problemIn(answer.body);
+    const text = detail ?? `status ${answer.status}`;
+    const clockErred = answer.status === 401 && this.#learnOffset(created);
+    return new (clockErred ? WrongClock : Refusal)(answer.status, text, retryAfterMs);
   }
 
-  /** A call that was refused while this clock was off is made again, signed with the server's time. */
-  async #content(call: () => Promise<Answer>): Promise<unknown> {
-    const answer = await call();
-    if (answer.status !== 401 || !this.learnOffset(answer)) return contentOf(answer);
-    return contentOf(await call());
+  async #content(sent: Sent, signal: AbortSignal): Promise<unknown> {
+    try {
+      return await this.#contentOnce(sent, signal);
+    } catch (error) {
+      if (error instanceof WrongClock) return this.#contentOnce(sent, signal);
+      throw error;
+    }
   }
 
-  async #signStream(url: string, id: string, body: Put["body"], signal: AbortSignal): Promise<Answer> {
-    const atMs = Date.now() + this.#offsetMs;
-    const headers = await signedStreamHeaders(this.secret, id, atMs, body.open());
-    return send({ url, headers, body, signal });
+  async #contentOnce({ method, url, purpose, body, digest }: Sent, signal: AbortSignal): Promise<unknown> {
+    const calls: SignedCall[] = [];
+    const sign = () => {
+      const call = this.signed(method, url, purpose, digest);
+      calls.push(call);
+      return { ...call.headers };
+    };
+    const answer = await send({ method, url, sign, body, signal });
+    const refusal = this.refusalIn(calls.at(-1) as SignedCall, answer); // of the try that was answered
+    if (refusal !== undefined) throw refusal;
+    const content = parse(answer.body);
+    if (content !== undefined) return content;
+    throw new Error(`The answer with status ${answer.status} is no JSON: is this the control plane?`);
   }
 
-  /** The headers that sign a call. */
-  headersOf(id: string, body: string): Record<string, string> {
-    return signedHeaders(this.secret, id, Date.now() + this.#offsetMs, body);
-  }
-
-  /** Learns from a refusal how far this clock is off; true if that is why, so that another try may help. */
-  learnOffset({ headers }: Pick<Answer, "headers">): boolean {
-    const offsetMs = Date.parse(headers.date ?? "") - Date.now();
+  /** Learns from a proven refusal how far this clock is off; true if that is why it was refused. */
+  #learnOffset(created: number): boolean {
+    const offsetMs = created * 1_000 - Date.now();
     if (!(Math.abs(offsetMs - this.#offsetMs) > CLOCK_ERROR_MS)) return false;
     this.#offsetMs = offsetMs;
     return true;
   }
 }
 
-function contentOf({ status, headers, body }: Answer): unknown {
-  const content = parse(body);
-  if (status >= 200 && status < 300) {
-    if (content !== undefined) return content;
-    throw new Error(`The answer with status ${status} is no JSON: is this the control plane?`);
-  }
-  throw new Refusal(status, detailOf(content) || `status ${status}`, retryAfter(headers));
+/** Refused because this clock was off, which is known now. */
+export class WrongClock extends Refusal {}
+
+function unproven({ status, body }: Answer): string {
+  const { detail } = problemIn(body);
+  const said = detail === undefined ? "" : ` ("${detail.slice(0, 200)}")`;
+  return (
+    `the answer with status ${status}${said} is not signed by the control plane that this host knows, so ` +
+    "nothing follows from it. Is something else at this address, or does Drover not know this host any more?"
+  );
+}
+
+async function sha256Of(body: Bytes): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const part of body.open()) hash.update(part);
+  return hash.digest("base64");
 }
 
 function parse(text: string): unknown {
@@ -120,17 +170,13 @@ function parse(text: string): unknown {
   }
 }
 
-/** What a problem document says for people; empty if the answer is none. */
-function detailOf(problem: unknown): string {
-  const detail: unknown =
-    typeof problem === "object" && problem !== null ? Reflect.get(problem, "detail") : undefined;
-  return typeof detail === "string" ? detail : "";
-}
-
-/** `Retry-After` is a number of seconds or a date of the server's clock (RFC 9110, 10.2.3). */
-function retryAfter({ "retry-after": text, date = "" }: Answer["headers"]): Millis | undefined {
-  if (text === undefined) return undefined;
-  const serverNow = Date.parse(date) || Date.now();
-  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - serverNow;
-  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+/** What a problem document says; nothing if it is none. */
+function problemIn(body: string): { detail?: string; retryAfterMs?: Millis } {
+  const problem = parse(body);
+  if (typeof problem !== "object" || problem === null) return {};
+  const [detail, ms]: unknown[] = [Reflect.get(problem, "detail"), Reflect.get(problem, "retryAfterMs")];
+  return {
+    ...(typeof detail === "string" ? { detail } : {}),
+    ...(typeof ms === "number" && ms >= 0 ? { retryAfterMs: ms } : {}),
+  };
 }

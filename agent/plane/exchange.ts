@@ -22,11 +22,10 @@ export async function exchangeReport(
   readLog: ReadLog,
   signal: AbortSignal,
 ): Promise<{ event?: HostEvent; failure?: string }> {
-  const { seq, waitMs, report, to } = message;
+  const { seq, waitMs, to } = message;
   const url = waitMs > 0 ? `${to}?wait=${waitMs}ms` : to;
-  const id = `report_${report.incarnation}_${seq}`;
   try {
-    const answer = await plane.postSigned(url, id, bodyOf(message, readLog), signal);
+    const answer = await plane.post(url, "report", bodyOf(message, readLog), signal);
     return { event: { type: "orders", seq, orders: ordersFrom(answer) } };
   } catch (error) {
     if (signal.aborted) return {};

@@ -2,6 +2,7 @@ import { type IncomingHttpHeaders, Agent as PlainAgent, request as plainRequest 
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { pipeline, type Readable } from "node:stream";
 import { errorCode } from "../files.ts";
+import { safeUrl } from "./safe-url.ts";
 
 // `node:http` and not `fetch`: the latter alone would cost a fifth of the agent's memory budget.
 
@@ -17,25 +18,28 @@ export interface Answer {
   body: string;
 }
 
-export interface Post {
+/** Bytes that are read as they are sent. */
+export interface Bytes {
+  bytes: number;
+  open(): Readable;
+}
+
+export interface Call {
+  method: string;
   url: string;
-  headers: Record<string, string>;
-  /** JSON. */
-  body: string;
+  /** The headers of one try: no two are signed the same. */
+  sign(): Record<string, string>;
+  /** JSON, or bytes. */
+  body: string | Bytes;
   signal: AbortSignal;
 }
 
-/** Bytes that are read as they are sent. */
-export interface Put extends Omit<Post, "body"> {
-  body: { bytes: number; open(): Readable };
-}
-
 /**
- * Posts JSON, or puts bytes, and reads the answer, whatever its status. Rejects if there is none. A kept
+ * Sends JSON, or bytes, and reads the answer, whatever its status. Rejects if there is none. A kept
  * connection that turns out to be closed says nothing about the control plane, so the call is made again on
  * a new one.
  */
-export async function send(call: Post | Put): Promise<Answer> {
+export async function send(call: Call): Promise<Answer> {
   const used = { reused: false };
   try {
     return await sendOnce(call, used);
@@ -46,17 +50,17 @@ export async function send(call: Post | Put): Promise<Answer> {
   }
 }
 
-function sendOnce({ url, headers, body, signal }: Post | Put, used: { reused: boolean }): Promise<Answer> {
-  const target = new URL(url);
+function sendOnce({ method, url, sign, body, signal }: Call, used: { reused: boolean }): Promise<Answer> {
+  const target = safeUrl(url);
   const secure = target.protocol === "https:";
   const json = typeof body === "string";
   const type = json ? "application/json" : "application/octet-stream";
   const length = json ? Buffer.byteLength(body) : body.bytes;
   const options = {
-    method: json ? "POST" : "PUT",
+    method,
     agent: secure ? tls : plain,
     signal,
-    headers: { ...headers, "content-type": type, "content-length": length },
+    headers: { ...sign(), "content-type": type, "content-length": length },
   };
   return new Promise((resolve, reject) => {
     const call = secure ? tlsRequest(target, options) : plainRequest(target, options);

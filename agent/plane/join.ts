@@ -1,16 +1,18 @@
-import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { arch, platform } from "node:os";
-import { join } from "node:path";
+import { join as inState } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Resources } from "../../src/schema/common.ts";
 import type { EnrollRequest, HostSetup, JoinRequest } from "../../src/schema/host.ts";
+import { type Code, hostSecret, readCode } from "../../src/signing/code.ts";
+import { keyOf } from "../../src/signing/mac.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
 import { backoffMs } from "../core/pace.ts";
 import { errorText, isDiskFull, readIfThere, writeAtomically } from "../files.ts";
 import { say } from "../say.ts";
 import { ControlPlane, Refusal } from "./control-plane.ts";
-import { makeSecret } from "./sign.ts";
+import { safeUrl, UnsafeUrl } from "./safe-url.ts";
+import { makeSalt } from "./sign.ts";
 
 declare const DROVER_VERSION: string;
 
@@ -39,23 +41,21 @@ export interface Joined {
  * succeeds; rejects with a `Refusal` if it never can, or if `signal` ends it.
  */
 export async function joinControlPlane(options: JoinOptions, signal: AbortSignal): Promise<Joined> {
-  const setupFile = join(options.stateDir, "setup.json");
+  const setupFile = inState(options.stateDir, "setup.json");
   const stored = readIfThere(setupFile);
   const before = stored === undefined ? undefined : setupFrom(JSON.parse(stored));
-  const plane = new ControlPlane(secretOf(options.stateDir));
   const base = options.url.replace(/\/+$/, "");
   try {
-    const setup = await persist(signal, async (limit) =>
-      before === undefined
-        ? plane.post(`${base}/v1/hosts/enroll`, enrollRequest(options, plane.secret), limit)
-        : plane.postSigned(joinUrl(base, before), randomUUID(), joinBody(options), limit),
-    );
-    keep(setupFile, setup, before !== undefined);
-    return { plane, setup };
+    const setup = before === undefined ? await enroll(base, options, signal) : before;
+    const plane = planeOf(options.stateDir, setup);
+    const joined = before === undefined ? setup : await join(plane, base, setup, options, signal);
+    keep(setupFile, joined, before !== undefined);
+    return { plane, setup: joined };
   } catch (error) {
     if (before === undefined || !mayBecomeAnother(error, before, options)) throw error;
     say(`is not ${before.worker} any more (${errorText(error)}), and enrolls anew with the code that it has`);
-    for (const name of ["setup.json", "secret"]) rmSync(join(options.stateDir, name), { force: true });
+    for (const name of ["setup.json", "secret", "salt"])
+      rmSync(inState(options.stateDir, name), { force: true });
     return joinControlPlane(options, signal);
   }
 }
@@ -81,33 +81,48 @@ function keep(file: string, setup: HostSetup, hasOlder: boolean): void {
 }
 
 /**
- * Stored before it is sent: whoever crashes in between comes again with the same one, and gets the same
+ * Neither the code nor the secret travels: both sides make the secret of the key in the code and of a salt. It
+ * is stored before that is sent: whoever crashes in between comes again with the same one, and gets the same
  * answer.
  */
-function secretOf(stateDir: string): string {
-  const file = join(stateDir, "secret");
-  const stored = readIfThere(file)?.trim();
-  if (stored) return stored;
-  const secret = makeSecret();
-  writeAtomically(file, `${secret}\n`);
-  return secret;
+async function enroll(base: string, options: JoinOptions, signal: AbortSignal): Promise<HostSetup> {
+  const { stateDir, bootId, resources } = options;
+  const code = codeOf(options);
+  const salt = readIfThere(inState(stateDir, "salt"))?.trim() || makeSalt();
+  writeAtomically(inState(stateDir, "salt"), `${salt}\n`);
+  writeAtomically(inState(stateDir, "secret"), `${hostSecret(code.key, salt)}\n`);
+  const agent = { version: DROVER_VERSION, os: platform(), arch: arch() };
+  const body = JSON.stringify({ salt, agent, bootId, resources } satisfies EnrollRequest);
+  const plane = new ControlPlane({ key: code.key, keyid: code.claim });
+  return persist(signal, (limit) => plane.post(`${base}/v1/hosts/enroll`, "enroll", body, limit));
 }
 
-function enrollRequest({ codeFile, bootId, resources }: JoinOptions, secret: string): EnrollRequest {
-  const code = codeFile === undefined ? undefined : readIfThere(codeFile)?.trim();
-  if (!code) {
+function join(
+  plane: ControlPlane,
+  base: string,
+  { worker }: HostSetup,
+  { bootId }: JoinOptions,
+  signal: AbortSignal,
+): Promise<HostSetup> {
+  const url = `${base}/v1/hosts/${encodeURIComponent(worker)}/join`;
+  const body = JSON.stringify({ bootId } satisfies JoinRequest);
+  return persist(signal, (limit) => plane.post(url, "join", body, limit));
+}
+
+function planeOf(stateDir: string, { worker }: HostSetup): ControlPlane {
+  const secret = readIfThere(inState(stateDir, "secret"))?.trim() ?? "";
+  return new ControlPlane({ key: keyOf(secret), keyid: worker });
+}
+
+function codeOf({ codeFile }: JoinOptions): Code {
+  const text = codeFile === undefined ? undefined : readIfThere(codeFile)?.trim();
+  if (!text) {
     throw new Refusal(0, "This machine is not enrolled yet, and there is no code: pass one by --code-file.");
   }
-  const agent = { version: DROVER_VERSION, os: platform(), arch: arch() };
-  return { code, secret, agent, bootId, resources };
-}
-
-function joinUrl(base: string, { worker }: HostSetup): string {
-  return `${base}/v1/hosts/${encodeURIComponent(worker)}/join`;
-}
-
-function joinBody({ bootId }: JoinOptions): string {
-  return JSON.stringify({ bootId } satisfies JoinRequest);
+  const code = readCode(text);
+  if (code === undefined)
+    throw new Refusal(0, `${codeFile} holds no enrollment code: look at how it was copied.`);
+  return code;
 }
 
 async function persist(
@@ -120,7 +135,7 @@ async function persist(
       return setupFrom(await attempt(limit));
     } catch (error) {
       const refused = error instanceof Refusal ? error : undefined;
-      if (signal.aborted) throw error;
+      if (signal.aborted || error instanceof UnsafeUrl) throw error;
       if (refused !== undefined && (refused.status === 0 || FINAL_STATUSES.has(refused.status)))
         throw refused;
       if (failures === 0) say(`cannot join yet, and keeps trying: ${errorText(error)}`);
@@ -142,6 +157,9 @@ function setupFrom(answer: unknown): HostSetup {
     typeof setup.probe?.boot === "string" &&
     setup.probe.intervalMs > 0 &&
     setup.leaseMs > 0;
+  for (const url of complete ? [setup.reportUrl, setup.socketUrl, setup.logsUrl, setup.snapshotsUrl] : []) {
+    if (url !== undefined) safeUrl(url);
+  }
   if (!complete) throw new Error("The answer to the enrollment is incomplete: is this the control plane?");
   return setup;
 }

@@ -1,4 +1,3 @@
-import { CLOSE_CODES_FROM } from "../../src/core/limits.ts";
 import type { HostFrame } from "../../src/schema/host.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
@@ -29,10 +28,10 @@ export class ControlLine {
     tell: (heard: Heard) => void,
   ) {
     this.#tell = tell;
-    const id = `socket_${Date.now()}`;
     const frame = (text: string) => this.#frame(text);
-    const closed = (code: number, reason: string) => this.#ended(code - CLOSE_CODES_FROM, reason);
-    plane.openLine(id, { url: to, heartbeatMs, withinMs: EXCHANGE_TIMEOUT_MS, frame, closed }).then(
+    // Anybody on the way can close a socket, with any code: why it is closed only a frame can say.
+    const closed = (_code: number, reason: string) => this.#ended(0, reason);
+    plane.openLine({ url: to, heartbeatMs, withinMs: EXCHANGE_TIMEOUT_MS, frame, closed }).then(
       (line) => {
         this.#line = line;
         tell({ event: { type: "line_opened" } });
@@ -52,7 +51,7 @@ export class ControlLine {
   #frame(text: string): void {
     const event = eventOf(text);
     if (event === undefined) this.hangUp();
-    else this.#tell({ event });
+    else this.#tell({ event, failure: event.type === "stale" ? event.reason : undefined });
   }
 
   #ended(status: number, reason: string): void {
@@ -67,6 +66,8 @@ function eventOf(text: string): HostEvent | undefined {
   try {
     const frame = JSON.parse(text) as HostFrame; // checked right below, as far as it is relied on
     if ("ask" in frame) return { type: "full_wanted" };
+    // What is no end of this agent is the end of the socket, which is closed right after.
+    if ("refused" in frame) return staleIf(Number(frame.refused.status), String(frame.refused.detail));
     const orders = ordersFrom(frame);
     return { type: "orders", seq: orders.answers, orders };
   } catch {

@@ -24,9 +24,8 @@ export async function shipLog(plane: ControlPlane, message: ShipMessage, file: s
     const url = `${message.url}/${encodeURIComponent(id)}/${stream}?offset=${from}`;
     const end = from + bytes - 1;
     const open = () => createReadStream(file, { start: from, end, highWaterMark: READ_BYTES });
-    const name = `log_${id.replaceAll("/", "_")}_${stream}_${from}_${bytes}`;
     const signal = AbortSignal.timeout(CHUNK_TIMEOUT_MS);
-    const stored = storedIn(await plane.putSigned(url, name, { bytes, open }, signal));
+    const stored = storedIn(await plane.put(url, "log", { bytes, open }, signal));
     return { type: "chunk_stored", id, stream, stored };
   } catch (error) {
     const refusal = error instanceof Refusal ? error : undefined;

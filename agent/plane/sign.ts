@@ -1,52 +1,53 @@
-import { createHmac, type Hmac, randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
+import { answerKey, verifiedAnswer } from "../../src/signing/answer.ts";
+import type { Key } from "../../src/signing/mac.ts";
+import { type Purpose, type SignedHeaders, signatureIn, signRequest } from "../../src/signing/request.ts";
+import type { Answer } from "./http.ts";
 
-const PREFIX = "whsec_";
-
-/** A new secret of a host: 32 random bytes (`host-protocol.md`, Joining). */
-export function makeSecret(): string {
-  return PREFIX + randomBytes(32).toString("base64");
+/** Who signs: a host by its secret, or a machine that enrolls by its code. */
+export interface Signer {
+  key: Key;
+  keyid: string;
 }
 
-/**
- * The headers that sign a body by Standard Webhooks 1.0. `atMs`: the sender's time, in milliseconds since
- * 1970.
- */
-export function signedHeaders(
-  secret: string,
-  id: string,
-  atMs: number,
-  body: string,
-): Record<string, string> {
-  const signing = begin(secret, id, atMs);
-  signing.hmac.update(body);
-  return headersOf(signing);
+/** What is to be signed. `digest`: the value of `Content-Digest` of its body. */
+export interface Signable {
+  method: string;
+  url: string;
+  purpose: Purpose;
+  digest: string;
 }
 
-/** The same for a body that comes in parts, of which one is in memory at a time. */
-export async function signedStreamHeaders(
-  secret: string,
-  id: string,
-  atMs: number,
-  parts: AsyncIterable<Buffer>,
-): Promise<Record<string, string>> {
-  const signing = begin(secret, id, atMs);
-  for await (const part of parts) signing.hmac.update(part);
-  return headersOf(signing);
+/** A call that has been signed, and the proof of its answer. */
+export interface SignedCall {
+  headers: SignedHeaders;
+  /** In base64, as it stands in the header. */
+  signature: string;
+  /** When its answer was signed, in seconds since 1970; undefined if nobody knows whose answer it is. */
+  proofOf(answer: Pick<Answer, "status" | "headers" | "body">): number | undefined;
 }
 
-interface Signing {
-  id: string;
-  timestamp: string;
-  hmac: Hmac;
+/** Signs a call, by the sender's time in milliseconds since 1970. No two are signed the same. */
+export function signCall({ key, keyid }: Signer, { method, url, purpose, digest }: Signable, atMs: number) {
+  const { pathname: path, search: query } = new URL(url);
+  const params = { created: Math.floor(atMs / 1_000), nonce: randomUUID(), keyid, purpose };
+  const headers = signRequest(key, { method, path, query }, digest, params);
+  const signature = signatureIn(headers.signature) ?? "";
+  const call: SignedCall = {
+    headers,
+    signature,
+    proofOf: ({ status, headers: sent, body }) => {
+      const header = (name: string) => {
+        const value = sent[name];
+        return typeof value === "string" ? value : undefined;
+      };
+      return verifiedAnswer(answerKey(key, signature), keyid, { status, body, header });
+    },
+  };
+  return call;
 }
 
-function begin(secret: string, id: string, atMs: number): Signing {
-  const timestamp = String(Math.floor(atMs / 1_000));
-  const key = Buffer.from(secret.slice(PREFIX.length), "base64");
-  return { id, timestamp, hmac: createHmac("sha256", key).update(`${id}.${timestamp}.`) };
-}
-
-function headersOf({ id, timestamp, hmac }: Signing): Record<string, string> {
-  const signature = `v1,${hmac.digest("base64")}`;
-  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature };
+/** What a host adds to its code, to make a secret that nobody else has: 32 random bytes, in base64. */
+export function makeSalt(): string {
+  return randomBytes(32).toString("base64");
 }

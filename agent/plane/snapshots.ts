@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,7 +7,9 @@ import { UPLOAD_STALLS_MS } from "../core/bounds.ts";
 import { backoffMs } from "../core/pace.ts";
 import type { Source } from "../exec/download.ts";
 import { errorText } from "../files.ts";
-import { type ControlPlane, Refusal } from "./control-plane.ts";
+import { type ControlPlane, Refusal, WrongClock } from "./control-plane.ts";
+import type { Answer } from "./http.ts";
+import type { SignedCall } from "./sign.ts";
 
 /** How much of a file is in memory while it is sent. */
 const READ_BYTES = 256 * 1024;
@@ -53,10 +54,21 @@ export class Snapshots {
       url: `${this.#url}/${snapshot}`,
       what: `The snapshot ${snapshot}`,
       code: "snapshot_failed",
-      sign: () => this.#plane.headersOf(`get_${randomUUID()}`, ""),
-      worthSigningAnew: ({ statusCode = 0, headers }) =>
-        statusCode === 401 && this.#plane.learnOffset({ headers }),
+      sign: (url) => {
+        const call = this.#plane.signed("GET", url, "get-snapshot");
+        return { headers: { ...call.headers }, isFinal: (answer) => this.#isFinal(call, answer) };
+      },
     };
+  }
+
+  /** A refusal that nobody has signed, or that was for a wrong clock, may be none the next time. */
+  #isFinal(call: SignedCall, answer: Answer): boolean {
+    try {
+      const refusal = this.#plane.refusalIn(call, answer);
+      return refusal !== undefined && !(refusal instanceof WrongClock);
+    } catch {
+      return false;
+    }
   }
 
   /**
@@ -104,7 +116,8 @@ export class Snapshots {
     const both = AbortSignal.any([signal, stop.signal]);
     try {
       const url = `${this.#url}/sha256:${sha256}`;
-      await this.#plane.putNamed(url, `snapshot_${sha256}`, { bytes, open }, both);
+      const digest = Buffer.from(sha256, "hex").toString("base64");
+      await this.#plane.put(url, "put-snapshot", { bytes, open, sha256: digest }, both);
     } catch (error) {
       throw unreadable ?? (stop.signal.aborted ? stop.signal.reason : error);
     } finally {

@@ -1,6 +1,7 @@
-import type { IncomingHttpHeaders } from "node:http";
 import WebSocket from "ws";
 import type { Millis } from "../../src/core/machine.ts";
+import type { Answer } from "./http.ts";
+import { safeUrl } from "./safe-url.ts";
 
 /** A frame above this is none of a control plane. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024;
@@ -8,6 +9,8 @@ const MAX_FRAME_BYTES = 64 * 1024 * 1024;
 const SILENT_BEATS = 3;
 const SILENT_AT_LEAST_MS: Millis = 10_000;
 const NORMAL_CLOSE = 1_000;
+/** A refusal above this is none of a control plane. */
+const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /** A socket that is open. */
 export interface Line {
@@ -31,20 +34,18 @@ export interface LineOptions {
 /** A request for a socket that was answered, but not with one. */
 export class NoSocket extends Error {
   override readonly name = "NoSocket";
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
+  readonly answer: Answer;
 
-  constructor(status: number, headers: IncomingHttpHeaders) {
-    super(`no socket, but status ${status}`);
-    this.status = status;
-    this.headers = headers;
+  constructor(answer: Answer) {
+    super(`no socket, but status ${answer.status}`);
+    this.answer = answer;
   }
 }
 
 /** Opens a socket. Rejects with `NoSocket`, or with what kept it from being opened. */
 export function openLine(options: LineOptions): Promise<Line> {
   const { url, headers, withinMs } = options;
-  const socket = new WebSocket(url, {
+  const socket = new WebSocket(safeUrl(url), {
     headers,
     handshakeTimeout: withinMs,
     maxPayload: MAX_FRAME_BYTES,
@@ -52,8 +53,21 @@ export function openLine(options: LineOptions): Promise<Line> {
   });
   return new Promise((resolve, reject) => {
     socket.once("unexpected-response", (request, response) => {
-      reject(new NoSocket(response.statusCode ?? 0, response.headers));
-      request.destroy();
+      const parts: Buffer[] = [];
+      let bytes = 0;
+      const over = () => {
+        const body = Buffer.concat(parts).toString("utf8");
+        reject(new NoSocket({ status: response.statusCode ?? 0, headers: response.headers, body }));
+        request.destroy();
+      };
+      response.on("data", (part: Buffer) => {
+        parts.push(part);
+        bytes += part.length;
+        if (bytes > MAX_REFUSAL_BYTES) over();
+      });
+      response.once("end", over);
+      response.once("error", over);
+      setTimeout(over, withinMs).unref();
     });
     // Stays for good: a socket that breaks says so, and then that it is closed.
     socket.on("error", reject);

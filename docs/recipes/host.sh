@@ -20,53 +20,85 @@ die() {
   exit 1
 }
 
-# --- Saying something, signed ---
+# What it reports, and what it is told to do, goes in the clear to this very machine only.
+at=${url#*://} at=${at%%/*}
+case ${url%%://*}:${at%:[0-9]*} in
+https:* | http:localhost | http:127.0.0.1 | 'http:[::1]') ;;
+*) die "DROVER_URL must be https, or http of this very machine: $url is neither" ;;
+esac
+prefix=${url#*"://$at"}
 
-# The two keys of HMAC-SHA256: the secret, filled up with zeros to 64 bytes, each xor a number. They are read
-# from files, because everybody on a machine can see the arguments of its `openssl`.
+# --- Saying something, signed, and believing what is signed (docs/design/protocol.md) ---
+
+# keyed <file>: the two keys of HMAC-SHA256 of a secret in base64: filled up with zeros to 64 bytes, each xor a
+# number. They are read from files, because everybody on a machine can see the arguments of its `openssl`.
+keyed() {
+  pad "$1" 54 >"$1.inner" && pad "$1" 92 >"$1.outer"
+}
 pad() {
-  { openssl base64 -d -A <secret && head -c 32 /dev/zero; } | od -An -v -tu1 | tr -s ' ' '\n' |
-    while read -r byte; do [ -z "$byte" ] || printf %b "\\0$(printf %o $((byte ^ $1)))"; done
+  { openssl base64 -d -A <"$1" && head -c 32 /dev/zero; } | od -An -v -tu1 | tr -s ' ' '\n' |
+    while read -r byte; do [ -z "$byte" ] || printf %b "\\0$(printf %o $((byte ^ $2)))"; done
 }
 
-# call <POST|PUT> <path> <content type>: sends the file `body`. If that goes well the file `answer` is what
-# came back.
+# hmac <file>: of what it reads, by the keys that `keyed` has made.
+hmac() {
+  cat "$1.inner" - | openssl dgst -sha256 -binary | cat "$1.outer" - | openssl dgst -sha256 -binary
+}
+
+# digest <file>: as the header Content-Digest says it.
+digest() { printf 'sha-256=:%s:' "$(openssl dgst -sha256 -binary "$1" | openssl base64 -A)"; }
+
+# header <name>: of the answer.
+header() {
+  tr -d '\r' <headers |
+    awk -v name="$1:" 'tolower($1) == name { sub(/^[^ ]* */, ""); value = $0 } END { print value }'
+}
+
+# call <POST|PUT> <path> <content type> <purpose>: sends the file `body`, signed as `keyid` with the secret in
+# the file `key` names. If that goes well the file `answer` is what came back.
+offset=0 covered='("@method" "@path" "@query" "content-digest")'
 call() {
-  now=$(date +%s) message=$(openssl rand -hex 16)
-  signature=$({ cat inner && printf '%s.%s.' "$message" "$now" && cat body; } |
-    openssl dgst -sha256 -binary | cat outer - | openssl dgst -sha256 -binary | openssl base64 -A)
-  status=$(curl -sS --max-time 20 -X "$1" "$url/v1/hosts/$worker/$2" --data-binary @body \
-    -H "Content-Type: $3" -H "webhook-id: $message" -H "webhook-timestamp: $now" \
-    -H "webhook-signature: v1,$signature" -o answer -w '%{http_code}') || status=000
+  path=$prefix/v1/hosts/${2%%\?*} query=?
+  case $2 in *\?*) query=?${2#*\?} ;; esac
+  sum=$(digest body) nonce=$(openssl rand -hex 16)
+  params="$covered;created=$(($(date +%s) + offset));nonce=\"$nonce\";keyid=\"$keyid\";tag=\"drover-$4\""
+  signature=$(printf '"@method": %s\n"@path": %s\n"@query": %s\n"content-digest": %s\n"@signature-params": %s' \
+    "$1" "$path" "$query" "$sum" "$params" | hmac "$key" | openssl base64 -A)
+  : >answer
+  status=$(curl -sS --max-time 20 -X "$1" "$url/v1/hosts/$2" --data-binary @body -H "Content-Type: $3" \
+    -H "Content-Digest: $sum" -H "Signature-Input: drover=$params" -H "Signature: drover=:$signature:" \
+    -D headers -o answer -w '%{http_code}') || status=000
+  # What nobody known has signed is no answer, whatever it says.
+  [ "$status" = 000 ] || proven || status=000
   case $status in
   200) return 0 ;;
-  # Another start of this host, or a clone of it, speaks for this machine now, or Drover has forgotten it.
-  401 | 403 | 404 | 409 | 410) [ "$1" = PUT ] || { stop_all && die "refused: $(cat answer)"; } ;;
+  # This clock is off; the next call goes by that of the control plane.
+  401) offset=$((created - $(date +%s))) ;;
+  # Another start of this host, or a clone of it, speaks for this machine now, or Drover is done with it.
+  403 | 404 | 409 | 410) [ "$1" = PUT ] || { stop_all && die "refused: $(cat answer)"; } ;;
   esac
   return 1
 }
 
+# proven: whether the answer was signed by who has the same secret, and for the call that was made. Its key is
+# good for nothing else, so it may stand among the arguments.
+proven() {
+  input=$(header signature-input) && input=${input#drover=}
+  case $input in
+  '("@status" "content-digest");created='*";keyid=\"$keyid\";tag=\"drover-answer\"") ;;
+  *) return 1 ;;
+  esac
+  created=${input#*;created=} && created=${created%%;*}
+  case $created in '' | *[!0-9]*) return 1 ;; esac
+  sum=$(digest answer)
+  once=$(printf 'drover-answer\n%s' "$signature" | hmac "$key" | od -An -v -tx1 | tr -d ' \n')
+  signed=$(printf '"@status": %s\n"content-digest": %s\n"@signature-params": %s' "$status" "$sum" "$input" |
+    openssl dgst -sha256 -mac HMAC -macopt "hexkey:$once" -binary | openssl base64 -A)
+  [ "$(header content-digest)" = "$sum" ] && [ "$(header signature)" = "drover=:$signed:" ]
+}
+
 # number <name>: the first number of that name in the answer.
 number() { grep -o "\"$1\":[0-9]*" answer | head -n 1 | cut -d : -f 2; }
-
-# --- Joining ---
-
-# The secret is stored before it is sent: the same code with the same secret gets the same answer again.
-if [ -z "$worker" ]; then
-  [ -s secret ] || openssl rand -base64 32 >secret
-  memory=$(awk '/^MemTotal:/ { print $2 * 1024 }' /proc/meminfo)
-  disk=$(df -Pk . | awk 'NR == 2 { print $4 * 1024 }')
-  printf '{"code":"%s","secret":"whsec_%s","bootId":"%s",
-    "agent":{"version":"host.sh","os":"linux","arch":"%s"},
-    "resources":{"vcpus":%d,"memoryBytes":%.0f,"diskBytes":%.0f,"gpus":0}}' "${1:?a code of drover enroll}" \
-    "$(cat secret)" "$boot" "$(uname -m)" "$(getconf _NPROCESSORS_ONLN)" "$memory" "$disk" >body
-  curl -sS --fail-with-body --retry 5 --retry-connrefused -H 'Content-Type: application/json' \
-    --data-binary @body -o answer "$url/v1/hosts/enroll" || die "not taken in: $(cat answer 2>/dev/null)"
-  sed -n 's/.*"worker":"\([^"]*\)".*/\1/p' answer >worker
-  worker=$(cat worker)
-fi
-pad 54 >inner
-pad 92 >outer
 
 # --- Jobs: jobs/<run>/<task>/<epoch>.<n>, named as the attempts that they are ---
 
@@ -166,9 +198,9 @@ ship() {
     [ "$(date +%s)" -lt "$share" ] || return 1
     piece=$((size - stored < 1048576 ? size - stored : 1048576))
     tail -c "+$((stored + 1))" "$output" | head -c "$piece" >body
-    if ! call PUT "logs/$(echo "$1" | sed 's:/:%2F:g')/$2?offset=$stored" application/octet-stream; then
+    if ! call PUT "$worker/logs/$(echo "$1" | sed 's:/:%2F:g')/$2?offset=$stored" application/octet-stream log; then
       case $status in
-      408 | 429) ;;
+      401 | 408 | 429) ;;
       4* | 501) return 0 ;;
       esac
       # Nobody answers: to wait for that once is enough for this round.
@@ -221,11 +253,11 @@ report() {
   sent=$(date +%s)
   if grep -qv '"state":"running"' attempts; then
     printf '{"incarnation":%d,"seq":%d,"full":true,"ordersSeen":%d,"attempts":[%s]}' \
-      "$incarnation" "$sent" "$seen" "$(paste -sd , attempts)" >body
-    call POST reports application/json || return
+      "$incarnation" $((sent + offset)) "$seen" "$(paste -sd , attempts)" >body
+    call POST "$worker/reports" application/json report || return
   else
     { sed 's:{"id"\:"\([^/]*\)/.*:\1:' attempts | uniq && echo "orders $seen"; } >body
-    call POST reports text/plain || return
+    call POST "$worker/reports" text/plain report || return
   fi
   lease=$((sent + $(number leaseMs) / 1000))
   echo "$lease" >lease.new && mv lease.new lease
@@ -253,15 +285,43 @@ obey() {
   if grep -q '"powerOff":true' answer; then stop_all && over=yes; fi
 }
 
+# --- Joining ---
+
 exec 9>lock
 flock -n 9 || die "another one runs in $PWD"
+
+# Neither the code nor the secret is ever sent. Both sides make the secret of the key in the code and of a salt;
+# it is stored first: the same code with the same salt gets the same answer again.
+if [ -z "$worker" ]; then
+  code=${1:?a code of drover enroll}
+  printf '%s=' "${code##*.}" | tr '_-' '/+' >code
+  keyed code && key=code keyid=${code#drvc_} && keyid=${keyid%.*}
+  [ -s salt ] || openssl rand -base64 32 >salt
+  printf 'drover-host-secret\n%s' "$(cat salt)" | hmac code | openssl base64 -A >secret
+  memory=$(awk '/^MemTotal:/ { print $2 * 1024 }' /proc/meminfo)
+  disk=$(df -Pk . | awk 'NR == 2 { print $4 * 1024 }')
+  printf '{"salt":"%s","bootId":"%s",
+    "agent":{"version":"host.sh","os":"linux","arch":"%s"},
+    "resources":{"vcpus":%d,"memoryBytes":%.0f,"diskBytes":%.0f,"gpus":0}}' "$(cat salt)" "$boot" \
+    "$(uname -m)" "$(getconf _NPROCESSORS_ONLN)" "$memory" "$disk" >body
+  for try in 1 2 3 4 5; do
+    call POST enroll application/json enroll && break
+    [ $try -lt 5 ] || die "not taken in: $(cat answer)"
+    sleep 2
+  done
+  sed -n 's/.*"worker":"\([^"]*\)".*/\1/p' answer >worker
+  worker=$(cat worker)
+fi
+keyed secret
+key=secret keyid=$worker
+
 # After a boot nothing lives of what was started before it, and its numbers may be those of others.
 [ "$(cat boot 2>/dev/null)" = "$boot" ] || rm -rf jobs/*/*/*/*
 echo "$boot" >boot
 printf '{"bootId":"%s"}' "$boot" >body
 # What an earlier start has left may run on for as long as that one was told.
 lease=$(cat lease 2>/dev/null || echo 0)
-until call POST join application/json; do keep_lease; sleep 5; done
+until call POST "$worker/join" application/json join; do keep_lease; sleep 5; done
 incarnation=$(number incarnation) seen=0 over=
 echo "host.sh: this machine is worker $worker" >&2
 # The orders are asked for every other second: two reports within one second count as one.

@@ -14,8 +14,6 @@ export const STATUS_OF_CODE = {
   bad_signature: 401,
   /** The token is good, but not for this. */
   forbidden: 403,
-  /** A host's call says that it is another worker's than the one that it was sent to. */
-  wrong_worker: 403,
   /** There is no such route. */
   not_found: 404,
   unknown_run: 404,

@@ -18,20 +18,21 @@ import {
 import { statusOf, whyOf } from "../core/worker/status.ts";
 import { upsertOf } from "../core/worker/summary.ts";
 import { isUsageFresh, type RunUsage, usageOfRun } from "../core/worker/usage.ts";
-import type { EnrollRequest, HostSetup, Orders } from "../schema/host.ts";
+import type { HostSetup, Orders } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
+import type { ClaimedRequest } from "../signing/request.ts";
 import { droverNow } from "./clock.ts";
 import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
 import { exchange, heldReports, livingWorker } from "./exchange.ts";
-import { parseReport, reportOf, textOf } from "./host-calls.ts";
-import { type Door, enrollHost, joinHost, refusing, secretOf, verifyHost } from "./host-door.ts";
+import { parseReport, reportOf } from "./host-calls.ts";
+import { HostDoor } from "./host-door.ts";
 import { HostPace } from "./host-pace.ts";
-import { hostSocket, socketsOf, upgrade } from "./host-sockets.ts";
+import { heard, hostSocket, socketsOf, upgrade } from "./host-sockets.ts";
 import { HostLine, resumed } from "./line.ts";
 import type { CloudWorkerPeer } from "./peers.ts";
-import type { CloudWorkerApi, SignedCall } from "./rpc.ts";
+import type { Answered, CloudWorkerApi, EnrollCall, SignedCall } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
@@ -59,14 +60,11 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
   );
   readonly #actor = this.#shell.actor;
   readonly #pace = new HostPace(this.#actor, droverNow);
+  readonly #door = new HostDoor(this.#actor, () => this.#name, this.env, this.#pace);
   readonly #line = new HostLine(this.#actor, () => socketsOf(this.ctx), droverNow);
 
   get #name(): string {
     return this.ctx.id.name ?? "";
-  }
-
-  get #door(): Door {
-    return { actor: this.#actor, name: this.#name, env: this.env };
   }
 
   override async alarm(): Promise<void> {
@@ -120,49 +118,44 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return answerOrder(this.#enter({ type: "order", order, listening }), order);
   }
 
-  async enroll(request: EnrollRequest): Promise<HostSetup> {
+  async enroll(call: EnrollCall): Promise<HostSetup> {
     this.#enter();
-    return enrollHost(this.#door, request);
+    return this.#door.enroll(call);
   }
 
-  async join(call: SignedCall): Promise<HostSetup> {
+  async join(call: SignedCall): Promise<Answered<HostSetup>> {
     this.#shell.count();
-    await this.#mayStart(call);
-    return joinHost(this.#door, call);
+    return this.#door.join(call);
   }
 
-  async #mayStart(call: SignedCall): Promise<void> {
-    await verifyHost(this.#door, call);
-    this.#pace.start();
-  }
-
-  async report(call: SignedCall, waitMs: number): Promise<Orders> {
+  async report(call: SignedCall, waitMs: number): Promise<Answered<Orders>> {
     this.#shell.count();
-    await verifyHost(this.#door, call);
-    this.#pace.report(call.body.length);
-    const report = reportOf(call, this.#living());
-    return refusing(this.#door, () => exchange(this.#actor, report, waitMs, droverNow));
+    return this.#door.answer(call, async () => {
+      this.#pace.report(call.body.length);
+      const report = reportOf(call, this.#living());
+      return this.#door.noting(() => exchange(this.#actor, report, waitMs, droverNow));
+    });
   }
 
-  async hostSecret(): Promise<string | null> {
+  async admit(call: ClaimedRequest): Promise<Answered<null>> {
     this.#shell.count();
-    return secretOf(this.#living(), this.#name);
+    return this.#door.answer(call, async () => null);
   }
 
-  /** The host's request for a socket. It is signed like any call, with nothing for a body. */
+  /** The host's request for a socket. Nothing follows from it before a frame of the host's has come. */
   override async fetch(request: Request): Promise<Response> {
     this.#shell.count();
-    const { answer, socket } = await upgrade(this.ctx, request, (call) => this.#mayStart(call));
-    if (socket !== undefined) this.#line.opened(socket);
-    return answer;
+    return upgrade(this.ctx, request, this.#name, this.#door);
   }
 
   override webSocketMessage(socket: WebSocket, frame: string | ArrayBuffer): void {
     this.#shell.count();
     if (socket.readyState !== WebSocket.OPEN) return; // closed: what was on its way is not read any more
+    const text = heard(socket, frame);
+    if (text === undefined) return;
     this.#line.received(hostSocket(this.ctx, socket), () => {
-      this.#pace.report(typeof frame === "string" ? frame.length : frame.byteLength);
-      return parseReport(textOf(frame));
+      this.#pace.report(text.length);
+      return parseReport(text);
     });
   }
 

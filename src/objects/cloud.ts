@@ -4,10 +4,10 @@ import { resourcesOfType } from "../core/spec.ts";
 import { AGENT } from "../generated/agent-bundle.ts";
 import { httpProvider } from "../providers/http.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
+import { enrollmentCode } from "../signing/code.ts";
 
 import { droverNow } from "./clock.ts";
 import { type Env, urlOf } from "./env.ts";
-import { enrollmentCode } from "./signing.ts";
 import { userDataScript } from "./user-data.ts";
 
 /**
@@ -19,7 +19,7 @@ export async function createInstance(env: Env, intent: CreateWorker): Promise<Cr
     const text = "DROVER_URL is not set, so hosts would not know where to report; set it and deploy again";
     return { kind: "failed", failure: { class: "temporary", text, refused: true } };
   }
-  const code = await enrollmentCode(worker, intent.notAfter + settings.bootMs, env.DROVER_SIGNING_KEY);
+  const code = enrollmentCode(worker, intent.notAfter + settings.bootMs, env.DROVER_SIGNING_KEY);
   return providerOf(intent.provider).create({
     token: worker,
     name: worker,

@@ -32,12 +32,10 @@ export function livingWorker(actor: WorkerActor, name: string): Living {
 /**
  * Whether a report that is let in is news. One that is not is noted, and changes nothing: it may be the
  * host's own, sent again because a connection closed. Throws `stale_incarnation` for another start of the
- * agent than the latest, and `wrong_worker` for the report of another host.
+ * agent than the latest.
  */
 export function admit(actor: WorkerActor, report: Report): "old" | "fresh" {
   const living = livingWorker(actor, "of this report");
-  const { worker } = living.record.intent;
-  if (report.worker !== undefined && report.worker !== worker) throw wrongWorker(report.worker, worker);
   const verdict = judgeReport(living, report);
   if (verdict === "stale" || verdict === "unknown") {
     const text = `incarnation ${report.incarnation} is not the latest start of this host's agent`;
@@ -48,12 +46,6 @@ export function admit(actor: WorkerActor, report: Report): "old" | "fresh" {
     actor.apply({ type: "refused_host", kind: "repeated_report", reason });
   }
   return verdict;
-}
-
-/** A call that names another worker than the one that it was sent to. */
-export function wrongWorker(claimed: string, name: string): DroverError {
-  const text = `this is worker "${name}", and the call says that it is of "${claimed}"`;
-  return new DroverError("wrong_worker", text);
 }
 
 /**

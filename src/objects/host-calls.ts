@@ -1,12 +1,10 @@
 import type { z } from "zod";
 import { DroverError } from "../core/errors.ts";
-import { MAX_REPORT_BYTES } from "../core/limits.ts";
-import { formatSize } from "../core/size.ts";
 import { type Living, livePlacements } from "../core/worker/state.ts";
 import { AGENT } from "../generated/agent-bundle.ts";
 import { plainReport } from "../probes/plain-text.ts";
 import { fieldErrors } from "../schema/field-errors.ts";
-import { type HostSetup, JoinRequest, Report } from "../schema/host.ts";
+import { EnrollRequest, type HostSetup, JoinRequest, Report } from "../schema/host.ts";
 import { lostNames } from "../schema/lost-names.ts";
 import { type Env, urlOf } from "./env.ts";
 import type { SignedCall } from "./rpc.ts";
@@ -27,38 +25,20 @@ export function hostSetup({ record }: Living, env: Env): HostSetup {
   };
 }
 
-/**
- * The text of a frame, which may be as long as the body of a call. Throws `malformed_json` for a binary one,
- * and `body_too_large`.
- */
-export function textOf(frame: string | ArrayBuffer): string {
-  if (typeof frame !== "string")
-    throw new DroverError("malformed_json", "a frame is a report as JSON; this one is binary");
-  // In UTF-8 no text has fewer bytes than it has characters here, nor more than three times as many.
-  const isShort = frame.length * 3 <= MAX_REPORT_BYTES;
-  if (isShort || new TextEncoder().encode(frame).length <= MAX_REPORT_BYTES) return frame;
-  throw new DroverError("body_too_large", `a frame must have at most ${formatSize(MAX_REPORT_BYTES)}`);
-}
-
-/** The worker whose host an unverified call says to be of; undefined if it does not say. */
-export function claimedWorker(body: string): string | undefined {
-  try {
-    const { worker }: { worker?: unknown } = JSON.parse(body) ?? {};
-    return typeof worker === "string" ? worker : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /** The report of a verified call, in either of its forms. Throws `malformed_json` or `invalid_request`. */
-export function reportOf({ body, plain, timestamp }: SignedCall, worker: Living): Report {
+export function reportOf({ body, plain, created }: SignedCall, worker: Living): Report {
   if (!plain) return parseReport(body);
-  return plainReport(body, Number(timestamp), worker.record.incarnation, livePlacements(worker));
+  return plainReport(body, created, worker.record.incarnation, livePlacements(worker));
 }
 
 /** Reads the body of a verified report. Throws `malformed_json` or `invalid_request`. */
 export function parseReport(body: string): Report {
   return parseBody(Report, body);
+}
+
+/** Reads the body of a verified enrollment. Throws `malformed_json` or `invalid_request`. */
+export function parseEnrollment(body: string): EnrollRequest {
+  return parseBody(EnrollRequest, body);
 }
 
 /** Reads the body of a verified join. Throws `malformed_json` or `invalid_request`. */

@@ -1,105 +1,166 @@
 import { DroverError } from "../core/errors.ts";
-import { isClone, isLateEnrollment, isRefusedClone } from "../core/worker/joining.ts";
-import type { Living } from "../core/worker/state.ts";
-import type { EnrollRequest, HostSetup } from "../schema/host.ts";
+import { SIGNATURE_TOLERANCE_MS } from "../core/limits.ts";
+import { isClone, isLateEnrollment, isLateJoin, isRefusedClone } from "../core/worker/joining.ts";
+import type { HostSetup } from "../schema/host.ts";
+import { answerKey } from "../signing/answer.ts";
+import { hostSecret } from "../signing/code.ts";
+import { sessionKey } from "../signing/frame.ts";
+import { contentDigest, type Key, keyOf } from "../signing/mac.ts";
+import { type ClaimedRequest, isSignedWith, type Purpose } from "../signing/request.ts";
 import { droverNow } from "./clock.ts";
 import type { Env } from "./env.ts";
-import { livingWorker, type WorkerActor, wrongWorker } from "./exchange.ts";
-import { claimedWorker, hostSetup, parseJoin } from "./host-calls.ts";
-import type { SignedCall } from "./rpc.ts";
-import { verifyCall, verifyCode } from "./signing.ts";
+import { livingWorker, type WorkerActor } from "./exchange.ts";
+import { hostSetup, parseEnrollment, parseJoin } from "./host-calls.ts";
+import type { HostPace } from "./host-pace.ts";
+import { Nonces } from "./nonces.ts";
+import type { Answered, EnrollCall, SignedCall } from "./rpc.ts";
+import { notKnown, warnOfStranger } from "./strangers.ts";
+
+/** What a worker that has no host compares signatures with: it takes as long, and is refused whatever it says. */
+const NOBODY: Key = new Uint8Array(32);
+/** What may be asked for once only: an upload, or a download, by a call that somebody else has seen. */
+const ONCE = new Set<Purpose>(["get-snapshot", "put-snapshot"]);
+/** What a host may do still when its worker ends. */
+const TO_THE_END = new Set<Purpose>(["report"]);
 
 /**
- * Where hosts come in: who they are is found out here (`host-protocol.md`, Joining). Whoever is refused is
- * noted with the worker.
+ * Where hosts come in (`protocol.md`). Who they are is found out here, by one HMAC; before that nothing is
+ * stored, and nothing that is answered depends on whether there is such a worker.
  */
-export interface Door {
-  actor: WorkerActor;
-  /** Of the worker. */
-  name: string;
-  env: Env;
-}
+export class HostDoor {
+  readonly #actor: WorkerActor;
+  readonly #name: () => string;
+  readonly #env: Env;
+  readonly #pace: HostPace;
+  readonly #nonces = new Nonces();
 
-/** A machine that has the worker's code becomes its host. */
-export async function enrollHost(door: Door, request: EnrollRequest): Promise<HostSetup> {
-  const { actor, name, env } = door;
-  return refusing(door, async () => {
-    await verifyCode(request.code, name, env.DROVER_SIGNING_KEY, droverNow());
-    const { record } = actor.state;
-    if (record === null || record.phase === "shutdown" || record.phase === "gone") throw workerOver(name);
-    if (isLateEnrollment({ ...actor.state, record }, request)) throw begunAlready(name);
-    const cloned = record.secret === request.secret && isClone(record, request.bootId);
-    const { secret, bootId, resources } = request;
-    actor.apply({ type: "enroll", secret, bootId, resources });
-    if (cloned) throw clonedHost();
-    const living = livingWorker(actor, name);
-    if (living.record.secret === secret) return hostSetup(living, env);
-    throw new DroverError("code_used", "this enrollment code has been used, with another secret");
-  });
-}
+  constructor(actor: WorkerActor, name: () => string, env: Env, pace: HostPace) {
+    this.#actor = actor;
+    this.#pace = pace;
+    this.#name = name;
+    this.#env = env;
+  }
 
-/** Another start of the host's agent. */
-export async function joinHost(door: Door, call: SignedCall): Promise<HostSetup> {
-  const { actor, name, env } = door;
-  await verifyHost(door, call);
-  const { bootId, worker } = parseJoin(call.body);
-  return refusing(door, async () => {
-    if (worker !== undefined && worker !== name) throw wrongWorker(worker, name);
-    const { record } = livingWorker(actor, name);
-    if (record.phase === "gone") throw workerOver(name);
-    const cloned = isRefusedClone(record, call.id, bootId);
-    actor.apply({ type: "join", id: call.id, bootId });
-    if (cloned) throw clonedHost();
-    return hostSetup(livingWorker(actor, name), env);
-  });
-}
+  /** A machine that has the worker's code becomes its host. That it has the code is known already. */
+  async enroll({ body, codeKey, expiresAt }: EnrollCall): Promise<HostSetup> {
+    const { salt, bootId, resources } = parseEnrollment(body);
+    const secret = hostSecret(keyOf(codeKey), salt);
+    return this.noting(async () => {
+      if (droverNow() > expiresAt) {
+        throw new DroverError("enrollment_over", "this enrollment code has expired; boot the machine anew");
+      }
+      const { record } = livingWorker(this.#actor, this.#name());
+      if (record.phase === "shutdown" || record.phase === "gone") throw this.#over();
+      if (isLateEnrollment({ ...this.#actor.state, record }, { secret, bootId })) throw this.#begunAlready();
+      const cloned = record.secret === secret && isClone(record, bootId);
+      this.#actor.apply({ type: "enroll", secret, bootId, resources });
+      if (cloned) throw clonedHost();
+      const living = livingWorker(this.#actor, this.#name());
+      if (living.record.secret === secret) return hostSetup(living, this.#env);
+      throw new DroverError("code_used", "this enrollment code has been used, by another machine");
+    });
+  }
 
-/**
- * Throws `bad_signature` if a call is not of this worker's host, and `wrong_worker` if it says so itself. No
- * object knows another one's secret, so that is all that can tell a host that has come to the wrong place, or
- * a call that was carried there, from any other bad signature.
- */
-export async function verifyHost(door: Door, call: SignedCall): Promise<void> {
-  const { actor, name } = door;
-  const { secret } = livingWorker(actor, name).record;
-  await refusing(door, async () => {
+  /** Another start of the host's agent. */
+  join(call: SignedCall): Promise<Answered<HostSetup>> {
+    return this.answer(call, async () => {
+      this.#pace.start();
+      const { bootId } = parseJoin(call.body);
+      const id = call.nonce;
+      const signedAt = call.created * 1_000;
+      return this.noting(async () => {
+        const { record } = livingWorker(this.#actor, this.#name());
+        if (isLateJoin(record, { id, signedAt })) throw lateJoin();
+        const cloned = isRefusedClone(record, id, bootId);
+        this.#actor.apply({ type: "join", id, signedAt, bootId });
+        if (cloned) throw clonedHost();
+        return hostSetup(livingWorker(this.#actor, this.#name()), this.#env);
+      });
+    });
+  }
+
+  /** The key of a socket that its host has asked for. */
+  session(call: ClaimedRequest, challenge: string): Promise<Answered<string>> {
+    return this.answer(call, async (secret) => {
+      this.#pace.start();
+      return sessionKey(secret, call.signature, challenge);
+    });
+  }
+
+  /**
+   * Does what a call of this worker's host asks for, and gives what its answer is to be signed with. What it
+   * is refused with is an answer, too. Throws `bad_signature` if it is nobody's call.
+   */
+  async answer<T>(
+    call: ClaimedRequest & { body?: string },
+    work: (secret: Key) => Promise<T>,
+  ): Promise<Answered<T>> {
+    const { secret } = this.#actor.state.record ?? {};
+    const key = secret === null || secret === undefined ? NOBODY : keyOf(secret);
+    if (!isSignedWith(key, call) || key === NOBODY) {
+      warnOfStranger(this.#name(), droverNow());
+      throw notKnown();
+    }
+    const signed = { answerKey: answerKey(key, call.signature) };
     try {
-      if (secret === null) throw new DroverError("bad_signature", "no host has enrolled for this worker");
-      await verifyCall(call, secret, droverNow());
+      await this.noting(async () => this.#check(call));
+      return { ...signed, value: await work(key) };
     } catch (error) {
-      const claimed = claimedWorker(call.body);
-      throw claimed === undefined || claimed === name ? error : wrongWorker(claimed, name);
+      if (!(error instanceof DroverError)) throw error;
+      const { code, message, retryAfterMs, fields, extra } = error;
+      return { ...signed, refused: { code, message, retryAfterMs, fields, extra } };
     }
-  });
-}
+  }
 
-/** Whoever is refused is noted with the worker: a clone, or a thief, shall be seen. */
-export async function refusing<T>({ actor }: Pick<Door, "actor">, check: () => Promise<T>): Promise<T> {
-  try {
-    return await check();
-  } catch (error) {
-    if (error instanceof DroverError && actor.state.record !== null) {
-      actor.apply({ type: "refused_host", kind: error.code, reason: error.message });
+  /** What is refused to somebody with the right key is noted with the worker: a clone, or a thief. */
+  async noting<T>(check: () => Promise<T>): Promise<T> {
+    try {
+      return await check();
+    } catch (error) {
+      if (error instanceof DroverError && this.#actor.state.record !== null) {
+        this.#actor.apply({ type: "refused_host", kind: error.code, reason: error.message });
+      }
+      throw error;
     }
-    throw error;
+  }
+
+  #check({ created, digest, body, purpose, nonce }: ClaimedRequest & { body?: string }): void {
+    const now = droverNow();
+    if (Math.abs(now - created * 1_000) > SIGNATURE_TOLERANCE_MS) {
+      const text = "`created` is more than 5 minutes off; correct the clock by that of this answer";
+      throw new DroverError("bad_signature", text);
+    }
+    if (body !== undefined && contentDigest(body) !== digest) throw otherBody();
+    const { phase } = livingWorker(this.#actor, this.#name()).record;
+    if (phase === "gone" || (phase === "shutdown" && purpose === "join")) throw this.#over();
+    if (phase === "shutdown" && !TO_THE_END.has(purpose)) {
+      throw new DroverError("forbidden", `worker "${this.#name()}" is ending: its host reports, and no more`);
+    }
+    if (ONCE.has(purpose) && !this.#nonces.isNew(nonce, now)) {
+      throw new DroverError("bad_signature", "this call was made before; sign each one anew");
+    }
+  }
+
+  #over(): DroverError {
+    const text = `worker "${this.#name()}" is over; this machine is not wanted any more`;
+    return new DroverError("enrollment_over", text);
+  }
+
+  #begunAlready(): DroverError {
+    const text = `the host of worker "${this.#name()}" has begun in another boot since; it joins, and enrolls no more`;
+    return new DroverError("enrollment_over", text);
   }
 }
 
-/** The secret of a worker's host, for calls that the edge verifies. One that is gone may call no more. */
-export function secretOf({ record }: Living, name: string): string | null {
-  const { phase, secret } = record;
-  if (phase === "gone") throw workerOver(name);
-  return secret;
+/** A body with another digest than the one that was signed. */
+export function otherBody(): DroverError {
+  return new DroverError("bad_signature", "the body is not the one that was signed");
 }
 
-function workerOver(name: string): DroverError {
-  const text = `worker "${name}" is over; this machine is not wanted any more`;
-  return new DroverError("enrollment_over", text);
-}
-
-function begunAlready(name: string): DroverError {
-  const text = `the host of worker "${name}" has begun in another boot since; it joins, and enrolls no more`;
-  return new DroverError("enrollment_over", text);
+function lateJoin(): DroverError {
+  const text =
+    "this join was signed before others that have been forgotten since: it may be one of them again";
+  return new DroverError("stale_incarnation", text);
 }
 
 function clonedHost(): DroverError {

@@ -4,9 +4,9 @@ import type { Millis } from "../core/machine.ts";
 import type { PoolEvent, PoolMessage } from "../core/pool/machine.ts";
 import type { PoolRecord, PoolState } from "../core/pool/state.ts";
 import { nextWorkerName } from "../core/pool/workers.ts";
+import { enrollmentCode } from "../signing/code.ts";
 import type { Actor } from "./actor.ts";
 import type { Invitation, InvitationRequest } from "./rpc.ts";
-import { enrollmentCode } from "./signing.ts";
 import { until } from "./waiting.ts";
 
 /** How soon a client should try again when too many codes wait to be used. */
@@ -43,6 +43,6 @@ export async function invite(
     const text = "the enrollment is stored, but its worker has not confirmed it in time; try again";
     throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
   }
-  const code = await enrollmentCode(worker, invited.notAfter, signingKey);
+  const code = enrollmentCode(worker, invited.notAfter, signingKey);
   return { worker, code, expiresAt: invited.notAfter, replayed };
 }

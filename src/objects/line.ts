@@ -13,22 +13,23 @@ import {
   sideNews,
 } from "../core/worker/line.ts";
 import type { Living, WorkerState } from "../core/worker/state.ts";
-import type { Report } from "../schema/host.ts";
+import type { HostFrame, Report } from "../schema/host.ts";
 import { admit, livingWorker, type WorkerActor } from "./exchange.ts";
 
 /** The longest reason that a close frame takes, in bytes (`cloudflare.md` §1.7). */
 const MAX_CLOSE_REASON = 123;
 /** The status of a socket that a newer one has taken the place of. */
 const REPLACED = 408;
+const OVER = "the worker is over; this machine is not wanted any more";
 const LATER_START = "a later start of the agent speaks for this host";
 
 /** The host's socket, as the platform keeps it. The simulator has its own. */
 export interface HostSocket {
   send(text: string): void;
   close(code: number, reason: string): void;
-  /** The last sign of life that the platform has answered without waking the object. */
+  /** The last sign of life that the platform has answered without waking the object. Anybody can give one. */
   heardAt(): Instant | null;
-  /** What is kept with it while the object is evicted. Null: it was opened just now. */
+  /** What is kept with it while the object is evicted. Null: no frame of the host's has come on it. */
   note(): LineNote | null;
   keep(note: LineNote): void;
 }
@@ -61,8 +62,11 @@ export class HostLine {
     actor.watch(() => this.#flush());
   }
 
-  /** A host has opened a socket. It takes the place of any other: of a line that broke nobody may hear. */
-  opened(socket: HostSocket): void {
+  /**
+   * The host has said its first word on a socket. It takes the place of any other: of a line that broke nobody
+   * may hear.
+   */
+  #opened(socket: HostSocket): void {
     for (const one of this.#sockets()) {
       if (one.note() !== null) close(one, REPLACED, "a newer socket is open");
     }
@@ -71,9 +75,11 @@ export class HostLine {
     this.#asked = false;
   }
 
-  /** A frame has come. One that is no report, or is of an older start of the agent, ends the line. */
+  /** The host's frame has come. One that is no report, or is of an older start of it, ends the line. */
   received(socket: HostSocket, read: () => Report): void {
+    if (socket.note() === null) this.#opened(socket);
     try {
+      if (this.#living().record.phase === "gone") throw new DroverError("enrollment_over", OVER);
       const report = read();
       admit(this.#actor, report);
       const note = socket.note() ?? newLine(this.#living(), this.#now());
@@ -86,8 +92,13 @@ export class HostLine {
     }
   }
 
-  /** Whoever is refused is noted with the worker. Closed first: the note makes us look here again. */
+  /**
+   * Whoever is refused is noted with the worker. Closed first: the note makes us look here again. Why it is
+   * closed a frame says, since anybody on the way can close a socket.
+   */
   #refuse(socket: HostSocket, { code, message }: DroverError): void {
+    const refused: HostFrame = { refused: { status: STATUS_OF_CODE[code], detail: message } };
+    socket.send(JSON.stringify(refused));
     close(socket, STATUS_OF_CODE[code], message);
     this.#actor.apply({ type: "refused_host", kind: code, reason: message });
   }
@@ -107,7 +118,8 @@ export class HostLine {
   /** Takes note of signs of life. To be called before anything is judged by when the host was last heard. */
   listen(): void {
     const { record, memo } = this.#actor.state;
-    const at = Math.max(...this.#sockets().map((socket) => socket.heardAt() ?? 0));
+    const known = this.#sockets().filter((socket) => socket.note() !== null);
+    const at = Math.max(...known.map((socket) => socket.heardAt() ?? 0));
     if (record !== null && at > (memo.lastReportAt ?? 0)) this.#actor.apply({ type: "heard", at });
   }
 

@@ -1,9 +1,10 @@
 import type { Ask } from "../core/allocation/asks.ts";
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/chunks.ts";
 import type { RestartWish, SignalWish } from "../core/allocation/user.ts";
+import type { DroverError } from "../core/errors.ts";
 import type { Forget, IdleBehavior, Removal } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/lists.ts";
-import type { EnrollRequest, HostSetup, Orders, StreamName } from "../schema/host.ts";
+import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type {
   ListedWorker,
@@ -17,6 +18,8 @@ import type {
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run.ts";
 import type { RunStats } from "../schema/stats.ts";
 import type { Why } from "../schema/why.ts";
+
+import type { ClaimedRequest } from "../signing/request.ts";
 
 export type { Ask } from "../core/allocation/asks.ts";
 
@@ -196,23 +199,34 @@ export interface PoolApi {
   workers(states: WorkerState[]): Promise<ListedWorker[]>;
 }
 
-/** The headers that sign what a host sends (Standard Webhooks 1.0). */
-export interface Signature {
-  id: string;
-  timestamp: string;
-  signature: string;
-}
-
-/** The headers and the raw body of a signed call of a host. The object that holds the secret verifies it. */
-export interface SignedCall extends Signature {
+/** A call of a host with its raw body. The object that holds the secret verifies it. */
+export interface SignedCall extends ClaimedRequest {
   body: string;
   /** The body is plain text. Absent: JSON. */
   plain?: boolean;
 }
 
-/** Log bytes on their way from a host to the object store. */
+/** The raw body of a call that was signed with a true code, and what that code says. */
+export interface EnrollCall {
+  body: string;
+  /** The key that the code carries, in base64. */
+  codeKey: string;
+  expiresAt: number;
+}
+
+/** What a host is refused with, as `DroverError` has it. */
+export type Refused = Pick<DroverError, "code" | "message" | "retryAfterMs" | "fields" | "extra">;
+
+/**
+ * What a host that has shown who it is gets for an answer, and what that is to be signed with
+ * (`signing/answer.ts`). The key is good for this answer alone.
+ */
+export type Answered<T> = { answerKey: string } & ({ value: T } | { refused: Refused });
+
+/** Log bytes on their way from a host to the object store. That it is its host's word is known. */
 export interface SignedChunk extends StoredChunk {
-  signature: Signature;
+  /** What `Content-Digest` says of the bytes, signed. */
+  digest: string;
   /** `length` bytes. */
   body: ReadableStream<Uint8Array> | null;
 }
@@ -220,8 +234,8 @@ export interface SignedChunk extends StoredChunk {
 /** The object store for what is too large for an object's own rows. The edge alone carries its bytes. */
 export interface LogBucket {
   /**
-   * Verifies a chunk, stores it and tells its allocation; answers how far the stream is stored then. Codes:
-   * `bad_signature`, `unknown_attempt`, `forbidden`, `no_bucket`, `invalid_request`.
+   * Stores a chunk with this digest and tells its allocation; answers how far the stream is stored then.
+   * Codes: `bad_signature`, `unknown_attempt`, `forbidden`, `no_bucket`, `invalid_request`.
    */
   put(chunk: SignedChunk): Promise<number>;
   /** The bytes of a part of an object, as they come. */
@@ -230,8 +244,6 @@ export interface LogBucket {
 
 /** The archives of runs (`api.md`, snapshots). The edge alone carries their bytes. All throw `no_bucket`. */
 export interface SnapshotStore {
-  /** Verifies a host's call that is signed with an empty body. Codes: `bad_signature`, `unknown_worker`. */
-  verify(worker: string, signature: Signature): Promise<void>;
   /** Resolves if there is a place for snapshots at all. */
   ready(): Promise<void>;
   /** How many bytes it has; null if there is none. */
@@ -242,18 +254,24 @@ export interface SnapshotStore {
   get(id: string, range?: { offset: number; length: number }): Promise<ReadableStream<Uint8Array>>;
 }
 
+/** Why no socket is given. Without a key it is nobody's request. */
+export interface SocketRefusal {
+  answerKey?: string;
+  refused: Refused;
+}
+
 export interface CloudWorkerApi {
   /** The code has been verified at the edge and names this worker. */
-  enroll(request: EnrollRequest): Promise<HostSetup>;
-  join(call: SignedCall): Promise<HostSetup>;
+  enroll(call: EnrollCall): Promise<HostSetup>;
+  join(call: SignedCall): Promise<Answered<HostSetup>>;
   /** A report in, orders out. Holds the answer for up to `waitMs` while the host has the current orders. */
-  report(call: SignedCall, waitMs: number): Promise<Orders>;
+  report(call: SignedCall, waitMs: number): Promise<Answered<Orders>>;
+  /** Whether a call whose body does not come here is its host's, and may be made now. */
+  admit(call: ClaimedRequest): Promise<Answered<null>>;
   /**
-   * A host's signed request for a socket, as it came: 101, or the status of an error with `{code, message}`.
+   * A host's signed request for a socket, as it came: 101, or the status of an error with a `SocketRefusal`.
    */
   fetch(request: Request): Promise<Response>;
-  /** What its host signs with; null before it has enrolled. It never leaves the Worker. */
-  hostSecret(): Promise<string | null>;
   read(): Promise<WorkerStatus>;
   why(): Promise<Why>;
   /** What it does when it has nothing to do; not `run`: it takes no new runs either. */

@@ -1,7 +1,5 @@
 import { DroverError } from "../core/errors.ts";
-import { verifyEmpty } from "./host-keys.ts";
-import type { Signature, SnapshotStore } from "./rpc.ts";
-import type { Peers } from "./stubs.ts";
+import type { SnapshotStore } from "./rpc.ts";
 
 /** What precedes the digest in the name of a snapshot. */
 const ID_PREFIX = "sha256:";
@@ -9,15 +7,9 @@ const ID_PREFIX = "sha256:";
 /** The archives that runs begin with and leave behind, in the bucket, named by the digest of their bytes. */
 export class Snapshots implements SnapshotStore {
   readonly #bucket: R2Bucket | undefined;
-  readonly #peers: Peers;
 
-  constructor(bucket: R2Bucket | undefined, peers: Peers) {
+  constructor(bucket: R2Bucket | undefined) {
     this.#bucket = bucket;
-    this.#peers = peers;
-  }
-
-  verify(worker: string, signature: Signature): Promise<void> {
-    return verifyEmpty(this.#peers, worker, signature);
   }
 
   async ready(): Promise<void> {

@@ -37,6 +37,6 @@ export function objectsOf(env: Env): Objects {
     // The class implements the interface.
     registry: () => env.REGISTRY.getByName(REGISTRY_NAME) as unknown as RegistryApi,
     logs: () => new LogChunks(env.LOGS, peersOf(env)),
-    snapshots: () => new Snapshots(env.LOGS, peersOf(env)),
+    snapshots: () => new Snapshots(env.LOGS),
   };
 }

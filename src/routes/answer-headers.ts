@@ -4,6 +4,7 @@ import { formatSize } from "../core/size.ts";
 /** Headers of answers that mean something to a client, for the document. */
 const HEADERS = {
   "Accept-Ranges": "`bytes`: a part can be asked for by `Range`",
+  "Content-Digest": "the SHA-256 of the body (RFC 9530)",
   "Content-Length": "how many bytes the body has; of an answer to HEAD: would have",
   "Content-Range": "which bytes these are; of a refusal: how many there are",
   "Drover-Attempt":
@@ -14,8 +15,13 @@ const HEADERS = {
   Location: "the path of what is meant",
   "Repr-Digest": "the SHA-256 of the file (RFC 9530)",
   "Retry-After": "seconds after which the same request is worth sending again",
+  Signature: "`drover=:<base64>:`: that this is the answer to this very call (RFC 9421)",
+  "Signature-Input": "what of the answer is signed, and when",
   "WWW-Authenticate": "`Bearer`: how to show a token",
 } as const;
+
+/** What an answer to a host has once the host has shown who it is. */
+export const SIGNED = ["Content-Digest", "Signature", "Signature-Input"] as const;
 
 type HeaderName = keyof typeof HEADERS;
 

@@ -3,7 +3,7 @@ import { bodyLimit } from "hono/body-limit";
 import { except } from "hono/combine";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { DroverError } from "../core/errors.ts";
-import { MAX_BODY_BYTES, MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../core/limits.ts";
+import { MAX_BODY_BYTES, MAX_REPORT_BYTES } from "../core/limits.ts";
 import { formatSize } from "../core/size.ts";
 import { type AgentBundle, agentFileRoutes } from "./agent-files.ts";
 import { requireToken } from "./auth.ts";
@@ -29,13 +29,14 @@ import { runListRoutes } from "./run-lists.ts";
 import { runLogRoutes } from "./run-logs.ts";
 import { submitRoutes } from "./run-submit.ts";
 import { runRoutes } from "./runs.ts";
+import { signAnswers } from "./signature.ts";
 import { snapshotRoutes } from "./snapshots.ts";
 import { useOurWording } from "./wording.ts";
 import { workerRoutes } from "./workers.ts";
 
 const HOSTS = "/v1/hosts/*";
+/** Chunks of logs and snapshots come behind a signature: their own routes say how large they may be. */
 const HOST_LOGS = "/v1/hosts/:worker/logs/*";
-/** Snapshots are streamed: their own routes say how large they may be. */
 const HOST_SNAPSHOTS = "/v1/hosts/:worker/snapshots/*";
 const SNAPSHOTS = "/v1/snapshots/*";
 
@@ -59,8 +60,8 @@ export function createApp(agent: AgentBundle, reference: readonly ReferenceFile[
   app.use("/v1/*", except(HOSTS, requireToken));
   app.use("/v1/*", except([HOSTS, SNAPSHOTS], limitBody(MAX_BODY_BYTES), refuseLossyJson));
   app.use("/metrics", requireToken);
+  app.use(HOSTS, signAnswers);
   app.use(HOSTS, except([HOST_LOGS, HOST_SNAPSHOTS], limitBody(MAX_REPORT_BYTES)));
-  app.use(HOST_LOGS, limitBody(MAX_LOG_CHUNK_BYTES));
   submitRoutes(app);
   runListRoutes(app);
   runAbortsRoute(app);

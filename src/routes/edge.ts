@@ -3,11 +3,14 @@ import type { Context } from "hono";
 import type { Instant } from "../core/machine.ts";
 import type { Objects } from "../objects/rpc.ts";
 import type { PoolDirectory } from "./pool-directory.ts";
+import type { AnswerSigner } from "./signature.ts";
 
 /** What the Worker gives to the app with each request. */
 export interface EdgeBindings {
   /** The token that may do everything (`api.md`, Auth). */
   adminToken: string;
+  /** What enrollment codes are made with. */
+  signingKey: string;
   /** Where hosts reach this Worker, without a slash at the end; empty if nobody has said. */
   url: string;
   /** Stubs of this request: a stub must not outlive the request that made it. */
@@ -22,6 +25,8 @@ export interface EdgeTypes {
     /** Who asks: the name of the token. Set by `requireToken`. */
     actor: string;
     pools: PoolDirectory;
+    /** Set once a call is known to be a host's. */
+    signer: AnswerSigner | undefined;
   };
 }
 

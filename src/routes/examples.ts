@@ -298,13 +298,11 @@ export const EXAMPLES: readonly Example[] = [
   {
     operation: "enrollHost",
     name: "first",
-    summary: "With the code, and a secret of its own",
+    summary: "With the code, which signs this, and a salt of its own",
     body: {
       ...HOST,
-      code: "drvc_lab-w1.1800000000.c2lnbmF0dXJl",
-      secret: "whsec_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=",
+      salt: "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=",
     },
-    live: { "/code": "createEnrollment/one#/code" },
     status: 200,
   },
   {

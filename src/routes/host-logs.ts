@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { STREAMS } from "../core/attempt-id.ts";
+import { DroverError } from "../core/errors.ts";
 import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../core/limits.ts";
 import { formatSize } from "../core/size.ts";
 import { Name } from "../schema/common.ts";
@@ -8,7 +9,8 @@ import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { invalid, refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";
 import { jsonAnswer, problemAnswer } from "./params.ts";
-import { SignatureHeaders, signatureOf } from "./signature.ts";
+import { readAway } from "./read-away.ts";
+import { admit, SignatureHeaders } from "./signature.ts";
 
 const chunk = operation({
   method: "put",
@@ -16,7 +18,7 @@ const chunk = operation({
   operationId: "putHostLog",
   tag: "Hosts",
   access: "host",
-  codes: ["unknown_attempt", "unknown_worker", "forbidden", "no_bucket"],
+  codes: ["unknown_attempt", "enrollment_over", "forbidden", "no_bucket"],
   summary: "Log bytes that are too many for a report",
   description:
     "Raw bytes of one stream from `offset` on, signed like a report. They are taken only if they continue " +
@@ -54,20 +56,28 @@ export function hostLogRoutes(app: EdgeApp): void {
     async (c) => {
       const { worker, attempt, stream } = c.req.valid("param");
       const { offset: from } = c.req.valid("query");
-      const signature = signatureOf(c);
-      const { body } = c.req.raw;
-      const put = { worker, attempt, stream, from, length: lengthOf(c), signature, body };
-      return c.json({ stored: await c.env.objects.logs().put(put) }, 200);
+      const { digest } = await admit(c, "log", worker);
+      try {
+        const { body } = c.req.raw;
+        const put = { worker, attempt, stream, from, length: lengthOf(c), digest, body };
+        return c.json({ stored: await c.env.objects.logs().put(put) }, 200);
+      } catch (error) {
+        await readAway(c.req.raw);
+        throw error;
+      }
     },
     refuse(),
   );
 }
 
-/** The length that the request announces: memory is taken for it before the first byte is read. */
+/** The length that the request announces: memory is taken for it before the first byte is read, and not more. */
 function lengthOf(c: EdgeContext): number {
   const text = c.req.header("content-length") ?? "";
   const length = Number(text);
   if (/^\d{1,9}$/.test(text) && length <= MAX_LOG_CHUNK_BYTES) return length;
+  if (length > MAX_LOG_CHUNK_BYTES) {
+    throw new DroverError("body_too_large", `a chunk has at most ${formatSize(MAX_LOG_CHUNK_BYTES)}`);
+  }
   const detail = `must say how long the chunk is: at most ${formatSize(MAX_LOG_CHUNK_BYTES)}`;
   throw invalid([{ pointer: "content-length:", detail }]);
 }

@@ -1,16 +1,17 @@
 import { z } from "zod";
-import { DroverError, type ErrorCode } from "../core/errors.ts";
+import { DroverError } from "../core/errors.ts";
 import { MAX_REPORT_WAIT_MS } from "../core/limits.ts";
-import type { SignedCall } from "../objects/rpc.ts";
+import type { SignedCall, SocketRefusal } from "../objects/rpc.ts";
 import { Name, Wait } from "../schema/common.ts";
-import { EnrollRequest, HostSetup, JoinRequest, type Orders, Report, workerOfCode } from "../schema/host.ts";
+import { EnrollRequest, HostSetup, JoinRequest, type Orders, Report } from "../schema/host.ts";
+import { contentDigest, textOfKey } from "../signing/mac.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { atItsPace } from "./host-pace.ts";
 import { refuse } from "./invalid.ts";
 import { utf8Text } from "./json-body.ts";
 import { operation } from "./operation.ts";
-import { jsonAnswer, jsonBody, problemAnswer, waitMs } from "./params.ts";
-import { SignatureHeaders, signatureOf } from "./signature.ts";
+import { jsonAnswer, problemAnswer, waitMs } from "./params.ts";
+import { claimed, claimedByCode, SignatureHeaders, settled } from "./signature.ts";
 
 export const SWITCHING_PROTOCOLS = 101;
 
@@ -22,37 +23,36 @@ const OrdersDocument = z.custom<Orders>().meta({
     "what the host shall hold: incarnation, revision, answers, leaseMs, reportWithinMs, attempts, logs",
 });
 
+const headers = SignatureHeaders;
+const signed = { params: z.object({ worker: Name.meta({ description: "the worker's id" }) }), headers };
+
+/** The signature counts for the bytes of the body, so it is verified before anything else is read of it. */
+function signedBody(body: z.ZodType) {
+  // As JSON Schema it stands in the document, and checks nothing.
+  const { $schema: _, $defs: _named, ...made } = z.toJSONSchema(body, { io: "input" });
+  // What has a name is a component of the document, too.
+  const schema: object = JSON.parse(JSON.stringify(made).replaceAll("#/$defs/", "#/components/schemas/"));
+  return { required: true, content: { "application/json": { schema } } };
+}
+
+function signedRequest(body: z.ZodType) {
+  return { ...signed, body: signedBody(body) };
+}
+
 const enroll = operation({
   method: "post",
   path: "/v1/hosts/enroll",
   operationId: "enrollHost",
   tag: "Hosts",
-  access: "open",
-  codes: ["bad_signature", "enrollment_over", "code_used", "cloned", "unknown_worker", "unavailable"],
+  access: "host",
+  codes: ["enrollment_over", "code_used", "cloned", "unknown_worker"],
   summary: "A machine becomes the host of the worker that its code names",
-  request: { query: z.strictObject({}), body: jsonBody(EnrollRequest) },
+  description:
+    "Signed with the key in the code, which stays where it is: of that and of the `salt` both sides make the " +
+    "secret of the host.",
+  request: { headers, query: z.strictObject({}), body: signedBody(EnrollRequest) },
   responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },
 });
-
-const signed = {
-  params: z.object({ worker: Name.meta({ description: "the worker's id" }) }),
-  headers: SignatureHeaders,
-};
-
-/** The signature counts for the bytes of the body, so it is verified before anything else is read of it. */
-function signedRequest(body: z.ZodType) {
-  // As JSON Schema it stands in the document, and checks nothing.
-  const { $schema: _, $defs: _named, ...made } = z.toJSONSchema(body, { io: "input" });
-  // What has a name is a component of the document, too.
-  const schema: object = JSON.parse(JSON.stringify(made).replaceAll("#/$defs/", "#/components/schemas/"));
-  return {
-    ...signed,
-    body: {
-      required: true,
-      content: { "application/json": { schema } },
-    },
-  };
-}
 
 const PLAIN_TEXT: object = { type: "string" };
 
@@ -69,7 +69,7 @@ const join = operation({
   operationId: "joinHost",
   tag: "Hosts",
   access: "host",
-  codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker", "busy"],
+  codes: ["enrollment_over", "cloned", "stale_incarnation", "busy"],
   summary: "A start of the agent: a new incarnation",
   request: { ...signedRequest(JoinRequest), query: z.strictObject({}) },
   responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },
@@ -81,7 +81,7 @@ const report = operation({
   operationId: "reportHost",
   tag: "Hosts",
   access: "host",
-  codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker", "stale_incarnation", "busy"],
+  codes: ["enrollment_over", "cloned", "stale_incarnation", "busy"],
   summary: "A report goes in, orders come back",
   description:
     "As plain text it is a run probe: one line for each run that lives there, `<run> stale`, `broken`, " +
@@ -97,11 +97,12 @@ const socket = operation({
   operationId: "openHostSocket",
   tag: "Hosts",
   access: "host",
-  codes: ["wrong_worker", "enrollment_over", "cloned", "unknown_worker", "upgrade_required", "busy"],
+  codes: ["enrollment_over", "forbidden", "upgrade_required", "busy"],
   summary: "The same exchange over a WebSocket: each frame is a report, or orders",
   description:
-    "Signed like a report, with an empty body. Orders come whenever they change. `ping` is answered with " +
-    "`pong`. A frame that is refused closes the socket, with 4000 and the status for a code.",
+    "The first frame is a challenge; each one has a number and an HMAC in its first line. Orders come whenever " +
+    "they change. `ping` is answered with `pong`. A report that is refused ends the socket, with a frame that " +
+    "says why.",
   request: { ...signed, query: z.strictObject({}) },
   responses: { 101: { description: "the socket" }, default: problemAnswer },
 });
@@ -111,24 +112,25 @@ export function hostRoutes(app: EdgeApp): void {
   app.openapi(
     enroll,
     async (c) => {
-      const request = c.req.valid("json");
-      const worker = workerOfCode(request.code);
-      if (worker === undefined) {
-        throw new DroverError(
-          "bad_signature",
-          "this is no enrollment code of Drover; look at how it was copied",
-        );
+      const { worker, expiresAt, codeKey, digest } = claimedByCode(c);
+      const { body } = await bodyOf(c);
+      if (contentDigest(body) !== digest) {
+        throw new DroverError("bad_signature", "the body is not the one that was signed");
       }
-      return c.json(await c.env.objects.worker(worker).enroll(request), 200);
+      const call = { body, codeKey: textOfKey(codeKey), expiresAt };
+      return c.json(await c.env.objects.worker(worker).enroll(call), 200);
     },
     refuse(),
   );
   app.openapi(
     join,
-    async (c) =>
-      atItsPace(c, c.req.valid("param").worker, async () =>
-        c.json(await c.env.objects.worker(c.req.valid("param").worker).join(await signedCall(c)), 200),
-      ),
+    async (c) => {
+      const { worker } = c.req.valid("param");
+      return atItsPace(c, worker, async () => {
+        const call = await signedCall(c, "join", worker);
+        return c.json(settled(c, worker, await c.env.objects.worker(worker).join(call)), 200);
+      });
+    },
     refuse(),
   );
   app.openapi(
@@ -136,9 +138,10 @@ export function hostRoutes(app: EdgeApp): void {
     async (c) => {
       const holdMs = waitMs(c.req.valid("query").wait, MAX_REPORT_WAIT_MS);
       const { worker } = c.req.valid("param");
-      return atItsPace(c, worker, async () =>
-        c.json(await c.env.objects.worker(worker).report(await signedCall(c), holdMs), 200),
-      );
+      return atItsPace(c, worker, async () => {
+        const call = await signedCall(c, "report", worker);
+        return c.json(settled(c, worker, await c.env.objects.worker(worker).report(call, holdMs)), 200);
+      });
     },
     refuse(),
   );
@@ -154,22 +157,27 @@ export function hostRoutes(app: EdgeApp): void {
 
 /** The answer of the object to a host that asks for a socket. Throws what the object has refused it with. */
 async function openSocket(c: EdgeContext, worker: string): Promise<Response> {
-  await signedCall(c);
+  claimed(c, "socket", worker);
   if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
     throw new DroverError("upgrade_required", "this is a WebSocket: ask with `Upgrade: websocket`");
   }
   const answer = await c.env.objects.worker(worker).fetch(c.req.raw);
   if (answer.status === SWITCHING_PROTOCOLS) return answer;
   // What `CloudWorkerApi.fetch` promises.
-  const { code, message } = (await answer.json()) as { code: ErrorCode; message: string };
-  throw new DroverError(code, message);
+  const { answerKey, refused } = (await answer.json()) as SocketRefusal;
+  if (answerKey !== undefined) settled(c, worker, { answerKey, refused });
+  throw new DroverError(refused.code, refused.message);
 }
 
-async function signedCall(c: EdgeContext): Promise<SignedCall> {
+async function signedCall(c: EdgeContext, purpose: "join" | "report", worker: string): Promise<SignedCall> {
+  return { ...claimed(c, purpose, worker), ...(await bodyOf(c)) };
+}
+
+async function bodyOf(c: EdgeContext): Promise<Pick<SignedCall, "body" | "plain">> {
   // As it was signed: `text()` would leave a byte order mark out.
   const body = utf8Text(await c.req.arrayBuffer());
   const type = c.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
   // A `fetch` that names no type says text/plain of JSON, too. No line of a plain report begins so.
   const plain = type === "text/plain" && !body.trimStart().startsWith("{");
-  return { ...signatureOf(c), body, plain };
+  return { body, plain };
 }

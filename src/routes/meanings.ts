@@ -8,7 +8,6 @@ export const MEANING_OF_CODE: Record<ErrorCode, string> = {
   unauthorized: "there is no token, or one that is not known here",
   bad_signature: "the signature of the host, or the enrollment code, does not verify",
   forbidden: "what is asked for belongs to somebody else",
-  wrong_worker: "the call is of the host of another worker",
   not_found: "there is no such route",
   unknown_run: "there is no such run; of several ids `runs` names those",
   unknown_task: "the run has no such task",

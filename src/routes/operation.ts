@@ -1,6 +1,6 @@
 import { createRoute, type RouteConfig } from "@hono/zod-openapi";
 import { type ErrorCode, STATUS_OF_CODE } from "../core/errors.ts";
-import { headersOf } from "./answer-headers.ts";
+import { headersOf, SIGNED } from "./answer-headers.ts";
 import { MEANING_OF_CODE } from "./meanings.ts";
 
 /** Operations that say only what another would say beside its body. */
@@ -33,10 +33,11 @@ export const SECURITY_SCHEMES = {
   hostSignature: {
     type: "apiKey",
     in: "header",
-    name: "webhook-signature",
+    name: "signature",
     description:
-      "A host signs each call by Standard Webhooks 1.0, with the secret that it chose when it enrolled: " +
-      "`v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`.",
+      "A host signs each call by HTTP Message Signatures (RFC 9421), with HMAC-SHA256 and the secret that both " +
+      "sides have made from its code: method, path, query and digest of the body, when, by whom and what for. " +
+      "Answers are signed, too. `docs/design/protocol.md` has the one form that there is, and examples.",
   },
 } as const;
 
@@ -64,10 +65,23 @@ export function operation<P extends string, R extends Omit<RouteConfig, "path"> 
     tags: [tag],
     security: securityOf(access),
     description: [description ?? `${rest.summary}.`, accessText(access)].filter(Boolean).join("\n\n"),
-    responses: { ...responses, ...refusals([...new Set([...derivedCodes(route), ...(own ?? [])])]) },
+    responses: {
+      ...(access === "host" ? withSignature(responses) : responses),
+      ...refusals([...new Set([...derivedCodes(route), ...(own ?? [])])], access),
+    },
   };
   // Only the document sees what was added: to the handler the route is what it was declared as.
   return createRoute(declared) as unknown as ReturnType<typeof createRoute<P, R>>;
+}
+
+/** The same answers, of which those with a text are signed: the bytes of an archive are proven by its name. */
+function withSignature(responses: RouteConfig["responses"]): RouteConfig["responses"] {
+  return Object.fromEntries(
+    Object.entries(responses).map(([status, answer]) => {
+      if (!("content" in answer) || !("application/json" in (answer.content ?? {}))) return [status, answer];
+      return [status, { ...answer, headers: { ...answer.headers, ...headersOf(...SIGNED) } }];
+    }),
+  );
 }
 
 function securityOf(access: Access): Record<string, string[]>[] {
@@ -94,8 +108,9 @@ function derivedCodes({ access, request }: Pick<RouteConfig, "request"> & Declar
 }
 
 /** What a client is told beside the body. */
-function headersOfRefusal(status: number, codes: readonly ErrorCode[]) {
+function headersOfRefusal(status: number, codes: readonly ErrorCode[], access: Access) {
   const headers = {
+    ...(access === "host" ? headersOf(...SIGNED) : {}),
     ...(status === 429 || status === 503 ? headersOf("Retry-After") : {}),
     ...(status === 401 && codes.includes("unauthorized") ? headersOf("WWW-Authenticate") : {}),
     ...(status === 416 ? headersOf("Content-Range") : {}),
@@ -104,7 +119,7 @@ function headersOfRefusal(status: number, codes: readonly ErrorCode[]) {
 }
 
 /** The answers for these codes, by status. `openapi.ts` adds the examples that they refer to. */
-function refusals(codes: readonly ErrorCode[]): RouteConfig["responses"] {
+function refusals(codes: readonly ErrorCode[], access: Access): RouteConfig["responses"] {
   const statuses = [...new Set(codes.map((code) => STATUS_OF_CODE[code]))].sort();
   return Object.fromEntries(
     statuses.map((status) => {
@@ -120,7 +135,7 @@ function refusals(codes: readonly ErrorCode[]): RouteConfig["responses"] {
       );
       const answer = {
         description: possible.map((code) => `\`${code}\`: ${MEANING_OF_CODE[code]}`).join("; "),
-        ...headersOfRefusal(status, possible),
+        ...headersOfRefusal(status, possible, access),
         content: { "application/problem+json": { schema, examples } },
       };
       return [status, answer];

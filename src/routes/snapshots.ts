@@ -4,6 +4,7 @@ import { MAX_SNAPSHOT_BYTES } from "../core/limits.ts";
 import { formatSize } from "../core/size.ts";
 import type { SnapshotStore } from "../objects/rpc.ts";
 import { Name, SnapshotId } from "../schema/common.ts";
+import { digestField } from "../signing/mac.ts";
 import { headersOf } from "./answer-headers.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
@@ -12,7 +13,7 @@ import { operation } from "./operation.ts";
 import { jsonAnswer, notModifiedAnswer, problemAnswer } from "./params.ts";
 import { renderError } from "./problem.ts";
 import { readAway } from "./read-away.ts";
-import { SignatureHeaders, signatureOf } from "./signature.ts";
+import { admit, SignatureHeaders } from "./signature.ts";
 
 const archive = { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } };
 
@@ -86,11 +87,11 @@ const hostPut = operation({
   operationId: "putHostSnapshot",
   tag: "Snapshots",
   access: "host",
-  codes: ["digest_mismatch", "length_required", "unknown_worker", "no_bucket"],
+  codes: ["digest_mismatch", "length_required", "enrollment_over", "forbidden", "no_bucket"],
   summary: "The result of a run, from its host",
   description:
-    "Signed with an empty body, so that it can be streamed: `webhook-id` must be `snapshot_<hex>`. So the " +
-    "digest is signed, and the bytes are verified by it.",
+    "Its `Content-Digest`, which is signed, must be the digest in its name. So the bytes can be streamed, and " +
+    "are verified by it.",
   request: { ...ofHost, headers: SignatureHeaders, body: { required: true, content: archive } },
   responses: answers.put,
 });
@@ -101,9 +102,9 @@ const hostGet = operation({
   operationId: "getHostSnapshot",
   tag: "Snapshots",
   access: "host",
-  codes: ["unknown_snapshot", "unknown_worker", "range_not_satisfiable", "no_bucket"],
+  codes: ["unknown_snapshot", "enrollment_over", "forbidden", "range_not_satisfiable", "no_bucket"],
   summary: "An archive for a run, to its host",
-  description: "Signed with an empty body. `Range: bytes=n-` goes on after a cut.",
+  description: "`Range: bytes=n-` goes on after a cut. The archive itself is not signed: its name proves it.",
   request: { ...ofHost, headers: SignatureHeaders.extend({ range: Range }) },
   responses: answers.get,
 });
@@ -116,7 +117,7 @@ export function snapshotRoutes(app: EdgeApp): void {
     hostPut,
     (c) => {
       const { worker, snapshot: id } = c.req.valid("param");
-      return putSnapshot(c, id, () => verifyPut(c, worker, id));
+      return putSnapshot(c, id, () => admitPut(c, worker, id));
     },
     refuse(),
   );
@@ -124,28 +125,28 @@ export function snapshotRoutes(app: EdgeApp): void {
     hostGet,
     async (c) => {
       const { worker, snapshot: id } = c.req.valid("param");
-      await c.env.objects.snapshots().verify(worker, signatureOf(c));
+      await admit(c, "get-snapshot", worker);
       return getSnapshot(c, id);
     },
     refuse(),
   );
 }
 
-/** The body is not signed. Its digest is: by the id of the call. */
-async function verifyPut(c: EdgeContext, worker: string, id: string): Promise<void> {
-  const signature = signatureOf(c);
-  const wanted = id.replace("sha256:", "snapshot_");
-  if (signature.id !== wanted) {
-    const text = `the webhook-id of an upload names its digest: it must be ${wanted}, not ${signature.id}`;
-    throw new DroverError("bad_signature", text);
-  }
-  await c.env.objects.snapshots().verify(worker, signature);
+/** The bucket compares the bytes with the name, so it is enough to compare that with the digest. */
+async function admitPut(c: EdgeContext, worker: string, id: string): Promise<void> {
+  const { digest } = await admit(c, "put-snapshot", worker);
+  const pairs = id.slice("sha256:".length).match(/../g) ?? [];
+  const named = digestField(btoa(String.fromCharCode(...pairs.map((pair) => Number.parseInt(pair, 16)))));
+  if (digest === named) return;
+  const text = `the Content-Digest of an upload is that of its name: it must be ${named}, not ${digest}`;
+  throw new DroverError("digest_mismatch", text);
 }
 
 async function putSnapshot(c: EdgeContext, id: string, verify: () => Promise<void> = async () => undefined) {
+  // Of what nobody known sends nothing is read.
+  await verify();
   try {
     const bytes = lengthOf(c);
-    await verify();
     const { created } = await c.env.objects.snapshots().put(id, c.req.raw.body);
     if (!created) return c.json({ id, bytes }, 200);
     c.header("Location", c.req.path);

@@ -12,19 +12,6 @@ export const AttemptId = z.string().regex(ATTEMPT_ID_PATTERN, "must be <run>/<ta
 
 const PlacementId = z.string().regex(PLACEMENT_ID_PATTERN, "must be <run>/<epoch>");
 
-/** `drvc_<worker>.<expires at, seconds>.<HMAC, base64url>`: what lets a machine join as a worker. */
-const CODE_PATTERN = /^drvc_([a-z0-9][a-z0-9-]{0,62})\.\d{1,12}\.[A-Za-z0-9_-]{1,128}$/;
-
-/**
- * The worker that an enrollment code names; undefined if it is no such code. Nothing is verified here: only
- * that worker's object can tell a true code from a forged one.
- */
-export function workerOfCode(code: string): string | undefined {
-  return CODE_PATTERN.exec(code)?.[1];
-}
-
-/** Whose host it is that signs this: at the wrong place that is told from a bad signature. */
-const Worker = z.string().max(128).meta({ description: "the worker whose host says this" });
 const Text = z.string().max(MAX_TEXT_CHARS);
 const Seq = z.int().min(1).max(MAX_HOST_NUMBER);
 const Bytes = z.int().min(0);
@@ -37,10 +24,9 @@ export const HostResources = z.object({
   gpus: z.int().min(0),
 });
 
-/** `POST /v1/hosts/enroll` (`host-protocol.md`, Joining). */
+/** `POST /v1/hosts/enroll`: signed with the key of a code (`protocol.md`, Enrolling). */
 export const EnrollRequest = z.strictObject({
-  code: z.string().min(1).max(2_048),
-  secret: z.string().regex(/^whsec_[A-Za-z0-9+/]{43}=$/, "must be whsec_ and the base64 of 32 random bytes"),
+  salt: z.string().regex(/^[A-Za-z0-9+/]{43}=$/, "must be the base64 of 32 random bytes"),
   instanceId: z.string().max(256).optional(),
   agent: z.strictObject({ version: z.string().max(64), os: z.string().max(64), arch: z.string().max(64) }),
   bootId: z.string().min(1).max(128),
@@ -71,7 +57,6 @@ export type HostSetup = z.infer<typeof HostSetup>;
 
 /** `POST /v1/hosts/{worker}/join`: signed, at each start of the agent. Answered with a `HostSetup`. */
 export const JoinRequest = z.strictObject({
-  worker: Worker.optional(),
   bootId: z.string().min(1).max(128),
   instanceId: z.string().max(256).optional(),
 });
@@ -207,7 +192,6 @@ export type Usage = z.infer<typeof Usage>;
 
 /** What a host says is true (`host-protocol.md`, Report). */
 export const Report = z.object({
-  worker: Worker.optional(),
   incarnation: z.int().min(1),
   seq: Seq,
   clock: z.number().min(0).optional().meta({
@@ -299,5 +283,8 @@ export interface Orders {
   powerOff: boolean;
 }
 
-/** What a socket carries to a host: orders, or the wish for a full report (`host-protocol.md`, Report). */
-export type HostFrame = Orders | { ask: "full" };
+/**
+ * What a socket carries to a host: orders, the wish for a full report, or why it is about to be closed, with
+ * the status that a call would have been refused with (`protocol.md`, The socket).
+ */
+export type HostFrame = Orders | { ask: "full" } | { refused: { status: number; detail: string } };

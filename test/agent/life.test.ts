@@ -37,10 +37,12 @@ describe("enrolling (host-protocol.md, Joining)", () => {
     await agent.ended;
     const secretFile = join(bench.stateDir, "secret");
     const secret = readFileSync(secretFile, "utf8").trim();
+    const salt = readFileSync(join(bench.stateDir, "salt"), "utf8").trim();
     expect(statSync(secretFile).mode & 0o777).toBe(0o600);
     bench.start({ DROVER_RESOURCES: '{"vcpus":4,"memoryBytes":8,"diskBytes":9,"gpus":1}' });
     const enrolled = await bench.plane.until("the second", () => bench.plane.enrolled[0]);
-    expect(enrolled).toMatchObject({ code: "the-code", secret, bootId: "boot-1", agent: { os: "linux" } });
+    expect(enrolled).toMatchObject({ salt, bootId: "boot-1", agent: { os: "linux" } });
+    expect(bench.plane.secret).toBe(secret);
     expect(enrolled.resources).toEqual({ vcpus: 4, memoryBytes: 8, diskBytes: 9, gpus: 1 });
   });
 
@@ -56,7 +58,7 @@ describe("enrolling (host-protocol.md, Joining)", () => {
     const at: number[] = [];
     bench.plane.override = () => {
       at.push(performance.now());
-      return at.length > 1 ? undefined : { status: 429, headers: { "retry-after": "1" } };
+      return at.length > 1 ? undefined : { status: 429, body: { detail: "later", retryAfterMs: 1_000 } };
     };
     bench.start();
     await bench.plane.until("the second try", () => at.length > 1);
@@ -98,14 +100,14 @@ describe("the exchange", () => {
     expect(bench.plane.attempt(ID)?.state).toBe("running");
   });
 
-  test("a clock that is wrong is corrected by the server's date (peers.md §8 case 16)", async () => {
-    const hourAgo = new Date(Date.now() + 3_600_000).toUTCString();
+  test("a clock that is wrong is corrected by the time of a signed answer (peers.md §8 case 16)", async () => {
     let shifted = 0;
     bench.plane.override = ({ headers, path }) => {
       if (!path.endsWith("/reports")) return undefined;
-      const ahead = Number(headers["webhook-timestamp"]) * 1_000 - Date.now() > 3_000_000;
+      const [, created] = /;created=(\d+);/.exec(String(headers["signature-input"])) ?? [];
+      const ahead = Number(created) * 1_000 - Date.now() > 3_000_000;
       if (ahead) shifted += 1;
-      return ahead ? { status: 409 } : { status: 401, headers: { date: hourAgo } };
+      return ahead ? { status: 409 } : { status: 401, createdAt: Date.now() + 3_600_000 };
     };
     bench.start();
     await bench.plane.until("a call with the server's time", () => shifted > 0);

@@ -25,9 +25,10 @@ import { collectOutputs } from "../../agent/exec/collect.ts";
 import { DOWNLOAD_BOUNDS } from "../../agent/exec/download.ts";
 import { fetchSnapshot } from "../../agent/exec/snapshot.ts";
 import { ControlPlane } from "../../agent/plane/control-plane.ts";
-import { makeSecret } from "../../agent/plane/sign.ts";
+import { makeSalt } from "../../agent/plane/sign.ts";
 import { Snapshots } from "../../agent/plane/snapshots.ts";
 import { unpack } from "../../archive/unpack.ts";
+import { keyOf } from "../../src/signing/mac.ts";
 import { until } from "../local/support/scratch.ts";
 import { FakePlane, type Override } from "./support/fake-plane.ts";
 
@@ -41,8 +42,8 @@ beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), "drover-snapshots-"));
   for (const folder of Object.values(place())) mkdirSync(folder);
   plane = await new FakePlane().start();
-  plane.secret = makeSecret();
-  snapshots = new Snapshots(new ControlPlane(plane.secret), url());
+  plane.secret = makeSalt();
+  snapshots = new Snapshots(new ControlPlane({ key: keyOf(plane.secret), keyid: "w-1" }), url());
 });
 afterEach(async () => {
   await plane.close();
@@ -124,7 +125,7 @@ describe("a snapshot is unpacked into the directory of its task (decisions.md, S
 
   test.each<[string, Override]>([
     ["its server is busy", { status: 503 }],
-    ["this clock is wrong", { status: 401, headers: { date: new Date(Date.now() + 60_000).toUTCString() } }],
+    ["this clock is wrong", { status: 401, createdAt: Date.now() + 60_000 }],
   ])("it is tried again when %s", async (_, answer) => {
     const snapshot = plane.snapshots.keep(one());
     first(answer);
@@ -210,7 +211,8 @@ describe("outputs are packed and stored (decisions.md, Outputs)", () => {
     collectOutputs(globs, { dirs: place(), snapshots, signal: AbortSignal.timeout(50_000), ...more });
   const patient = { stallsMs: 100, givenUpMs: 60_000 };
   const hasty = { stallsMs: 100, givenUpMs: 0 };
-  const bounded = (bounds: typeof patient) => new Snapshots(new ControlPlane(plane.secret), url(), bounds);
+  const bounded = (bounds: typeof patient) =>
+    new Snapshots(new ControlPlane({ key: keyOf(plane.secret), keyid: "w-1" }), url(), bounds);
 
   test("with what fits, and the archive lies nowhere else", async () => {
     for (const name of ["a", "b.txt"]) writeFileSync(local(name), name);
@@ -230,13 +232,10 @@ describe("outputs are packed and stored (decisions.md, Outputs)", () => {
   });
 
   test.each<[string, Override[]]>([
-    ["is busy", [{ status: 503 }, { status: 429, headers: { "retry-after": "0" } }]],
+    ["is busy", [{ status: 503 }, { status: 429, body: { detail: "later", retryAfterMs: 0 } }]],
     ["hangs", [{ status: 200, raw: Buffer.alloc(9), cutAfter: 0 }]],
     ["is cut off", [{ status: 200, raw: Buffer.alloc(9), cutAfter: 1 }]],
-    [
-      "finds this clock wrong",
-      [{ status: 401, headers: { date: new Date(Date.now() + 60_000).toUTCString() } }],
-    ],
+    ["finds this clock wrong", [{ status: 401, createdAt: Date.now() + 60_000 }]],
   ])("again, when the control plane %s", async (_, answers) => {
     const tries = answers.length + 1;
     first(...answers);

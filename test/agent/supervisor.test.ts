@@ -10,9 +10,10 @@ import { StartFault } from "../../agent/exec/start-fault.ts";
 import { StickyData } from "../../agent/exec/sticky-data.ts";
 import { Supervisor } from "../../agent/exec/supervisor.ts";
 import { ControlPlane } from "../../agent/plane/control-plane.ts";
-import { makeSecret } from "../../agent/plane/sign.ts";
+import { makeSalt } from "../../agent/plane/sign.ts";
 import { Snapshots } from "../../agent/plane/snapshots.ts";
 import type { TaskSpec } from "../../src/schema/run.ts";
+import { keyOf } from "../../src/signing/mac.ts";
 import { FakePlane } from "./support/fake-plane.ts";
 
 // What the supervisor does for every driver, with drivers that only note what they are asked.
@@ -131,7 +132,7 @@ describe("whatever a task has left, its outputs come to an end (decisions.md, Ou
   let plane: FakePlane;
   beforeEach(async () => {
     plane = await new FakePlane().start();
-    plane.secret = makeSecret();
+    plane.secret = makeSalt();
   });
   afterEach(() => plane.close());
 
@@ -151,7 +152,10 @@ describe("whatever a task has left, its outputs come to an end (decisions.md, Ou
     const task = new AllocDirs(dir).make(ID).local.replace(/local$/, "");
     rmSync(join(task, name), { recursive: true });
     leave(join(task, name).replace(/\/$/, ""));
-    const snapshots = new Snapshots(new ControlPlane(plane.secret), `${plane.url}/v1/hosts/w-1/snapshots`);
+    const snapshots = new Snapshots(
+      new ControlPlane({ key: keyOf(plane.secret), keyid: "w-1" }),
+      `${plane.url}/v1/hosts/w-1/snapshots`,
+    );
     const event = await supervisor.collect(ID, ["**"], snapshots);
     expect(event).toEqual({ type: "collected", id: ID, outputs: expect.objectContaining(outputs) });
   });

@@ -215,6 +215,7 @@ describe("on a way that can be disturbed", () => {
   beforeAll(async () => {
     way = await openProxy(() => server.url);
     place = { home: makeHome("recipe-host-far"), url: way.url };
+    way.secret = () => readFileSync(join(place.home, STATE, "secret"), "utf8").trim();
     await server.json(201, "PUT", "/v1/pools/far", OWN_POOL);
     ({ host: other } = await joinsPool("far", place));
   });

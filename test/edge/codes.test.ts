@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { signedHeaders } from "../../agent/plane/sign.ts";
 import { DroverError, type ErrorCode, type FailureCode, STATUS_OF_CODE } from "../../src/core/errors.ts";
 import { MAX_BODY_BYTES } from "../../src/core/limits.ts";
 import { START_ERROR_CODES } from "../../src/schema/task.ts";
@@ -75,9 +74,9 @@ async function enrolled(): Promise<HttpHost> {
 }
 
 /** A host sends output of an attempt. */
-function putLog({ worker, secret }: HttpHost, attempt: string): Promise<Response> {
-  const headers = signedHeaders(secret, randomUUID(), Date.now(), "x");
-  const path = `/v1/hosts/${worker}/logs/${encodeURIComponent(attempt)}/stdout?offset=0`;
+function putLog(host: HttpHost, attempt: string): Promise<Response> {
+  const path = `/v1/hosts/${host.worker}/logs/${encodeURIComponent(attempt)}/stdout?offset=0`;
+  const headers = host.headers("PUT", path, "x");
   return server.send("PUT", path, { ...headers, "content-length": "1" }, "x");
 }
 
@@ -107,10 +106,6 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
   unauthorized: () => server.send("GET", "/v1/runs", {}),
   bad_signature: async () => told(new HttpHost(server).call("reports", host.next(), host.worker)),
   forbidden: async () => putLog(await enrolled(), `${await running()}/main/1.1`),
-  wrong_worker: async () => {
-    const other = await enrolled();
-    return told(other.call("reports", other.next(), host.worker));
-  },
   not_found: () => ask("GET", "/v1/nothing"),
   unknown_run: () => ask("GET", "/v1/runs/nobody"),
   unknown_task: async () => ask("GET", `/v1/runs/${await submitted()}/stats?task=nobody`),
@@ -191,8 +186,8 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
   range_not_satisfiable: async () =>
     ask("GET", `/v1/runs/${await ended()}/logs/main/stdout`, undefined, { range: "bytes=99-" }),
   upgrade_required: () => {
-    const headers = signedHeaders(host.secret, randomUUID(), Date.now(), "");
-    return server.send("GET", `/v1/hosts/${host.worker}/socket`, headers);
+    const path = `/v1/hosts/${host.worker}/socket`;
+    return server.send("GET", path, host.headers("GET", path));
   },
   idempotency_mismatch: async () => {
     const headers = { "idempotency-key": randomUUID() };

@@ -1,10 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { signedHeaders } from "../../agent/plane/sign.ts";
 import { keyOf } from "../../src/routes/example-document.ts";
 import { EXAMPLES, type Example } from "../../src/routes/examples.ts";
+import { hostSecret, readCode } from "../../src/signing/code.ts";
+import { contentDigest, digestField } from "../../src/signing/mac.ts";
 import { until } from "../local/support/scratch.ts";
+import { purposeOf, signedBy } from "../support/signed.ts";
 import { DocumentCheck } from "./support/document.ts";
 import type { Json } from "./support/edge.ts";
 import { type Server, startServer } from "./support/server.ts";
@@ -90,20 +92,24 @@ describe("the examples of /openapi.json, sent in their order to a real Drover", 
       else for (const one of [value].flat()) query.append(name, String(one));
     }
     const body = bodyOf(example);
+    const method = found.method.toUpperCase();
     const scheme = Object.keys(found.declared.security[0] ?? {})[0];
     if (scheme === "bearer") headers.authorization = `Bearer ${server.token}`;
     if (scheme === "hostSignature") {
+      const { code, worker } = answers["createEnrollment/one"]?.value ?? {};
       const enrollment: Json = EXAMPLES.find(({ operation }) => operation === "enrollHost")?.body;
-      // A result is streamed: its digest is signed in the place of its bytes (decisions.md, Snapshots).
-      const digest = String(example.params?.snapshot ?? "").slice("sha256:".length);
-      const named = example.operation === "putHostSnapshot" ? `snapshot_${digest}` : undefined;
-      const signed = named === undefined ? (body ?? "") : "";
-      const id = named ?? crypto.randomUUID();
-      Object.assign(headers, signedHeaders(enrollment.secret, id, Date.now(), signed));
+      const secret = hostSecret(readCode(code)?.key ?? new Uint8Array(), enrollment.salt);
+      // What is uploaded has a digest in its name.
+      const hex = String(example.params?.snapshot ?? "").slice("sha256:".length);
+      const named = digestField(Buffer.from(hex, "hex").toString("base64"));
+      const digest = example.operation === "putHostSnapshot" ? named : contentDigest(body ?? "");
+      const signer = example.operation === "enrollHost" ? { code } : { worker, secret };
+      const line: [string, string] = [method, query.size === 0 ? path : `${path}?${query}`];
+      Object.assign(headers, signedBy(signer, purposeOf(method, path), line, "", { digest }));
     }
     const type = Object.keys(found.declared.requestBody?.content ?? {})[0];
     if (type !== undefined && body !== undefined) headers["content-type"] = type;
-    return { method: found.method.toUpperCase(), target: `${path}?${query}`, headers, body };
+    return { method, target: `${path}?${query}`, headers, body };
   }
 
   async function send(example: Example): Promise<Answer & { status: number }> {

@@ -1,12 +1,17 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { MAX_REPORT_BYTES } from "../../src/core/limits.ts";
-import { workerOfCode } from "../../src/schema/host.ts";
-import { AGENT, createEdge, DROVER_URL, type Json, TOKEN } from "./support/edge.ts";
+import { enrollmentCode, readCode } from "../../src/signing/code.ts";
+import { keyOf, textOfKey } from "../../src/signing/mac.ts";
+import { isSignedWith } from "../../src/signing/request.ts";
+import { purposeOf, signedBy, strangeSecret } from "../support/signed.ts";
+import { AGENT, createEdge, DROVER_URL, type Json, SIGNING_KEY, TOKEN } from "./support/edge.ts";
 import { INVITED_AT } from "./support/fake-objects.ts";
 import { ENROLL_REQUEST, POOL_CONFIG } from "./support/samples.ts";
 
-const signed = { "webhook-id": "m1", "webhook-timestamp": "1800000000", "webhook-signature": "v1,c2ln" };
+const HOST = { worker: "w1", secret: strangeSecret() };
+const signed = (path: string, body: string, method = "POST") =>
+  signedBy(HOST, purposeOf(method, path.split("?")[0] ?? ""), [method, path], body);
 
 describe("pools", () => {
   test("are created with 201 and changed with 200, with every default filled in", async () => {
@@ -93,39 +98,29 @@ describe("an abort", () => {
 });
 
 describe("hosts (host-protocol.md)", () => {
-  test("enroll with the worker that their code names", async () => {
+  test("enroll with the worker that their code names, which does not travel", async () => {
     const edge = createEdge();
-    const headers = { "content-type": "application/json" };
-    const answer = await edge.send("POST", "/v1/hosts/enroll", headers, JSON.stringify(ENROLL_REQUEST));
+    const code = enrollmentCode("default-w1", INVITED_AT, SIGNING_KEY);
+    const body = JSON.stringify(ENROLL_REQUEST);
+    const headers = signedBy({ code }, "enroll", ["POST", "/v1/hosts/enroll"], body);
+    const answer = await edge.send("POST", "/v1/hosts/enroll", headers, body);
     expect([answer.status, await answer.json()]).toMatchObject([200, { worker: "default-w1" }]);
     expect(edge.calls).toEqual(["worker default-w1 enroll"]);
-    expect(edge.enrolled).toEqual([ENROLL_REQUEST]);
-  });
-
-  const codes: [string, string | undefined][] = [
-    ["drvc_w1.1800000000.abc-_9", "w1"],
-    [`drvc_${"w".repeat(63)}.1.a`, "w".repeat(63)],
-    [`drvc_${"w".repeat(64)}.1.a`, undefined],
-    ["drvc_W1.1800000000.abc", undefined],
-    ["drvc_w1.1800000000.", undefined],
-    ["drvc_w1.soon.abc", undefined],
-    ["w1.1800000000.abc", undefined],
-    ["drvc_../x.1.a", undefined],
-    ["", undefined],
-  ];
-  test.each(codes)("the code %j names %j", (code, worker) => {
-    expect(workerOfCode(code)).toBe(worker);
+    const codeKey = textOfKey(readCode(code)?.key ?? new Uint8Array());
+    expect(edge.enrolled).toEqual([{ body, codeKey, expiresAt: INVITED_AT }]);
   });
 
   test("what they sign reaches the worker byte for byte, with the headers", async () => {
     const edge = createEdge();
     const body = '{ "seq":1,\t"text":"\u00fc \u{1f600}" }\n';
     for (const path of ["join", "reports"]) {
-      const answer = await edge.send("POST", `/v1/hosts/w1/${path}`, signed, body);
+      const target = `/v1/hosts/w1/${path}`;
+      const answer = await edge.send("POST", target, signed(target, body), body);
       expect(answer.status).toBe(200);
+      const last = edge.signedCalls.at(-1);
+      expect(last).toMatchObject({ body, plain: false, keyid: "w1", purpose: purposeOf("POST", target) });
+      expect(last !== undefined && isSignedWith(keyOf(HOST.secret), last)).toBe(true);
     }
-    const call = { id: "m1", timestamp: "1800000000", signature: "v1,c2ln", body, plain: false };
-    expect(edge.signedCalls).toEqual([call, call]);
   });
 
   test.each<[string | undefined, string, boolean]>([
@@ -136,27 +131,30 @@ describe("hosts (host-protocol.md)", () => {
     ["application/json", "a\n", false],
   ])("a report of type %j with the body %j is plain: %j", async (type, body, plain) => {
     const edge = createEdge();
-    const headers = { ...signed, ...(type === undefined ? {} : { "content-type": type }) };
-    await edge.send("POST", "/v1/hosts/w1/reports", headers, body);
+    const path = "/v1/hosts/w1/reports";
+    const headers = { ...signed(path, body), ...(type === undefined ? {} : { "content-type": type }) };
+    await edge.send("POST", path, headers, body);
     expect(edge.signedCalls).toMatchObject([{ body, plain }]);
   });
 
   test("the answer to a report is held for 20 s at most", async () => {
     const edge = createEdge();
-    await edge.send("POST", "/v1/hosts/w1/reports?wait=60s", signed, "{}");
+    const path = "/v1/hosts/w1/reports?wait=60s";
+    await edge.send("POST", path, signed(path, "{}"), "{}");
     expect(edge.longestWaitMs).toBe(20_000);
   });
 
   test("a report of exactly 1 MiB is taken", async () => {
     const edge = createEdge();
     const body = "x".repeat(MAX_REPORT_BYTES);
-    expect((await edge.send("POST", "/v1/hosts/w1/reports", signed, body)).status).toBe(200);
-    expect((await edge.send("POST", "/v1/hosts/w1/reports", signed, `${body}x`)).status).toBe(413);
+    const path = "/v1/hosts/w1/reports";
+    expect((await edge.send("POST", path, signed(path, body), body)).status).toBe(200);
+    expect((await edge.send("POST", path, signed(path, body), `${body}x`)).status).toBe(413);
   });
 
   test("every answer has a date, by which a host corrects its clock: refusals too", async () => {
     const edge = createEdge();
-    for (const headers of [signed, {}]) {
+    for (const headers of [signed("/v1/hosts/w1/reports", "{}"), {}]) {
       const answer = await edge.send("POST", "/v1/hosts/w1/reports", headers, "{}");
       expect(Date.parse(answer.headers.get("date") ?? "")).toBeGreaterThan(0);
     }
@@ -169,8 +167,13 @@ describe("hosts (host-protocol.md)", () => {
 
   test.each<[string, Record<string, string>, string, number]>([
     ["without a signature", { upgrade: "websocket" }, "bad_signature", 401],
-    ["as if it were none", signed, "upgrade_required", 426],
-    ["that its worker cannot give", { ...signed, upgrade: "websocket" }, "unavailable", 503],
+    ["as if it were none", signed("/v1/hosts/w1/socket", "", "GET"), "upgrade_required", 426],
+    [
+      "that its worker cannot give",
+      { ...signed("/v1/hosts/w1/socket", "", "GET"), upgrade: "websocket" },
+      "unavailable",
+      503,
+    ],
   ])("a socket that is asked for %s is refused", async (_how, headers, code, status) => {
     const edge = createEdge();
     const answer = await edge.send("GET", "/v1/hosts/w1/socket", headers);

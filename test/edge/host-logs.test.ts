@@ -1,14 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES, MAX_LOG_READ_BYTES } from "../../src/core/limits.ts";
 import type { LogChunk } from "../../src/objects/rpc.ts";
+import { contentDigest } from "../../src/signing/mac.ts";
+import { signedBy, strangeSecret } from "../support/signed.ts";
 import { createEdge, type Json } from "./support/edge.ts";
 
 const PATH = `/v1/hosts/w-1/logs/${encodeURIComponent("run-1/main/1.1")}/stdout`;
-const SIGNED = { "webhook-id": "log_1", "webhook-timestamp": "1", "webhook-signature": "v1,AAAA" };
+const HOST = { worker: "w-1", secret: strangeSecret() };
 
-function put(edge: ReturnType<typeof createEdge>, path: string, bytes: number, headers: object = SIGNED) {
+function put(edge: ReturnType<typeof createEdge>, path: string, bytes: number, headers: object = {}) {
   const body = new Uint8Array(bytes).map((_, index) => index % 256);
-  return edge.send("PUT", path, { "content-length": String(bytes), ...headers }, body);
+  const signed = signedBy(HOST, "log", ["PUT", path], body);
+  return edge.send("PUT", path, { "content-length": String(bytes), ...signed, ...headers }, body);
 }
 
 describe("log bytes of a host (host-protocol.md, Report)", () => {
@@ -24,7 +27,7 @@ describe("log bytes of a host (host-protocol.md, Report)", () => {
       stream: "stdout",
       from: 4_096,
       length: 300,
-      signature: { id: "log_1", timestamp: "1", signature: "v1,AAAA" },
+      digest: contentDigest(chunk?.bytes ?? ""),
     });
     expect(chunk?.bytes[299]).toBe(43);
   });
@@ -38,13 +41,13 @@ describe("log bytes of a host (host-protocol.md, Report)", () => {
   });
 
   test.each([
-    ["no signature", `${PATH}?offset=0`, {}, 401, "bad_signature"],
-    ["no offset", PATH, SIGNED, 400, "invalid_request"],
-    ["an offset that is none", `${PATH}?offset=-1`, SIGNED, 400, "invalid_request"],
-    ["an offset beyond the cap", `${PATH}?offset=${MAX_LOG_BYTES + 1}`, SIGNED, 400, "invalid_request"],
-    ["another stream", `${PATH.replace("stdout", "stdin")}?offset=0`, SIGNED, 400, "invalid_request"],
-    ["an attempt that is none", "/v1/hosts/w-1/logs/main/stdout?offset=0", SIGNED, 400, "invalid_request"],
-    ["no length", `${PATH}?offset=0`, { ...SIGNED, "content-length": "" }, 400, "invalid_request"],
+    ["no signature", `${PATH}?offset=0`, { signature: "" }, 401, "bad_signature"],
+    ["no offset", PATH, {}, 400, "invalid_request"],
+    ["an offset that is none", `${PATH}?offset=-1`, {}, 400, "invalid_request"],
+    ["an offset beyond the cap", `${PATH}?offset=${MAX_LOG_BYTES + 1}`, {}, 400, "invalid_request"],
+    ["another stream", `${PATH.replace("stdout", "stdin")}?offset=0`, {}, 400, "invalid_request"],
+    ["an attempt that is none", "/v1/hosts/w-1/logs/main/stdout?offset=0", {}, 400, "invalid_request"],
+    ["no length", `${PATH}?offset=0`, { "content-length": "" }, 400, "invalid_request"],
   ])("%s is refused", async (_what, path, headers, status, code) => {
     const answer = await put(createEdge(), path, 10, headers);
     expect([answer.status, Reflect.get((await answer.json()) as object, "code")]).toEqual([status, code]);
@@ -52,7 +55,7 @@ describe("log bytes of a host (host-protocol.md, Report)", () => {
 });
 
 test("a chunk that does not say its length is refused with the name of that header", async () => {
-  const answer = await put(createEdge(), `${PATH}?offset=0`, 10, { ...SIGNED, "content-length": "" });
+  const answer = await put(createEdge(), `${PATH}?offset=0`, 10, { "content-length": "" });
   const { errors } = (await answer.json()) as Json;
   expect(errors).toMatchObject([{ pointer: "content-length:" }]);
 });

@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeSecret } from "../../agent/plane/sign.ts";
 import { until } from "../local/support/scratch.ts";
+import { signedBy, strangeSecret } from "../support/signed.ts";
 import { makeHome } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
-import { OWN_POOL } from "./support/http-host.ts";
+import { HttpHost, OWN_POOL } from "./support/http-host.ts";
 import { type Server, startServer } from "./support/server.ts";
 
 // "A shell script and curl make a host" (`host-protocol.md`, Report): this one reports in plain text, signs
@@ -14,14 +14,17 @@ import { type Server, startServer } from "./support/server.ts";
 
 const HOST = `#!/bin/sh
 set -u
-key=$(printf '%s' "\${SECRET#whsec_}" | base64 -d | od -An -v -tx1 | tr -d ' \\n')
+key=$(printf '%s' "$SECRET" | base64 -d | od -An -v -tx1 | tr -d ' \\n')
 say() { # path, body
   now=$(date +%s)
-  id="call-$now-$$"
-  signature=$(printf '%s.%s.%s' "$id" "$now" "$2" |
+  digest="sha-256=:$(printf '%s' "$2" | openssl dgst -sha256 -binary | base64):"
+  what='("@method" "@path" "@query" "content-digest")'
+  params="$what;created=$now;nonce=\\"$(openssl rand -hex 16)\\";keyid=\\"$WORKER\\";tag=\\"drover-report\\""
+  signature=$(printf '"@method": POST\\n"@path": /v1/hosts/%s/%s\\n"@query": ?\\n"content-digest": %s\\n%s' \\
+    "$WORKER" "$1" "$digest" "\\"@signature-params\\": $params" |
     openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | base64)
   curl -sS -X POST "$URL/v1/hosts/$WORKER/$1" -H 'content-type: text/plain' --data-binary "$2" \\
-    -H "webhook-id: $id" -H "webhook-timestamp: $now" -H "webhook-signature: v1,$signature"
+    -H "content-digest: $digest" -H "signature-input: drover=$params" -H "signature: drover=:$signature:"
 }
 seen=0
 while sleep 1; do
@@ -74,12 +77,9 @@ const runIs = (id: string, state: string) =>
 /** A machine that has enrolled by hand, as the host of that worker. */
 async function startHost(): Promise<string> {
   const { code, worker } = await server.json(201, "POST", "/v1/enrollments", { pool: "own" });
-  const secret = makeSecret();
-  const resources = { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 };
-  const agent = { version: "sh", os: "linux", arch: "x64" };
-  const body = JSON.stringify({ code, secret, agent, bootId: "boot-1", resources });
-  const json = { "content-type": "application/json" };
-  expect((await server.send("POST", "/v1/hosts/enroll", json, body)).status).toBe(200);
+  const enrolling = new HttpHost(server);
+  expect((await enrolling.enroll(code)).status).toBe(200);
+  const { secret } = enrolling;
   writeFileSync(join(home, "host.sh"), HOST);
   writeFileSync(join(home, "task"), 'until [ -e "end-$1" ]; do sleep 0.1; done\n');
   host = spawn("sh", ["host.sh"], {
@@ -121,13 +121,9 @@ test("a shell script and curl make a host (host-protocol.md, Report; arvados.md 
 
 test("a plain-text report with a bad signature is refused like any other", async () => {
   const { worker } = await server.json(201, "POST", "/v1/enrollments", { pool: "own" });
-  const now = String(Math.floor(Date.now() / 1_000));
-  const headers = {
-    "content-type": "text/plain; charset=utf-8",
-    "webhook-id": "x",
-    "webhook-timestamp": now,
-    "webhook-signature": "v1,AAAA",
-  };
-  const answer = await server.send("POST", `/v1/hosts/${worker}/reports`, headers, "broken\n");
+  const path = `/v1/hosts/${worker}/reports`;
+  const signed = signedBy({ worker, secret: strangeSecret() }, "report", ["POST", path], "broken\n");
+  const headers = { "content-type": "text/plain; charset=utf-8", ...signed };
+  const answer = await server.send("POST", path, headers, "broken\n");
   expect([answer.status, await answer.json()]).toMatchObject([401, { code: "bad_signature" }]);
 });

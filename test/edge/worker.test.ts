@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { signedBy, strangeSecret } from "../support/signed.ts";
 import { BAD_REQUESTS, expectRefusal } from "./support/bad-requests.ts";
 import type { Json } from "./support/edge.ts";
 import { POOL_CONFIG } from "./support/samples.ts";
@@ -188,23 +189,21 @@ describe("pools and workers", () => {
   test("a host with a forged code or signature is 401", async () => {
     const headers = { "content-type": "application/json" };
     const timestamp = String(Math.floor(Date.now() / 1_000));
-    const signed = { "webhook-id": "1", "webhook-timestamp": timestamp, "webhook-signature": "v1,Zm9yZ2Vk" };
     const { items } = await server.json(200, "GET", "/v1/workers");
     for (const worker of [items[0].id, "nobody"]) {
-      const report = await server.send(
-        "POST",
-        `/v1/hosts/${worker}/reports`,
-        { ...headers, ...signed },
-        "{}",
-      );
-      expect([401, 404]).toContain(report.status);
+      const path = `/v1/hosts/${worker}/reports`;
+      const forged = signedBy({ worker, secret: strangeSecret() }, "report", ["POST", path], "{}");
+      const report = await server.send("POST", path, { ...headers, ...forged }, "{}");
+      expect(report.status).toBe(401);
       expect(report.headers.get("date")).not.toBeNull();
-      const code = `drvc_${worker}.${timestamp}0.Zm9yZ2Vk`;
-      const secret = `whsec_${Buffer.alloc(32).toString("base64")}`;
+      const code = `drvc_${worker}.${timestamp}0.${"A".repeat(43)}`;
+      const salt = Buffer.alloc(32).toString("base64");
       const resources = { vcpus: 1, memoryBytes: 1, diskBytes: 0, gpus: 0 };
       const agent = { version: "1", os: "linux", arch: "x64" };
-      const enroll = JSON.stringify({ code, secret, agent, resources, bootId: "1" });
-      expect((await server.send("POST", "/v1/hosts/enroll", headers, enroll)).status).toBe(401);
+      const enroll = JSON.stringify({ salt, agent, resources, bootId: "1" });
+      const line: [string, string] = ["POST", "/v1/hosts/enroll"];
+      const withCode = { ...headers, ...signedBy({ code }, "enroll", line, enroll) };
+      expect((await server.send("POST", "/v1/hosts/enroll", withCode, enroll)).status).toBe(401);
     }
   });
 });

@@ -5,6 +5,7 @@ import { MAX_BODY_BYTES } from "../../src/core/limits.ts";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "../edge/support/drover.ts";
 import { watchPeaks } from "../edge/support/peaks.ts";
 import { until } from "../local/support/scratch.ts";
+import { purposeOf, signedBy, strangeSecret } from "../support/signed.ts";
 
 // What anybody can do who reaches the port, without a token: nothing ends the control plane, and its memory
 // stays in bounds. `npx vitest run test/fuzz/abuse.test.ts` prints how much it was.
@@ -40,9 +41,7 @@ function begin(method: string, path: string): { call: ClientRequest; status: Pro
   const { hostname, port } = new URL(up.url);
   const headers = {
     "content-type": path.includes("/logs/") ? "application/octet-stream" : "application/json",
-    "webhook-id": "a",
-    "webhook-timestamp": "1",
-    "webhook-signature": "v1,x",
+    ...signedBy({ worker: "nobody", secret: strangeSecret() }, purposeOf(method, path), [method, path]),
   };
   const call = request({ hostname, port, method, path, headers, agent: false });
   const status = new Promise<number | string>((resolve) => {

@@ -83,8 +83,8 @@ test.each([
 test("a hot run over a socket costs fewer requests, and no more rows", async () => {
   await makePool();
   await submit("warm-up");
-  const { worker, host } = await bootMachine(world.cloud);
-  const socket = await openSocket(worker);
+  const { host } = await bootMachine(world.cloud);
+  const socket = await openSocket(host);
   await socket.report(host, { attempts: [{ id: "warm-up/main/1.1", ...EXITED }] });
   await eventually(() => completeInPool("warm-up"));
   await socket.orders(({ attempts }) => attempts.length === 0);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { objectsOf } from "../../src/objects/stubs.ts";
 import type { AttemptReport, Orders } from "../../src/schema/host.ts";
 import { RunSpec, type RunSpecInput } from "../../src/schema/run.ts";
-import { refusal, signBytes, type TestHost } from "./support/host.ts";
+import { refusal, type TestHost } from "./support/host.ts";
 import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
 
 const world = freshWorld();
@@ -40,12 +40,10 @@ function say(host: TestHost, ...attempts: AttemptReport[]): Promise<Orders> {
 }
 
 /** Puts an archive into the bucket, as its host does. Resolves with what its report says of it. */
-async function upload(worker: string, text: string) {
+async function upload(text: string) {
   const bytes = new TextEncoder().encode(text);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  const signature = await signBytes(new Uint8Array(), { id: `snapshot_${hex}` });
-  await objects.snapshots().verify(worker, signature);
   await objects.snapshots().put(`sha256:${hex}`, new Blob([bytes]).stream());
   return { snapshot: `sha256:${hex}`, files: 1, bytes: bytes.length };
 }
@@ -55,7 +53,7 @@ test("complete: the result stands in the status, and is read from the bucket", a
   expect((await objects.worker(worker).read()).state).toBe("running");
   const why = await objects.allocation("built").why();
   expect(why).toMatchObject({ reason: { code: "uploading" }, next: { at: null } });
-  const result = await upload(worker, "all of it");
+  const result = await upload("all of it");
   await say(host, over("exited", { outputs: result }));
   const { snapshot } = result;
   expect(await read()).toMatchObject({ state: "complete", exitCode: 0, failure: null, snapshot });
@@ -97,12 +95,12 @@ test("failed: the machinery is to blame, and the exit code is kept (scoot.md §2
 
 test("restarted: the latest attempt's result counts", async () => {
   const restart = { attempts: 1, delay: "0s" };
-  const { worker, host } = await uploadingRun({ restart }, { ...EXIT, code: 1 });
-  const first = over("exited", { exit: { ...EXIT, code: 1 }, outputs: await upload(worker, "half") });
+  const { host } = await uploadingRun({ restart }, { ...EXIT, code: 1 });
+  const first = over("exited", { exit: { ...EXIT, code: 1 }, outputs: await upload("half") });
   expect(orderOf(await say(host, first), SECOND)).toMatchObject({ want: "run", task: { outputs } });
   expect(await read()).toMatchObject({ state: "running", snapshot: null });
   await say(host, first, over("uploading", {}, SECOND));
-  const result = await upload(worker, "all");
+  const result = await upload("all");
   await say(host, first, over("exited", { outputs: result }, SECOND));
   expect(await read()).toMatchObject({ state: "complete", exitCode: 0, snapshot: result.snapshot });
 });
@@ -117,12 +115,12 @@ test("its host is lost in the middle: how the command ended is known, its output
 });
 
 test("its agent begins anew in the middle: the upload goes on as if nothing had been", async () => {
-  const { worker, host } = await uploadingRun();
+  const { host } = await uploadingRun();
   await host.join();
   await say(host, over("uploading"));
   const { items } = await objects.allocation("built").events(0, 0);
   expect(items.filter(({ type }) => type === "Terminated")).toHaveLength(1);
-  await say(host, over("exited", { outputs: await upload(worker, "once more") }));
+  await say(host, over("exited", { outputs: await upload("once more") }));
   expect(await read()).toMatchObject({ state: "complete", exitCode: 0 });
 });
 
@@ -131,7 +129,7 @@ test("a worker that drains waits for the upload", async () => {
   await objects.worker(worker).setBehavior("drain", "ann");
   await host.report();
   expect(world.cloud.calls.filter((call) => call.startsWith("DELETE"))).toEqual([]);
-  await say(host, over("exited", { outputs: await upload(worker, "just so") }));
+  await say(host, over("exited", { outputs: await upload("just so") }));
   host.attempts = [];
   await eventually(async () => {
     await refusal(host.report());

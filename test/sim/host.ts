@@ -37,8 +37,8 @@ const OLD_MEANS: Means = { ...MEANS, acts: ACTS.filter((act) => act !== "startIn
 const AGENT_RESTART_MS = 3_000;
 const RETRY_MS = 5_000;
 const HEARTBEAT_MS = 30_000;
-/** The code with which a line is closed that is of an older start of the agent. */
-const STALE_CODE = 4_409;
+/** The status with which a line is refused that is of an older start of the agent. */
+const STALE = 409;
 
 /**
  * A machine with the real agent's decisions on it, and the fake driver's: it plays what the scripts of tasks
@@ -283,13 +283,14 @@ export class Host {
         if (life !== this.#agentLife || mine !== this.#socket) return;
         if (this.#isCutOff()) this.#lose(mine);
         else if ("ask" in frame) this.#apply({ type: "full_wanted" });
-        else this.#hear(frame.answers, frame);
+        else if (!("refused" in frame)) this.#hear(frame.answers, frame);
+        else if (frame.refused.status === STALE)
+          this.#apply({ type: "stale", code: 1, reason: "a later start speaks" });
       },
-      closed: (code) => {
+      closed: () => {
         if (life !== this.#agentLife || mine !== this.#socket) return;
         this.#socket = undefined;
-        if (code === STALE_CODE) this.#apply({ type: "stale", code: 1, reason: "a later start speaks" });
-        else this.#apply({ type: "line_closed", random: this.#world.chance.next() });
+        this.#apply({ type: "line_closed", random: this.#world.chance.next() });
       },
     };
     const failed = () => {

@@ -112,9 +112,8 @@ export class Objects {
   }
 
   /** A host has asked for a socket, and gets one. */
-  connected(worker: string, socket: SimSocket, actor: WorkerActor): void {
+  connected(worker: string, socket: SimSocket): void {
     this.#sockets.set(worker, [...this.socketsOf(worker), socket]);
-    this.lines.get(actor)?.opened(socket);
   }
 
   #newAllocation(name: string): AllocationNode {

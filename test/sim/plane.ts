@@ -72,7 +72,8 @@ export class Plane implements ControlPlane {
 
   join(): Promise<HostSetup> {
     this.#joins += 1;
-    const event = { type: "join" as const, id: `join ${this.#joins}`, bootId: this.#bootId() };
+    const id = `join ${this.#joins}`;
+    const event = { type: "join" as const, id, signedAt: this.#world.planeNow, bootId: this.#bootId() };
     return this.#call("join", () => this.#node.serve((actor) => setupOf(actor.apply(event), this.#sockets)));
   }
 
@@ -103,7 +104,7 @@ export class Plane implements ControlPlane {
     return this.#node.serve((actor) => {
       if (actor.state.record === null) throw new NoReply("no such worker");
       const socket = new SimSocket(this.#world, host, receive);
-      this.#objects.connected(this.#worker, socket, actor);
+      this.#objects.connected(this.#worker, socket);
       return socket;
     });
   }

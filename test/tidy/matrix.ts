@@ -40,20 +40,26 @@ export const MATRIX: Zone[] = [
   { of: "src/core/", values: [], types: ["src/schema/"], packages: [] },
   { of: "src/probes/", values: [...LEAVES, "src/schema/"], types: ["src/core/"], packages: [] },
   { of: "src/providers/", values: [...LEAVES, "src/schema/"], types: ["src/core/"] },
+  // How hosts and the control plane sign what they say to each other: both do the same.
+  { of: "src/signing/", values: [], types: [], packages: ["node:crypto"] },
   {
     of: "src/objects/",
     // The Worker carries the agent: machines are told where to find it, and its digest.
-    values: ["src/core/", "src/probes/", "src/providers/", "src/schema/", "src/generated/"],
+    values: ["src/core/", "src/probes/", "src/providers/", "src/schema/", "src/signing/", "src/generated/"],
     types: [],
   },
-  { of: "src/routes/", values: [...LEAVES, "src/schema/", "src/generated/"], types: ["src/objects/rpc.ts"] },
+  {
+    of: "src/routes/",
+    values: [...LEAVES, "src/schema/", "src/signing/", "src/generated/"],
+    types: ["src/objects/rpc.ts"],
+  },
   { of: "src/worker.ts", values: ["src/"], types: [] },
   { of: "agent/core/", values: LEAVES, types: ["src/schema/"], packages: [] },
   // What reads and makes archives: the agent and the command do the same with them.
   { of: "archive/", values: [], types: [] },
   // What every writer must know of disks.
   { of: "disk/", values: [], types: [] },
-  { of: "agent/", values: [...LEAVES, "archive/", "disk/"], types: ["src/schema/"] },
+  { of: "agent/", values: [...LEAVES, "archive/", "disk/", "src/signing/"], types: ["src/schema/"] },
   // It stands on what is generated from the routes, and on nothing of the server's.
   {
     of: "client/",

@@ -2,7 +2,14 @@ import type { Resources } from "../../schema/common.ts";
 import { MAX_REMEMBERED_BOOTS, MAX_REMEMBERED_JOINS } from "../limits.ts";
 import type { Instant } from "../machine.ts";
 import { loseAll } from "./placements.ts";
-import { isOwnMachine, type Living, note, type WorkerRecord, type WorkerState } from "./state.ts";
+import {
+  isOwnMachine,
+  type JoinNote,
+  type Living,
+  note,
+  type WorkerRecord,
+  type WorkerState,
+} from "./state.ts";
 
 /** The host's first word: what it will be known by, in which boot of its machine, and what that has. */
 export interface Enrollment {
@@ -55,15 +62,36 @@ function measured(record: WorkerRecord, { resources }: Enrollment): Partial<Work
 }
 
 /**
- * Another start of the agent: a new incarnation. `id` is that of the signed call: the same call, however
- * often it arrives, is one join.
+ * Another start of the agent: a new incarnation. The same call, however often it arrives, is one join, and one
+ * that may be a repetition of a forgotten one is none.
  */
-export function foldJoin(state: Living, id: string, bootId: string, now: Instant): WorkerState {
+export function foldJoin(
+  state: Living,
+  { id, signedAt }: JoinNote,
+  bootId: string,
+  now: Instant,
+): WorkerState {
   const { record } = state;
-  if (record.secret === null || record.phase === "gone" || record.joins.includes(id)) return state;
+  if (record.secret === null || record.phase === "gone" || isRepeated(record, id)) return state;
+  if (isLateJoin(record, { id, signedAt })) return state;
   const next = restarted(state, bootId, now);
   if (next.record === null || next.record.incarnation === record.incarnation) return next;
-  return { ...next, record: { ...next.record, joins: [...record.joins, id].slice(-MAX_REMEMBERED_JOINS) } };
+  const joins = [...record.joins, { id, signedAt }].sort((a, b) => a.signedAt - b.signedAt);
+  const forgotten = joins.length > MAX_REMEMBERED_JOINS ? joins.shift() : undefined;
+  const since = forgotten === undefined ? {} : { joinsForgotten: forgotten.signedAt };
+  return { ...next, record: { ...next.record, joins, ...since } };
+}
+
+function isRepeated({ joins }: WorkerRecord, id: string): boolean {
+  return joins.some((one) => one.id === id);
+}
+
+/**
+ * Whether a join was signed no later than one that is not remembered any more, so that it may be that one
+ * again: a replay must not end the agent of now.
+ */
+export function isLateJoin(record: WorkerRecord, { id, signedAt }: JoinNote): boolean {
+  return !isRepeated(record, id) && signedAt <= (record.joinsForgotten ?? Number.NEGATIVE_INFINITY);
 }
 
 /**
@@ -79,7 +107,7 @@ export function isClone(record: WorkerRecord, bootId: string): boolean {
 
 /** Whether a join is refused for that. The repetition of a call that was accepted never is. */
 export function isRefusedClone(record: WorkerRecord, id: string, bootId: string): boolean {
-  return !record.joins.includes(id) && isClone(record, bootId);
+  return !isRepeated(record, id) && isClone(record, bootId);
 }
 
 /** A new boot has ended whatever the host may have held (rule R2). */

@@ -31,6 +31,7 @@ import { noteRefusal, type RefusalKind } from "./refusals.ts";
 import { foldObserved, foldReport, observationsDue } from "./report.ts";
 import {
   isOwnMachine,
+  type JoinNote,
   type Living,
   livePlacements,
   note,
@@ -46,7 +47,7 @@ export type WorkerEventIn =
   | { type: "poke" }
   | { type: "create"; intent: Intent }
   | ({ type: "enroll" } & Enrollment)
-  | { type: "join"; id: string; bootId: string }
+  | ({ type: "join"; bootId: string } & JoinNote)
   | { type: "report"; report: Report }
   /** The host's socket showed at that time that it lives. */
   | { type: "heard"; at: Instant }
@@ -154,7 +155,7 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
     case "enroll":
       return foldEnroll(living, event, now);
     case "join":
-      return foldJoin(living, event.id, event.bootId, now);
+      return foldJoin(living, event, event.bootId, now);
     case "report":
       return foldReport(living, event.report, now);
     case "heard":

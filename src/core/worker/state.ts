@@ -53,6 +53,12 @@ export interface BootProbe {
   exitCode?: number | null | undefined;
 }
 
+/** A call by which an agent has joined: its nonce, and when its host says that it was signed. */
+export interface JoinNote {
+  id: string;
+  signedAt: Instant;
+}
+
 /** Everything about a worker that must survive, but for its placements. Stored as one value. */
 export interface WorkerRecord {
   intent: Intent;
@@ -84,8 +90,10 @@ export interface WorkerRecord {
   /** What the provider has said that an hour of its machine costs, each change of it, latest last. */
   prices?: ToldPrice[];
   incarnation: number;
-  /** The ids of the latest join calls. */
-  joins: string[];
+  /** The latest calls by which its agent has joined, earliest signed first. */
+  joins: JoinNote[];
+  /** When the latest of the joins was signed that are not remembered any more. Absent: all of them are. */
+  joinsForgotten?: Instant;
   joinedAt: Instant | null;
   lastSeq: number;
   lastReportAt: Instant | null;

@@ -17,7 +17,7 @@ import { closedOnWay } from "../../../agent/exec/way.ts";
 import { agentOptions } from "../../../scripts/bundles.mjs";
 import type { AttemptOrder } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run.ts";
-import { FakePlane } from "./fake-plane.ts";
+import { CODE, FakePlane } from "./fake-plane.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
@@ -60,7 +60,7 @@ export async function openBench(): Promise<Bench> {
   const dir = mkdtempSync(join(placeOfBenches(), "agent-"));
   const file = join(dir, "drover-agent.mjs");
   await build(agentOptions("0.0.0-test", file));
-  writeFileSync(join(dir, "code"), "the-code\n");
+  writeFileSync(join(dir, "code"), `${CODE}\n`);
   const plane = await new FakePlane().start();
   const stateDir = join(dir, "state");
   const marker = `DROVER_INSTANCE=${dir}`;

@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
@@ -14,6 +14,12 @@ import {
   Report,
   type StreamName,
 } from "../../../src/schema/host.ts";
+import { answerKey, signAnswer } from "../../../src/signing/answer.ts";
+import { codeKey, enrollmentCode, hostSecret } from "../../../src/signing/code.ts";
+import { CHALLENGE, type Session, sealed, sessionKey, unsealed } from "../../../src/signing/frame.ts";
+import { contentDigest, type Key, keyOf } from "../../../src/signing/mac.ts";
+import { type ClaimedRequest, claimedRequest, isSignedWith } from "../../../src/signing/request.ts";
+import { purposeOf } from "../../support/signed.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 
 /** An answer to give in place of the ordinary one. */
@@ -27,12 +33,20 @@ export interface Override {
   cutAfter?: number;
   /** The cut waits for this: bytes that nobody has written down yet go with their connection. */
   cutOnce?: () => Promise<unknown>;
+  /** By whom it is signed: the control plane, unless it is said. */
+  signedBy?: "nobody" | "stranger";
+  /** The call that it is signed for, if that is another one. */
+  signedFor?: Call | undefined;
+  /** When it says to be signed, in milliseconds; now, unless it is said. */
+  createdAt?: number;
 }
 
 /** One call as it came. */
 export interface Call {
   method: string;
   path: string;
+  /** With its question mark; empty if there is none. */
+  query: string;
   wait: string | null;
   headers: IncomingMessage["headers"];
   body: string;
@@ -43,6 +57,10 @@ export interface Call {
 }
 
 type Check = () => void;
+
+const SIGNING_KEY = "signing key of the fake control plane";
+/** The code with which its host enrolls. */
+export const CODE = enrollmentCode("w-1", Date.UTC(2100, 0), SIGNING_KEY);
 
 /** Where chunks of logs go. */
 const CHUNK_PATH = /^\/v1\/hosts\/w-1\/logs\/([^/]+)\/(stdout|stderr)$/;
@@ -72,6 +90,8 @@ export class FakePlane {
   /** Sockets are offered and given; those that are open. */
   givesSockets = false;
   readonly sockets = new Set<WebSocket>();
+  /** Of each socket, since it was opened. */
+  readonly sessions = new WeakMap<WebSocket, Session>();
   /** Answers one call otherwise, if it says so. */
   override: (call: Call) => Override | undefined = () => undefined;
   readonly #stored = new Map<string, Buffer>();
@@ -101,9 +121,16 @@ export class FakePlane {
     this.holds = false;
     this.revision += 1;
     this.orders = { ...more, attempts };
-    const frame = JSON.stringify({ ...this.#orders(0), leaseMs: 0 });
-    for (const socket of this.sockets) socket.send(frame);
+    for (const socket of this.sockets) this.say(socket, { ...this.#orders(0), leaseMs: 0 });
     this.#changed();
+  }
+
+  /** Says something on a socket, as the control plane that it is. */
+  say(socket: WebSocket, what: object): void {
+    const session = this.sessions.get(socket);
+    if (session === undefined) throw new Error("nobody has opened this socket");
+    socket.send(sealed(session.key, "plane", session.next, JSON.stringify(what)));
+    session.next += 1;
   }
 
   /** What the host last said of an attempt. */
@@ -161,12 +188,23 @@ export class FakePlane {
     const raw = Buffer.concat(parts);
     const [wait, offset] = [url.searchParams.get("wait"), Number(url.searchParams.get("offset"))];
     const { method = "" } = request;
-    const call = { method, path: url.pathname, wait, headers, body: raw.toString("utf8"), raw, offset };
+    const call = {
+      method,
+      path: url.pathname,
+      query: url.search,
+      wait,
+      headers,
+      body: raw.toString("utf8"),
+      raw,
+      offset,
+    };
     this.calls.push(call);
     const answer = this.override(call) ?? (await this.#answer(call));
     if (answer.raw !== undefined) return this.#sendBytes(answer.raw, answer, response);
-    response.writeHead(answer.status, { "content-type": "application/json", ...answer.headers });
-    response.end(JSON.stringify(answer.body ?? { detail: `a refusal with status ${answer.status}` }));
+    const body = JSON.stringify(answer.body ?? { detail: `a refusal with status ${answer.status}` });
+    const signed = this.#signed(call, answer, body);
+    response.writeHead(answer.status, { "content-type": "application/json", ...signed, ...answer.headers });
+    response.end(body);
     this.#changed();
   }
 
@@ -184,14 +222,19 @@ export class FakePlane {
 
   async #answer(call: Call): Promise<Override> {
     if (call.path === "/v1/hosts/enroll") {
+      const claim = this.#verified(call);
+      if (claim === undefined) return { status: 401, signedBy: "nobody" };
       const request = EnrollRequest.parse(JSON.parse(call.body));
-      if (this.secret !== "" && this.secret !== request.secret) return { status: 409 };
-      this.secret = request.secret;
+      const secret = hostSecret(codeKey(claim.keyid, SIGNING_KEY), request.salt);
+      if (this.secret !== "" && this.secret !== secret) return { status: 409 };
+      this.secret = secret;
       this.enrolled.push(request);
       this.incarnation = 1;
       return { status: 200, body: this.#setup() };
     }
-    if (!this.#verify(call)) return { status: 401, body: { code: "bad_signature", detail: "bad signature" } };
+    const claim = this.#verified(call);
+    if (claim === undefined) return { status: 401, signedBy: "nobody", body: { detail: "bad signature" } };
+    if (Math.abs(claim.created * 1_000 - Date.now()) > 5 * 60_000) return { status: 401 };
     if (call.path === "/v1/hosts/w-1/join") {
       JoinRequest.parse(JSON.parse(call.body));
       this.incarnation += 1;
@@ -215,15 +258,24 @@ export class FakePlane {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { headers } = request;
-    const nothing = { method: "GET", wait: null, body: "", raw: Buffer.alloc(0), offset: 0 };
+    const nothing = { method: "GET", query: "", wait: null, body: "", raw: Buffer.alloc(0), offset: 0 };
     const call = { ...nothing, path: request.url ?? "", headers };
     this.calls.push(call);
-    const refused = this.givesSockets ? this.override(call)?.status : 404;
-    if (refused !== undefined || !this.#verify(call)) {
-      socket.end(`HTTP/1.1 ${refused ?? 401} Refused\r\ndate: ${new Date().toUTCString()}\r\n\r\n`);
+    const refused = this.givesSockets ? this.override(call) : { status: 404 };
+    const claim = this.#verified(call);
+    if (refused !== undefined || claim === undefined) {
+      const answer: Override = refused ?? { status: 401, signedBy: "nobody" };
+      const body = JSON.stringify(answer.body ?? { detail: "no socket" });
+      const sent = { ...this.#signed(call, answer, body), "content-length": String(body.length) };
+      const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`);
+      socket.end(`HTTP/1.1 ${answer.status} Refused\r\n${lines.join("")}\r\n${body}`);
       return;
     }
     new WebSocketServer({ noServer: true }).handleUpgrade(request, socket, head, (line) => {
+      const challenge = randomBytes(32).toString("base64");
+      const key = sessionKey(keyOf(this.secret), claim.signature, challenge);
+      this.sessions.set(line, { key, next: CHALLENGE + 1, awaited: 0 });
+      line.send(sealed(key, "plane", CHALLENGE, challenge));
       this.sockets.add(line);
       line.on("close", () => this.sockets.delete(line));
       line.on("message", (data) => void this.#frame(line, String(data)));
@@ -231,11 +283,19 @@ export class FakePlane {
     });
   }
 
-  async #frame(line: WebSocket, body: string): Promise<void> {
-    if (body === "ping") return line.send("pong");
+  async #frame(line: WebSocket, frame: string): Promise<void> {
+    if (frame === "ping") return line.send("pong");
+    const session = this.sessions.get(line);
+    const body = session && unsealed(session.key, "host", session.awaited, frame);
+    if (session === undefined || body === undefined) {
+      this.faults.push("a frame is not sealed as agreed");
+      return line.close(4_401, "not a frame of this host");
+    }
+    session.awaited += 1;
     const { status, body: orders } = await this.#report({ body, wait: null }, "socket");
-    if (status === 200) line.send(JSON.stringify(orders));
-    else line.close(4_000 + status, "refused");
+    if (status === 200) this.say(line, orders as object);
+    else this.say(line, { refused: { status, detail: "refused" } });
+    if (status !== 200) line.close(4_000 + status, "refused");
     this.#changed();
   }
 
@@ -300,17 +360,39 @@ export class FakePlane {
     };
   }
 
-  /** The body is signed, but for that of a snapshot, which the signed id names by its digest. */
-  #verify({ headers, raw, path }: Call): boolean {
-    const signed = path.includes("/snapshots/") ? "" : raw;
-    const [id, timestamp] = [headers["webhook-id"], headers["webhook-timestamp"]];
-    if (Math.abs(Number(timestamp) * 1_000 - Date.now()) > 5 * 60_000) return false;
-    const key = Buffer.from(this.secret.slice("whsec_".length), "base64");
-    const expected = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(signed).digest("base64");
-    return headers["webhook-signature"] === `v1,${expected}`;
+  /** Who signed a call; undefined if it is not signed by its host for what it is. */
+  #verified(call: Call): ClaimedRequest | undefined {
+    const claim = claimOf(call);
+    if (claim === undefined || claim.purpose !== purposeOf(call.method, call.path)) return undefined;
+    const hex = /sha256:([0-9a-f]{64})$/.exec(call.path)?.[1];
+    // The digest of a snapshot is compared with its name, and its bytes with that.
+    if (call.method !== "PUT" || hex === undefined) {
+      if (contentDigest(call.raw) !== claim.digest) return undefined;
+    } else if (claim.digest !== `sha-256=:${Buffer.from(hex, "hex").toString("base64")}:`) return undefined;
+    return isSignedWith(this.#keyOf(claim), claim) ? claim : undefined;
+  }
+
+  #keyOf({ purpose, keyid }: ClaimedRequest): Key {
+    return purpose === "enroll" ? codeKey(keyid, SIGNING_KEY) : keyOf(this.secret);
+  }
+
+  #signed(call: Call, answer: Override, body: string): object {
+    const { status, signedBy, signedFor = call, createdAt = Date.now() } = answer;
+    const claim = claimOf(signedFor);
+    if (claim === undefined || signedBy === "nobody") return {};
+    const key = signedBy === "stranger" ? randomBytes(32) : this.#keyOf(claim);
+    const more = { created: Math.floor(createdAt / 1_000), keyid: claim.keyid };
+    return signAnswer(answerKey(key, claim.signature), { status, body }, more);
   }
 
   #changed(): void {
     for (const check of [...this.#checks]) check();
   }
+}
+
+function claimOf({ method, path, query, headers }: Call): ClaimedRequest | undefined {
+  return claimedRequest({ method, path, query }, (name) => {
+    const value = headers[name];
+    return typeof value === "string" ? value : undefined;
+  });
 }

@@ -169,7 +169,7 @@ describe("the pool sees a change by its version, and only what it can see is one
       true,
     ],
     ["a refused host", { type: "refused_host", kind: "bad_signature", reason: "forged" }, false],
-    ["a join", { type: "join", id: "j", bootId: "boot-1" }, false],
+    ["a join", { type: "join", id: "j", signedAt: T0, bootId: "boot-1" }, false],
     ["a report", report(2), false],
     ["an order", order("a"), false],
     ["a tick", { type: "tick" }, false],

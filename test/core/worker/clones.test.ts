@@ -8,7 +8,7 @@ import { at, enrolledOwn, holding, order, ready, readyOwn, report, T0 } from "..
 // `host-protocol.md`, Joining: "Boot ids or instance ids that alternate are two clones of one disk: 409
 // `cloned`, the worker drains." Every machine of its own has a boot id of its own.
 
-const join = (bootId: string, id: string): WorkerEventIn => ({ type: "join", id, bootId });
+const join = (bootId: string, id: string): WorkerEventIn => ({ type: "join", id, signedAt: T0, bootId });
 let joins = 0;
 const boots = (state: Living, ...ids: string[]) =>
   ids.reduce((before, id) => at(before, T0, next(id)), state);

@@ -21,7 +21,7 @@ import {
 } from "../support/worker.ts";
 
 const enroll = (secret = "whsec_1", bootId = "boot-1"): WorkerEventIn => ({ type: "enroll", secret, bootId });
-const join = (id: string, bootId = "boot-1"): WorkerEventIn => ({ type: "join", id, bootId });
+const join = (id: string, bootId = "boot-1"): WorkerEventIn => ({ type: "join", id, signedAt: T0, bootId });
 const booting = at(nothing(), T0, { type: "create", intent: intent() }, created);
 const set = (behavior: IdleBehavior): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
 const runs = (state: Living) => livePlacements(state).map((row) => row.run);
@@ -118,7 +118,12 @@ describe("a new boot has ended whatever the host may have held (R2)", () => {
 });
 
 describe("a report counts by incarnation and number (host-protocol.md, Report)", () => {
-  const state = at(ready(), T0, { type: "join", id: "j", bootId: "boot-1" }, report(4, { incarnation: 2 }));
+  const state = at(
+    ready(),
+    T0,
+    { type: "join", id: "j", signedAt: T0, bootId: "boot-1" },
+    report(4, { incarnation: 2 }),
+  );
   const cases = [
     [1, 9, "stale"],
     [3, 9, "unknown"],

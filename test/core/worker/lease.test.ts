@@ -52,7 +52,7 @@ describe("the lease is stored before it is granted, and by thirds (R4)", () => {
     ["an order", order("b")],
     ["a tick", tick],
     ["a poke", { type: "poke" }],
-    ["a join", { type: "join", id: "j", bootId: "boot-1" }],
+    ["a join", { type: "join", id: "j", signedAt: T0, bootId: "boot-1" }],
     [
       "a sighting",
       {

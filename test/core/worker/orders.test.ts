@@ -179,7 +179,7 @@ describe("an ended placement is remembered for REMEMBER_ENDED_MS and never accep
   });
 
   test("one that its allocation has not been told of yet is kept for longer", () => {
-    const lost = at(holding(["a"]), T0, { type: "join", id: "j", bootId: "boot-2" });
+    const lost = at(holding(["a"]), T0, { type: "join", id: "j", signedAt: T0, bootId: "boot-2" });
     expect(answer(at(lost, T0 + 2 * REMEMBER_ENDED_MS, { type: "tick" }), "a").kind).toBe("ended");
   });
 
@@ -200,7 +200,7 @@ describe("the revisions of the orders only grow (R1)", () => {
       { type: "told" },
       order("a", { revision: 2, attempts: stopOf("a") }),
       order("a", { revision: 2, attempts: stopOf("a") }),
-      { type: "join", id: "j", bootId: "boot-2" },
+      { type: "join", id: "j", signedAt: T0, bootId: "boot-2" },
     ];
     let state = first;
     const revisions = steps.map((event) => {

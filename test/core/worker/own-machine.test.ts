@@ -38,7 +38,7 @@ const invited = at(nothing(), T0, { type: "create", intent: invitation() });
 const tick: WorkerEventIn = { type: "tick" };
 const set = (behavior: IdleBehavior): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
 const kill: WorkerEventIn = { type: "kill", reason: "enough", by: "ann" };
-const join = (id: string, bootId: string): WorkerEventIn => ({ type: "join", id, bootId });
+const join = (id: string, bootId: string): WorkerEventIn => ({ type: "join", id, signedAt: T0, bootId });
 
 /** What the host says once it knows that it is to end. */
 const farewell = (state: Living, attempts: AttemptReport[] = []) =>

@@ -8,7 +8,6 @@ const knock = (kind: RefusalKind): WorkerEventIn => ({ type: "refused_host", kin
 
 const KINDS: RefusalKind[] = [
   "bad_signature",
-  "wrong_worker",
   "code_used",
   "enrollment_over",
   "stale_incarnation",

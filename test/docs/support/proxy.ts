@@ -1,6 +1,9 @@
-import { createServer } from "node:http";
+import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { answerKey, signAnswer } from "../../../src/signing/answer.ts";
+import { keyOf } from "../../../src/signing/mac.ts";
+import { signatureIn } from "../../../src/signing/request.ts";
 
 /**
  * What becomes of a request on its way: it is lost before it arrives, its answer ends half-way, or comes in
@@ -15,6 +18,8 @@ export interface Way {
   requests: string[];
   /** Asked for each request. By default there is none. */
   trouble: (request: string) => Trouble | undefined;
+  /** The secret of the host that asks, which signs the answers that are made up here; undefined: nobody does. */
+  secret: () => string | undefined;
   close(): Promise<void>;
 }
 
@@ -28,14 +33,15 @@ export async function openProxy(target: () => string): Promise<Way> {
     proxy.requests.push(name);
     const trouble = proxy.trouble(name);
     if (typeof trouble === "object") {
-      response.writeHead(trouble.status, { "content-type": "application/json" });
+      const signed = signedAs(proxy.secret(), request.headers, trouble);
+      response.writeHead(trouble.status, { "content-type": "application/json", ...signed });
       return void response.end(trouble.body);
     }
     const answer =
       trouble === "lost" ? undefined : await passOn(name, request.headers, Buffer.concat(chunks));
     if (answer === undefined) return void response.destroy();
-    const { status, type, body } = answer;
-    response.writeHead(status, { "content-type": type, "content-length": body.length });
+    const { status, headers, body } = answer;
+    response.writeHead(status, { ...headers, "content-length": body.length });
     if (trouble === undefined) return void response.end(body);
     response.write(body.subarray(0, body.length / 2));
     if (trouble === "cut") return void setImmediate(() => response.destroy());
@@ -55,8 +61,9 @@ export async function openProxy(target: () => string): Promise<Way> {
       () => null,
     );
     if (answer === null) return undefined;
-    const type = answer.headers.get("content-type") ?? "";
-    return { status: answer.status, type, body: Buffer.from(await answer.arrayBuffer()) };
+    const kept = [...answer.headers].filter(([key]) => /^(content-type|content-digest|signature)/.test(key));
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    return { status: answer.status, headers: Object.fromEntries(kept), body: bytes };
   }
 
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -64,10 +71,24 @@ export async function openProxy(target: () => string): Promise<Way> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests: [],
     trouble: () => undefined,
+    secret: () => undefined,
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
   };
   return proxy;
+}
+
+/** Signs an answer as the control plane would, to a call that was signed with this secret. */
+function signedAs(
+  secret: string | undefined,
+  headers: IncomingHttpHeaders,
+  answer: { status: number; body: string },
+): object {
+  const signature = signatureIn(String(headers.signature ?? ""));
+  const keyid = /keyid="([^"]+)"/.exec(String(headers["signature-input"]))?.[1];
+  if (secret === undefined || signature === undefined || keyid === undefined) return {};
+  const created = Math.floor(Date.now() / 1_000);
+  return signAnswer(answerKey(keyOf(secret), signature), answer, { created, keyid });
 }

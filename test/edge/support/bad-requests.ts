@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { MAX_BODY_BYTES, MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
+import { signedBy, strangeSecret } from "../../support/signed.ts";
 import { BAD_FIELDS, type BadRequest } from "./bad-fields.ts";
 import { BAD_QUERIES } from "./bad-queries.ts";
 import { BAD_TASKS } from "./bad-tasks.ts";
@@ -13,7 +14,8 @@ const unauthorized = { status: 401, code: "unauthorized", anonymous: true };
 const signature = { status: 401, code: "bad_signature", anonymous: true };
 const tooLarge = { status: 413, code: "body_too_large" };
 const json = { "content-type": "application/json" };
-const signed = { "webhook-id": "1", "webhook-timestamp": "1", "webhook-signature": "v1,x" };
+const line: [string, string] = ["POST", "/v1/hosts/w1/reports"];
+const signed = signedBy({ worker: "w1", secret: strangeSecret() }, "report", line);
 
 const HTTP: BadRequest[] = [
   {
@@ -187,24 +189,28 @@ const HOSTS: BadRequest[] = [
     method: "POST",
     path: "/v1/hosts/w1/reports",
     body: {},
-    headers: { "webhook-id": "1", "webhook-timestamp": "1" },
+    headers: { "content-digest": signed["content-digest"], signature: signed.signature },
     ...signature,
   },
   {
-    name: "a code that is none",
+    name: "an enrollment without a signature",
     method: "POST",
     path: "/v1/hosts/enroll",
-    body: { ...ENROLL_REQUEST, code: "drvc_x" },
+    body: ENROLL_REQUEST,
     ...signature,
   },
   {
-    name: "a secret that is none",
+    name: "an enrollment with a code that is none",
     method: "POST",
     path: "/v1/hosts/enroll",
-    body: { ...ENROLL_REQUEST, secret: "whsec_short" },
-    anonymous: true,
-    ...invalid,
-    pointer: "/secret",
+    body: ENROLL_REQUEST,
+    headers: signedBy(
+      { code: "drvc_x" },
+      "enroll",
+      ["POST", "/v1/hosts/enroll"],
+      JSON.stringify(ENROLL_REQUEST),
+    ),
+    ...signature,
   },
   {
     name: "a report over 1 MiB",

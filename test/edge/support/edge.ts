@@ -15,6 +15,9 @@ export type Send = (
 
 export const TOKEN = "drv_token_of_these_tests";
 
+/** What the codes of these edges are made with. */
+export const SIGNING_KEY = "signing key of these tests";
+
 /** Where hosts are told to find these edges. */
 export const DROVER_URL = "https://drover.test";
 
@@ -61,7 +64,13 @@ export function createEdge(...pools: string[]): Edge {
       body,
       ...(body instanceof ReadableStream ? { duplex: "half" as const } : {}),
     };
-    const bindings = { adminToken: TOKEN, url: DROVER_URL, objects: world.objects, now: () => Date.now() };
+    const bindings = {
+      adminToken: TOKEN,
+      signingKey: SIGNING_KEY,
+      url: DROVER_URL,
+      objects: world.objects,
+      now: () => Date.now(),
+    };
     const answer = await app.request(path, init, bindings);
     checkOfApp ??= new DocumentCheck(await (await app.request("/openapi.json", {}, bindings)).json());
     await checkOfApp.check(method, path, answer, world.fault !== noFault);

@@ -7,6 +7,7 @@ import { isTerminal, RUN_STATES } from "../../../src/core/run-state.ts";
 import type {
   AllocationApi,
   CloudWorkerApi,
+  EnrollCall,
   LogBucket,
   LogChunk,
   LogRequest,
@@ -18,7 +19,6 @@ import type {
   SignedChunk,
   SnapshotStore,
 } from "../../../src/objects/rpc.ts";
-import type { EnrollRequest } from "../../../src/schema/host.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
@@ -49,6 +49,9 @@ export interface FakeRun {
   logDropped: number;
 }
 
+/** What the answers to hosts are signed with. */
+export const ANSWER_KEY = Buffer.alloc(32, 9).toString("base64");
+
 /** When these objects hand out codes. */
 export const INVITED_AT = Date.UTC(2026, 10, 21, 8, 30);
 
@@ -66,7 +69,7 @@ export interface FakeWorld {
   objectsInBucket: Map<string, Uint8Array>;
   /** The snapshots that there are, by id. */
   snapshots: Map<string, Uint8Array<ArrayBuffer>>;
-  enrolled: EnrollRequest[];
+  enrolled: EnrollCall[];
   /** The workers that machines of one's own may become. */
   invited: Set<string>;
   /** Before each call; what it throws is what the call throws. */
@@ -347,32 +350,27 @@ function cloudWorkerOf(world: FakeWorld, id: string): CloudWorkerApi {
     return workerOf(id, "default");
   };
   return {
-    async enroll(request) {
-      world.enrolled.push(request);
+    async enroll(call) {
+      world.enrolled.push(call);
       return setupOf(id);
     },
     async join(call) {
       world.signedCalls.push(call);
-      return setupOf(id);
+      return { answerKey: ANSWER_KEY, value: setupOf(id) };
+    },
+    async admit() {
+      return { answerKey: ANSWER_KEY, value: null };
     },
     async fetch() {
-      return Response.json({ code: "unavailable", message: "no sockets here" }, { status: 503 });
+      const refused = { code: "unavailable", message: "no sockets here" };
+      return Response.json({ refused }, { status: 503 });
     },
     async report(call, waitMs) {
       world.signedCalls.push(call);
       world.longestWaitMs = Math.max(world.longestWaitMs, waitMs);
-      return {
-        incarnation: 1,
-        revision: 1,
-        answers: 1,
-        leaseMs: 0,
-        reportWithinMs: 10_000,
-        attempts: [],
-        logs: {},
-        powerOff: false,
-      };
+      const nothing = { leaseMs: 0, reportWithinMs: 10_000, attempts: [], logs: {}, powerOff: false };
+      return { answerKey: ANSWER_KEY, value: { incarnation: 1, revision: 1, answers: 1, ...nothing } };
     },
-    hostSecret: async () => null,
     read: known,
     why: async () => ({
       state: (await known()).state,
@@ -403,9 +401,6 @@ function bucketOf(world: FakeWorld): LogBucket {
 function snapshotsOf({ snapshots }: FakeWorld): SnapshotStore {
   const unknown = (id: string) => new DroverError("unknown_snapshot", `there is no snapshot ${id}`);
   return {
-    async verify(worker, { signature }) {
-      if (signature !== "v1,good") throw new DroverError("bad_signature", `not by the host of ${worker}`);
-    },
     ready: async () => undefined,
     size: async (id) => snapshots.get(id)?.length ?? null,
     async put(id, body) {

@@ -1,5 +1,6 @@
-import { randomUUID } from "node:crypto";
-import { makeSecret, signedHeaders } from "../../../agent/plane/sign.ts";
+import { makeSalt } from "../../../agent/plane/sign.ts";
+import { hostSecret, readCode } from "../../../src/signing/code.ts";
+import { type Otherwise, purposeOf, type Signer, signedBy, strangeSecret } from "../../support/signed.ts";
 import type { Json } from "./edge.ts";
 import type { Server } from "./server.ts";
 
@@ -19,13 +20,14 @@ export const OWN_POOL = {
 
 /** A host made of a test, over HTTP: it says what the test says. */
 export class HttpHost {
-  readonly secret: string;
+  readonly #salt = makeSalt();
+  secret: string;
   readonly #server: Server;
   worker = "";
   incarnation = 0;
   seq = 0;
 
-  constructor(server: Server, secret = makeSecret()) {
+  constructor(server: Server, secret = strangeSecret()) {
     this.#server = server;
     this.secret = secret;
   }
@@ -33,8 +35,10 @@ export class HttpHost {
   async enroll(code: string, bootId = "boot-1"): Promise<Answer> {
     const resources = { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 };
     const agent = { version: "test", os: "linux", arch: "x64" };
-    const body = JSON.stringify({ code, secret: this.secret, agent, bootId, resources });
-    return this.#known(await this.#post("/v1/hosts/enroll", {}, body));
+    const body = JSON.stringify({ salt: this.#salt, agent, bootId, resources });
+    const key = readCode(code)?.key;
+    if (key !== undefined) this.secret = hostSecret(key, this.#salt);
+    return this.#known(await this.#post("/v1/hosts/enroll", { code }, body));
   }
 
   async join(bootId = "boot-1"): Promise<Answer> {
@@ -48,8 +52,8 @@ export class HttpHost {
 
   next(more: object = {}): object {
     this.seq += 1;
-    const { worker, incarnation, seq } = this;
-    return { worker, incarnation, seq, full: true, ordersSeen: 0, attempts: [], ...more };
+    const { incarnation, seq } = this;
+    return { incarnation, seq, full: true, ordersSeen: 0, attempts: [], ...more };
   }
 
   /** A signed call, to this host's worker or to another one. */
@@ -57,10 +61,15 @@ export class HttpHost {
     what: "join" | "reports",
     content: object,
     to = this.worker,
-    id: string = randomUUID(),
+    more: Otherwise = {},
   ): Promise<Answer> {
-    const body = JSON.stringify(content);
-    return this.#post(`/v1/hosts/${to}/${what}`, signedHeaders(this.secret, id, Date.now(), body), body);
+    const signer = { worker: to, secret: this.secret };
+    return this.#post(`/v1/hosts/${to}/${what}`, signer, JSON.stringify(content), more);
+  }
+
+  /** The headers that sign a call of this host to a path. */
+  headers(method: string, path: string, body: string | Uint8Array = "", more: Otherwise = {}) {
+    return signedBy(this, purposeOf(method, path.split("?")[0] ?? ""), [method, path], body, more);
   }
 
   #known(answer: Answer): Answer {
@@ -71,7 +80,8 @@ export class HttpHost {
     return answer;
   }
 
-  async #post(path: string, headers: Record<string, string>, body: string): Promise<Answer> {
+  async #post(path: string, signer: Signer, body: string, more: Otherwise = {}): Promise<Answer> {
+    const headers = signedBy(signer, purposeOf("POST", path), ["POST", path], body, more);
     const json = { "content-type": "application/json" };
     const answer = await this.#server.send("POST", path, { ...headers, ...json }, body);
     return { status: answer.status, body: await answer.json() };

@@ -154,8 +154,7 @@ export const POOL_CONFIG = {
 
 /** What a host sends to become one. */
 export const ENROLL_REQUEST = {
-  code: "drvc_default-w1.1800000000.c2lnbmF0dXJl",
-  secret: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
+  salt: Buffer.alloc(32, 7).toString("base64"),
   agent: { version: "1", os: "linux", arch: "x64" },
   bootId: "boot-1",
   resources: { vcpus: 4, memoryBytes: 1, diskBytes: 1, gpus: 0 },

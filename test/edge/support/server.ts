@@ -8,6 +8,7 @@ import type { Json, Send } from "./edge.ts";
 export interface Server {
   url: string;
   token: string;
+  stateDir: string;
   send: Send;
   /** Sends with the token, and JSON if there is a body. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
@@ -52,6 +53,7 @@ export async function startServer(): Promise<Server> {
   return {
     url,
     token,
+    stateDir,
     send,
     call,
     async json(status, method, path, body, headers) {

@@ -1,4 +1,4 @@
-import { makeSecret } from "../../../agent/plane/sign.ts";
+import { makeSalt } from "../../../agent/plane/sign.ts";
 import type { Json } from "../../edge/support/edge.ts";
 import type { HttpHost } from "../../edge/support/http-host.ts";
 import { HOSTS, QUEUE, type World } from "./world.ts";
@@ -18,7 +18,7 @@ const group = {
     { name: "main", argv },
   ],
 };
-const secret = makeSecret();
+const salt = makeSalt();
 
 /** A pool whose provider nobody answers for. */
 const config = {
@@ -61,16 +61,15 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
   "PUT /v1/pools/{name}": () => [config],
   "POST /v1/workers/{id}/kill": () => [{ reason: "enough" }],
   "POST /v1/enrollments": () => [{ pool: HOSTS, ttl: "1h" }],
-  "POST /v1/hosts/enroll": ({ invitation }) => [
+  "POST /v1/hosts/enroll": () => [
     {
-      code: invitation.code,
-      secret,
+      salt,
       agent: { version: "1", os: "linux", arch: "x64" },
       bootId: "boot-1",
       resources: { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 },
     },
   ],
-  "POST /v1/hosts/{worker}/join": (_, { worker }) => [{ worker, bootId: "boot-1" }],
+  "POST /v1/hosts/{worker}/join": () => [{ bootId: "boot-1" }],
   "POST /v1/hosts/{worker}/reports": (_, speaker) => {
     speaker.seq += 1;
     return [report(speaker)];

@@ -65,7 +65,7 @@ function readOperation(schemas: Schemas, path: string, method: string, operation
     method: method.toUpperCase(),
     path,
     secured: operation.security?.some((one: Json) => "bearer" in one) ?? false,
-    signed: parameters.some(({ name }) => name === "webhook-signature"),
+    signed: parameters.some(({ name }) => name === "signature"),
     bodyTypes: Object.keys(content),
     bodyRequired: operation.requestBody?.required === true,
     ...(body === undefined ? {} : { body }),

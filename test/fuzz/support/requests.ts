@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
-import { signedHeaders } from "../../../agent/plane/sign.ts";
 import { MAX_BODY_BYTES, MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
+import { digestField } from "../../../src/signing/mac.ts";
 import type { Json } from "../../edge/support/edge.ts";
 import type { HttpHost } from "../../edge/support/http-host.ts";
+import { purposeOf, signedBy } from "../../support/signed.ts";
 import { BASES } from "./bases.ts";
 import { changedBody } from "./body.ts";
 import type { Wire } from "./http.ts";
@@ -79,7 +79,7 @@ const ODD_HEADERS: [string, string][] = [
 ];
 const MISTAKES = ["%", "%zz", "/%2e%2e", "/..", "%00", "%C3", "//", ";x", "%2F"];
 /** Where a host's fault is told before its body is read. */
-const SIGNATURE = ["bad_signature", "wrong_worker"];
+const SIGNATURE = ["bad_signature"];
 
 /** Makes the request of a cell. */
 export async function plan(doc: Document, world: World, cell: Cell, change: Change, pick: number) {
@@ -102,20 +102,26 @@ export async function plan(doc: Document, world: World, cell: Cell, change: Chan
   if (operation.name === "POST /v1/runs" && site.name === "idempotency-key" && expected.as === "open") {
     draft.body = Buffer.from(JSON.stringify({ argv: ["true"], pool: "fuzz" }));
   }
-  if (operation.signed && !draft.unsigned) {
-    // A snapshot is streamed: its digest is signed in the place of its bytes.
-    const streamed =
-      operation.method === "PUT" && /^sha256(?::|%3A)([0-9a-f]+)$/.exec(draft.path.snapshot ?? "")?.[1];
-    const id = streamed ? `snapshot_${streamed}` : randomUUID();
-    const body = streamed ? "" : (draft.body?.toString() ?? "");
-    const signed = signedHeaders(speaker.secret, id, Date.now(), body);
-    const own = new Set(draft.headers.map(([name]) => name));
-    const changed = site.in === "header" ? site.name : "";
-    for (const [name, value] of Object.entries(signed)) {
-      if (!own.has(name) && name !== changed) draft.headers.push([name, value]);
-    }
-  }
+  if (operation.signed && !draft.unsigned) sign(world, operation, draft, speaker, site);
   return { wire: wireOf(operation, draft), expected } satisfies Planned;
+}
+
+/** Signs what is sent, as it is sent: but for the headers that are changed. */
+function sign(world: World, operation: Operation, draft: Draft, speaker: HttpHost, site: Site): void {
+  const { path: target = "", method } = wireOf(operation, draft);
+  const { pathname, search } = new URL(target, "http://drover.test");
+  // A snapshot is streamed: its digest is that of its name.
+  const hex = /\/snapshots\/sha256(?::|%3A)([0-9a-f]+)$/.exec(pathname)?.[1];
+  const named = method === "PUT" && hex !== undefined;
+  const digest = named ? { digest: digestField(Buffer.from(hex, "hex").toString("base64")) } : {};
+  const purpose = purposeOf(operation.method, operation.path);
+  const signer = purpose === "enroll" ? { code: world.invitation.code } : speaker;
+  const signed = signedBy(signer, purpose, [method, `${pathname}${search}`], draft.body, digest);
+  const own = new Set(draft.headers.map(([name]) => name));
+  const changed = site.in === "header" ? site.name : "";
+  for (const [name, value] of Object.entries(signed)) {
+    if (!own.has(name) && name !== changed) draft.headers.push([name, value]);
+  }
 }
 
 function fullest(bases: Json[], pick: number): Json {
@@ -186,7 +192,7 @@ function changeParameter(doc: Document, draft: Draft, site: Site, change: Change
     default: {
       const sent = values.map(headerText);
       draft.headers.push(...sent.map((value): [string, string] => [site.name, value]));
-      if (site.name.startsWith("webhook-")) return { as: "open" };
+      if (/^(?:content-digest|signature)/.test(site.name)) return { as: "open" };
       // Two headers of a name are one, with a comma; an empty one is as good as none.
       if (sent.length !== 1 || sent[0]?.trim() === "") return { as: "open" };
       return textExpectation(doc, site, [sent[0]?.trim() ?? ""], `${site.name}:`);
@@ -319,23 +325,14 @@ function spoil(
       return { as: "open" };
     case "bad-signature": {
       draft.unsigned = true;
-      const now = String(Math.floor(Date.now() / 1_000));
-      const signature = from([
-        "v1,",
-        "v1,AAAA",
-        "v2,AAAA",
-        "",
-        "v1a,x v1,y",
-        "v1,%%%",
-        "é",
-        "v1,".repeat(1_000),
-      ]);
-      const stamp = from([now, "0", "-1", "x", "1e9", "9".repeat(30), "", `${now}.5`]);
-      const id = from(["a", "", "a.b", "x".repeat(5_000), "report_1"]);
+      const signature = from(["", "drover=::", "drover=:AAAA:", "é", "drover=:%%%:", "x".repeat(3_000)]);
+      const form = 'drover=("@method" "@path" "@query" "content-digest")';
+      const input = from(["", form, `${form};created=1e9`, `${form};created=1`, "y".repeat(5_000)]);
+      const digest = from(["", "sha-256=::", `sha-256=:${"A".repeat(43)}=:`, "md5=:AAAA:"]);
       draft.headers.push(
-        ["webhook-id", id],
-        ["webhook-timestamp", stamp],
-        ["webhook-signature", headerText(signature)],
+        ["content-digest", digest],
+        ["signature-input", input],
+        ["signature", headerText(signature)],
       );
       // A socket is told first from what is none.
       return { as: "code", codes: [...SIGNATURE, "upgrade_required"] };

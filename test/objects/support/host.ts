@@ -1,34 +1,70 @@
+import { DroverError } from "../../../src/core/errors.ts";
 import { ACTS } from "../../../src/core/means.ts";
-import type { CloudWorkerApi, Signature, SignedCall } from "../../../src/objects/rpc.ts";
+import type { Answered, CloudWorkerApi, SignedCall } from "../../../src/objects/rpc.ts";
 import type { AttemptReport, HostSetup, Orders, Report } from "../../../src/schema/host.ts";
+import { hostSecret, readClaim, readCode } from "../../../src/signing/code.ts";
+import { contentDigest, keyOf, textOfKey } from "../../../src/signing/mac.ts";
+import {
+  type ClaimedRequest,
+  claimedRequest,
+  type Purpose,
+  signRequest,
+} from "../../../src/signing/request.ts";
 
-const SECRET_BYTES = new Uint8Array(32).fill(7);
-export const HOST_SECRET = `whsec_${btoa(String.fromCharCode(...SECRET_BYTES))}`;
-export const OTHER_SECRET = `whsec_${btoa(String.fromCharCode(...new Uint8Array(32).fill(8)))}`;
+const SALT = btoa(String.fromCharCode(...new Uint8Array(32).fill(7)));
+export const OTHER_SALT = btoa(String.fromCharCode(...new Uint8Array(32).fill(8)));
+export const OTHER_SECRET = btoa(String.fromCharCode(...new Uint8Array(32).fill(9)));
 
-/** Signs a call as a host does (Standard Webhooks 1.0). */
-export async function sign(body: string, more: Signing = {}): Promise<SignedCall> {
-  return { ...(await signBytes(new TextEncoder().encode(body), more)), body };
+/** What a host signs with. */
+export interface Identity {
+  worker: string;
+  secret: string;
 }
 
 /** What a test may sign otherwise than a host does. */
-interface Signing {
-  id?: string;
-  secret?: string;
+export interface Signing {
+  nonce?: string;
   atMs?: number;
+  purpose?: Purpose;
+  method?: string;
+  path?: string;
+  query?: string;
 }
 
-/** The signature of raw bytes. */
-export async function signBytes(body: Uint8Array, more: Signing = {}): Promise<Signature> {
-  const id = more.id ?? crypto.randomUUID();
-  const timestamp = String(Math.floor((more.atMs ?? Date.now()) / 1_000));
-  const bytes = Uint8Array.from(atob((more.secret ?? HOST_SECRET).slice("whsec_".length)), (char) =>
-    char.charCodeAt(0),
-  );
-  const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-  const prefix = new TextEncoder().encode(`${id}.${timestamp}.`);
-  const mac = await crypto.subtle.sign("HMAC", key, await new Blob([prefix, body]).arrayBuffer());
-  return { id, timestamp, signature: `v1,${btoa(String.fromCharCode(...new Uint8Array(mac)))}` };
+/** The path of each purpose, behind that of the worker. */
+const PATHS: Partial<Record<Purpose, string>> = { join: "join", report: "reports", socket: "socket" };
+
+/** Signs a call as a host does. */
+export function sign(body: string, who: Identity, more: Signing = {}): SignedCall {
+  return { ...claim(contentDigest(body), who, more), body };
+}
+
+/** The same for a call whose body goes elsewhere. */
+export function claim(digest: string, { worker, secret }: Identity, more: Signing = {}): ClaimedRequest {
+  const { purpose = "report", nonce = crypto.randomUUID(), atMs = Date.now(), method = "POST" } = more;
+  const { path = `/v1/hosts/${worker}/${PATHS[purpose]}`, query = "" } = more;
+  const request = { method, path, query };
+  const params = { created: Math.floor(atMs / 1_000), nonce, keyid: worker, purpose };
+  const headers = signRequest(keyOf(secret), request, digest, params);
+  const claimed = claimedRequest(request, (name) => headers[name]);
+  if (claimed === undefined) throw new Error("a host of these tests signs as no host may");
+  return claimed;
+}
+
+/** The headers of a call that was signed. */
+export function headersOf({ digest, created, nonce, keyid, purpose, signature }: ClaimedRequest) {
+  const params = `created=${created};nonce="${nonce}";keyid="${keyid}";tag="drover-${purpose}"`;
+  return {
+    "content-digest": digest,
+    "signature-input": `drover=("@method" "@path" "@query" "content-digest");${params}`,
+    signature: `drover=:${signature}:`,
+  };
+}
+
+/** What a host is answered with. Throws what it is refused with. */
+export function settled<T>(answered: Answered<T>): T {
+  if ("value" in answered) return answered.value;
+  throw new DroverError(answered.refused.code, answered.refused.message, answered.refused);
 }
 
 /** A host made of a test: it says what the test says. */
@@ -36,6 +72,7 @@ export class TestHost {
   readonly #worker: () => CloudWorkerApi;
   #setup: HostSetup | undefined;
   #seq = 0;
+  identity: Identity = { worker: "nobody", secret: OTHER_SECRET };
   ordersSeen = 0;
   attempts: AttemptReport[] = [];
   /** What its agent acts on. */
@@ -46,15 +83,21 @@ export class TestHost {
     this.#worker = worker;
   }
 
-  async enroll(code: string, secret = HOST_SECRET): Promise<HostSetup> {
+  /** As the edge has it done, which has verified the code. */
+  async enroll(code: string, salt = SALT): Promise<HostSetup> {
     const agent = { version: "test", os: "linux", arch: "x64" };
     const resources = { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 };
-    this.#setup = await this.#worker().enroll({ code, secret, agent, bootId: "boot-1", resources });
+    const { claim: claimOfCode = "", key = new Uint8Array() } = readCode(code) ?? {};
+    const { worker = "", expiresAt = 0 } = readClaim(claimOfCode) ?? {};
+    const body = JSON.stringify({ salt, agent, bootId: "boot-1", resources });
+    this.#setup = await this.#worker().enroll({ body, codeKey: textOfKey(key), expiresAt });
+    this.identity = { worker, secret: hostSecret(key, salt) };
     return this.#setup;
   }
 
-  async join(bootId = "boot-1", id: string = crypto.randomUUID()): Promise<HostSetup> {
-    this.#setup = await this.#worker().join(await sign(JSON.stringify({ bootId }), { id }));
+  async join(bootId = "boot-1", more: Signing = {}): Promise<HostSetup> {
+    const call = sign(JSON.stringify({ bootId }), this.identity, { purpose: "join", ...more });
+    this.#setup = settled(await this.#worker().join(call));
     this.#seq = 0;
     return this.#setup;
   }
@@ -76,7 +119,8 @@ export class TestHost {
 
   /** Reports, and remembers the orders that it is answered with. */
   async report(more: Partial<Report> = {}, waitMs = 0): Promise<Orders> {
-    const orders = await this.#worker().report(await sign(JSON.stringify(this.next(more))), waitMs);
+    const call = sign(JSON.stringify(this.next(more)), this.identity);
+    const orders = settled(await this.#worker().report(call, waitMs));
     this.ordersSeen = Math.max(this.ordersSeen, orders.revision);
     return orders;
   }

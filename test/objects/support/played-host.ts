@@ -1,6 +1,6 @@
 import { type ControlPlane, Host } from "../../sim/host.ts";
 import { World } from "../../sim/world.ts";
-import { sign, TestHost } from "./host.ts";
+import { settled, sign, TestHost } from "./host.ts";
 import { objects } from "./world.ts";
 
 const TICK_MS = 5;
@@ -24,17 +24,15 @@ export function startPlayedHost(worker: string, code: string): PlayedHost {
   const world = new World(1, []);
   const calls = new TestHost(() => objects.worker(worker));
   const report: ControlPlane["report"] = async (said, waitMs) => {
-    const call = await sign(JSON.stringify(said));
+    const call = sign(JSON.stringify(said), calls.identity);
     return objects
       .worker(worker)
       .report(call, waitMs)
-      .then(
-        (orders) => orders,
-        (error: { code: string }) => {
-          if (error.code === "stale_incarnation") return "stale" as const;
-          throw error;
-        },
-      );
+      .then((answered) => settled(answered))
+      .catch((error: { code: string }) => {
+        if (error.code === "stale_incarnation") return "stale" as const;
+        throw error;
+      });
   };
   const withoutSocket = async (setup: ReturnType<TestHost["enroll"]>) => {
     const { socketUrl: _, ...rest } = await setup;

@@ -1,5 +1,15 @@
 import type { HostFrame, Orders, Report } from "../../../src/schema/host.ts";
-import { sign, type TestHost } from "./host.ts";
+import {
+  CHALLENGE,
+  challengeIn,
+  type Session,
+  sealed,
+  sessionKey,
+  unsealed,
+} from "../../../src/signing/frame.ts";
+import { EMPTY_DIGEST, type Key, keyOf } from "../../../src/signing/mac.ts";
+import type { ClaimedRequest } from "../../../src/signing/request.ts";
+import { claim, headersOf, type Signing, type TestHost } from "./host.ts";
 import { bindings, eventually } from "./world.ts";
 
 /** The code and reason that a socket was closed with. */
@@ -14,21 +24,52 @@ export class SocketHost {
   readonly pongs: string[] = [];
   closed: Closed | undefined;
   readonly #socket: WebSocket;
+  readonly #session: Promise<Session>;
+  /** What is to be sent goes in its order, behind the challenge. */
+  #sent: Promise<void>;
 
-  constructor(socket: WebSocket) {
+  constructor(socket: WebSocket, key: Key, signature: string) {
     this.#socket = socket;
-    socket.accept();
-    socket.addEventListener("message", ({ data }) => {
-      if (data === "pong") this.pongs.push(data);
-      else this.frames.push(JSON.parse(String(data)));
+    let session: Session | undefined;
+    this.#session = new Promise((resolve) => {
+      socket.addEventListener("message", ({ data }) => {
+        if (data === "pong") return void this.pongs.push(data);
+        const frame = String(data);
+        session ??= {
+          key: sessionKey(key, signature, challengeIn(frame) ?? ""),
+          next: 0,
+          awaited: CHALLENGE,
+        };
+        const body = unsealed(session.key, "plane", session.awaited, frame);
+        if (body === undefined) throw new Error(`no frame of the control plane: ${frame}`);
+        if (session.awaited > CHALLENGE) this.frames.push(JSON.parse(body));
+        session.awaited += 1;
+        resolve(session);
+      });
     });
+    this.#sent = this.#session.then(() => undefined);
+    socket.accept();
     socket.addEventListener("close", ({ code, reason }) => {
       this.closed = { code, reason };
     });
   }
 
   send(report: Report | string): void {
-    this.#socket.send(typeof report === "string" ? report : JSON.stringify(report));
+    if (report === "ping") {
+      this.#socket.send(report);
+      return;
+    }
+    const body = typeof report === "string" ? report : JSON.stringify(report);
+    this.#sent = this.#sent.then(async () => {
+      const session = await this.#session;
+      this.#socket.send(sealed(session.key, "host", session.next, body));
+      session.next += 1;
+    });
+  }
+
+  /** Sends bytes that no host would send. */
+  sendRaw(frame: string): void {
+    this.#socket.send(frame);
   }
 
   close(): void {
@@ -54,20 +95,18 @@ export class SocketHost {
 }
 
 /** Asks a worker's object for a socket, as the edge does. */
-export async function askForSocket(worker: string, secret?: string): Promise<Response> {
-  const { id, timestamp, signature } = await sign("", secret === undefined ? {} : { secret });
-  const headers = {
-    upgrade: "websocket",
-    "webhook-id": id,
-    "webhook-timestamp": timestamp,
-    "webhook-signature": signature,
-  };
+export async function askForSocket(host: TestHost, more: Signing = {}): Promise<[Response, ClaimedRequest]> {
+  const { worker } = host.identity;
+  const call = claim(EMPTY_DIGEST, host.identity, { purpose: "socket", method: "GET", ...more });
+  const headers = { upgrade: "websocket", ...headersOf(call) };
   const stub = bindings.CLOUD_WORKER.getByName(worker);
-  return stub.fetch(new Request(`http://drover.test/v1/hosts/${worker}/socket`, { headers }));
+  const request = new Request(`http://drover.test/v1/hosts/${worker}/socket`, { headers });
+  return [await stub.fetch(request), call];
 }
 
-export async function openSocket(worker: string): Promise<SocketHost> {
-  const { webSocket } = await askForSocket(worker);
+/** The socket of a host. */
+export async function openSocket(host: TestHost): Promise<SocketHost> {
+  const [{ webSocket }, { signature }] = await askForSocket(host);
   if (webSocket === null) throw new Error("the worker gave no socket");
-  return new SocketHost(webSocket);
+  return new SocketHost(webSocket, keyOf(host.identity.secret), signature);
 }

@@ -1,0 +1,79 @@
+import {
+  CHALLENGE,
+  challengeIn,
+  type Session,
+  sealed,
+  sessionKey,
+  unsealed,
+} from "../../src/signing/frame.ts";
+import type { Key } from "../../src/signing/mac.ts";
+import { type Line, type LineOptions, openLine } from "./socket.ts";
+
+/**
+ * Opens a socket, and waits for the challenge of the control plane. A frame that is not the next one of the
+ * control plane's ends it, with no word of what it said. `signature`: that of the request for it.
+ */
+export async function sealLine(key: Key, signature: string, options: LineOptions): Promise<Line> {
+  const { withinMs, frame: tell, closed } = options;
+  let session: Session | undefined;
+  let line: Line | undefined;
+  const { promise: challenged, resolve, reject } = withResolvers<Session>();
+  const timer = setTimeout(() => fail("no challenge has come"), withinMs);
+  function fail(why: string): void {
+    reject(new Error(`the socket is not one of the control plane that this host knows: ${why}`));
+    line?.hangUp();
+  }
+  const frame = (text: string) => {
+    const body = session === undefined ? undefined : unsealed(session.key, "plane", session.awaited, text);
+    if (session !== undefined && body !== undefined) {
+      session.awaited += 1;
+      tell(body);
+    } else if (session === undefined) {
+      session = sessionOf(key, signature, text);
+      if (session === undefined) fail("its first frame is no challenge of it");
+      else resolve(session);
+    } else fail("a frame on it is not the next one of it");
+  };
+  // What ends it before it was ready is told by the error.
+  const ended = (code: number, reason: string) => {
+    if (session === undefined) fail(reason || `it was closed (${code})`);
+    else closed(code, reason);
+  };
+  try {
+    line = await openLine({ ...options, frame, closed: ended });
+    const ready = await challenged;
+    const open = line;
+    return {
+      send: (text) => {
+        open.send(sealed(ready.key, "host", ready.next, text));
+        ready.next += 1;
+      },
+      hangUp: () => open.hangUp(),
+    };
+  } catch (error) {
+    line?.hangUp();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A promise that may be rejected before anybody waits for it. Node 20 has no `Promise.withResolvers`. */
+function withResolvers<T>() {
+  let resolve: (value: T) => void = () => undefined;
+  let reject: (error: Error) => void = () => undefined;
+  const promise = new Promise<T>((...both) => {
+    [resolve, reject] = both;
+  });
+  promise.catch(() => undefined);
+  return { promise, resolve, reject };
+}
+
+/** The session that a challenge begins; undefined if it is no challenge of who has the key. */
+function sessionOf(key: Key, signature: string, frame: string): Session | undefined {
+  const challenge = challengeIn(frame);
+  if (challenge === undefined) return undefined;
+  const made = sessionKey(key, signature, challenge);
+  if (unsealed(made, "plane", CHALLENGE, frame) === undefined) return undefined;
+  return { key: made, next: 0, awaited: CHALLENGE + 1 };
+}

@@ -1,0 +1,54 @@
+import { contentDigest, isSame, type Key, keyOf, mac } from "./mac.ts";
+import { type SignedHeaders, signatureIn } from "./request.ts";
+
+/** An answer as it came. */
+export interface ClaimedAnswer {
+  status: number;
+  body: string | Uint8Array;
+  header(name: keyof SignedHeaders): string | undefined;
+}
+
+const COVERED = '("@status" "content-digest")';
+const INPUT =
+  /^drover=(\("@status" "content-digest"\);created=(\d{1,12});keyid="([a-z0-9.-]{1,128})";tag="drover-answer")$/;
+
+/**
+ * The key of the answer to one request, in base64: of the key that the request was signed with, and of its
+ * signature. It is good for nothing else, so who verifies a request can let others sign the answer.
+ */
+export function answerKey(key: Key, signature: string): string {
+  return mac(key, "drover-answer\n", signature);
+}
+
+/** Signs an answer. `created`: the time of the control plane, in seconds since 1970. */
+export function signAnswer(
+  key: string,
+  { status, body }: Pick<ClaimedAnswer, "status" | "body">,
+  { created, keyid }: { created: number; keyid: string },
+): SignedHeaders {
+  const digest = contentDigest(body);
+  const params = `${COVERED};created=${created};keyid="${keyid}";tag="drover-answer"`;
+  const signature = mac(keyOf(key), answerBase(status, digest, params));
+  return {
+    "content-digest": digest,
+    "signature-input": `drover=${params}`,
+    signature: `drover=:${signature}:`,
+  };
+}
+
+/** When an answer was signed, in seconds since 1970; undefined if it is not signed with this key. */
+export function verifiedAnswer(key: string, keyid: string, answer: ClaimedAnswer): number | undefined {
+  const [, params, created, claimed] = INPUT.exec(answer.header("signature-input") ?? "") ?? [];
+  const [digest, signature] = [answer.header("content-digest"), signatureIn(answer.header("signature"))];
+  if (params === undefined || claimed !== keyid || digest === undefined || signature === undefined) {
+    return undefined;
+  }
+  const signed = mac(keyOf(key), answerBase(answer.status, digest, params));
+  if (!isSame(signed, signature) || contentDigest(answer.body) !== digest) return undefined;
+  return Number(created);
+}
+
+/** The text that is signed (RFC 9421 §2.5). */
+function answerBase(status: number, digest: string, params: string): string {
+  return [`"@status": ${status}`, `"content-digest": ${digest}`, `"@signature-params": ${params}`].join("\n");
+}

@@ -1,0 +1,121 @@
+import { isSame, type Key, mac } from "./mac.ts";
+
+/** What a host signs for, one for each route: a signature for one of them is none for another. */
+export const PURPOSES = [
+  "enroll",
+  "get-snapshot",
+  "join",
+  "log",
+  "put-snapshot",
+  "report",
+  "socket",
+] as const;
+export type Purpose = (typeof PURPOSES)[number];
+
+/** A request as it is on the wire. `query` begins with `?`, or is empty. */
+export interface Request {
+  method: string;
+  path: string;
+  query: string;
+}
+
+/** What a signature says beside the request. */
+export interface Params {
+  /** Seconds since 1970. */
+  created: number;
+  /** Never the same for two calls: 16 to 64 letters, digits, `-` and `_`. */
+  nonce: string;
+  /** Whose key it is: the worker's id, or to enroll the claim of a code. */
+  keyid: string;
+  purpose: Purpose;
+}
+
+/** The three headers of a signed message, in lower case. */
+export interface SignedHeaders {
+  "content-digest": string;
+  "signature-input": string;
+  signature: string;
+}
+
+/** A signed request as its headers say it: nothing of it has been verified. */
+export interface ClaimedRequest extends Params {
+  /** The value of `Content-Digest`. */
+  digest: string;
+  /** HMAC-SHA256 of `base`, in base64. */
+  signature: string;
+  /** The text that is signed (RFC 9421 §2.5). */
+  base: string;
+}
+
+const COVERED = '("@method" "@path" "@query" "content-digest")';
+const LABEL = "drover";
+const INPUT =
+  /^drover=\("@method" "@path" "@query" "content-digest"\);created=(\d{1,12});nonce="([\w-]{16,64})";keyid="([a-z0-9.-]{1,128})";tag="drover-([a-z-]{1,16})"$/;
+const SIGNATURE = /^drover=:([A-Za-z0-9+/]{43}=):$/;
+const DIGEST = /^sha-256=:[A-Za-z0-9+/]{43}=:$/;
+/** No header that is as agreed is longer. */
+const MAX_HEADER_CHARS = 400;
+
+/** Signs a request. `digest`: the value of `Content-Digest` of its body. */
+export function signRequest(key: Key, request: Request, digest: string, params: Params): SignedHeaders {
+  const signed = paramsText(params);
+  const signature = mac(key, requestBase(request, digest, signed));
+  return {
+    "content-digest": digest,
+    "signature-input": `${LABEL}=${signed}`,
+    signature: signatureField(signature),
+  };
+}
+
+/**
+ * Reads the headers of a signed request; undefined unless they have the one form that there is. Nothing is
+ * computed, whatever they say.
+ */
+export function claimedRequest(
+  request: Request,
+  header: (name: keyof SignedHeaders) => string | undefined,
+): ClaimedRequest | undefined {
+  const [digest, input, field] = [header("content-digest"), header("signature-input"), header("signature")];
+  const isShort = [digest, input, field].every((text = "") => text.length <= MAX_HEADER_CHARS);
+  if (!isShort || digest === undefined || !DIGEST.test(digest)) return undefined;
+  const [, signature] = SIGNATURE.exec(field ?? "") ?? [];
+  const [, created, nonce, keyid, tag] = INPUT.exec(input ?? "") ?? [];
+  const purpose = PURPOSES.find((one) => one === tag);
+  if (signature === undefined || nonce === undefined || keyid === undefined || purpose === undefined) {
+    return undefined;
+  }
+  const params = { created: Number(created), nonce, keyid, purpose };
+  // Leading zeros, for one, would make two texts of the same number.
+  if (input !== `${LABEL}=${paramsText(params)}`) return undefined;
+  return { ...params, digest, signature, base: requestBase(request, digest, paramsText(params)) };
+}
+
+/** Whether a request was signed with this key. One HMAC of a few hundred bytes. */
+export function isSignedWith(key: Key, { base, signature }: ClaimedRequest): boolean {
+  return isSame(mac(key, base), signature);
+}
+
+/** The text that is signed (RFC 9421 §2.5). */
+function requestBase({ method, path, query }: Request, digest: string, params: string): string {
+  return [
+    `"@method": ${method}`,
+    `"@path": ${path}`,
+    `"@query": ${query === "" ? "?" : query}`,
+    `"content-digest": ${digest}`,
+    `"@signature-params": ${params}`,
+  ].join("\n");
+}
+
+function paramsText({ created, nonce, keyid, purpose }: Params): string {
+  return `${COVERED};created=${created};nonce="${nonce}";keyid="${keyid}";tag="drover-${purpose}"`;
+}
+
+function signatureField(signature: string): string {
+  return `${LABEL}=:${signature}:`;
+}
+
+/** The signature in its header, in base64; undefined if the header has another form. */
+export function signatureIn(field: string | undefined): string | undefined {
+  if ((field?.length ?? 0) > MAX_HEADER_CHARS) return undefined;
+  return SIGNATURE.exec(field ?? "")?.[1];
+}
