@@ -154,7 +154,7 @@ export const STALE_RUN_MS = 5_000;
 export const MAX_KILL_MS = 3_600_000;
 /** Notices that differ by less in when the machine will be gone say the same: each change is a row. */
 export const NOTICE_DRIFT_MS = 10_000;
-/** Tolerance for the time stamp of a signed call (Standard Webhooks 1.0). */
+/** How far off the time may be at which a call says to be signed. */
 export const SIGNATURE_TOLERANCE_MS = 5 * 60_000;
 /** A message without a reply for this long has failed. Longer than the slowest call to a cloud. */
 export const SEND_TIMEOUT_MS = 45_000;

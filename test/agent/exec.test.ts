@@ -103,7 +103,7 @@ describe("what a command is given", () => {
       DROVER_INSTANCE: bench.dir,
     });
     expect([...names.keys()]).not.toContain("DROVER_BOOT_ID");
-    expect(stdout).not.toContain("whsec_");
+    expect(stdout).not.toContain(bench.plane.secret);
   });
 
   test("it has no stdin, and no open file beside its output", async () => {
