@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DroverError } from "../core/errors.ts";
 import { Enrollment, EnrollmentRequest, ttlMs } from "../schema/enrollment.ts";
+import { isSafeAddress } from "../signing/address.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";
@@ -39,6 +40,10 @@ export function enrollmentRoutes(app: EdgeApp): void {
       if (url === "") {
         const text =
           "DROVER_URL is not set, so a host would not know where to report; set it and deploy again";
+        throw new DroverError("internal", text);
+      }
+      if (!isSafeAddress(url)) {
+        const text = `DROVER_URL is ${url}: no host would speak to it; it must be https, or http of 127.0.0.1`;
         throw new DroverError("internal", text);
       }
       const request = c.req.valid("json");

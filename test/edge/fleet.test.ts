@@ -205,11 +205,15 @@ describe("POST /v1/enrollments", () => {
     expect(bodies[2].worker).not.toBe(bodies[0].worker);
   });
 
-  test("is refused while nobody has said where hosts would report", async () => {
+  test.each([
+    ["nobody has said where hosts would report", ""],
+    ["hosts would report in the clear to another machine", "http://drover.test"],
+    ["hosts would report nowhere", "drover.test"],
+  ])("is refused while %s", async (_what, url) => {
     const edge = createEdge();
     const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
     const init = { method: "POST", headers, body: "{}" };
-    const env = { adminToken: TOKEN, url: "", objects: edge.objects, now: Date.now };
+    const env = { adminToken: TOKEN, url, objects: edge.objects, now: Date.now };
     const answer = await edge.app.request("/v1/enrollments", init, env);
     const { status, detail }: Json = await answer.json();
     expect([status, detail]).toEqual([500, expect.stringContaining("DROVER_URL")]);
