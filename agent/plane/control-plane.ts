@@ -45,7 +45,8 @@ interface Sent {
 }
 
 /**
- * The calls of one host. What is answered counts only with a signature that belongs to the very call: all else
+ * The calls of one host. What is answered counts only with a signature that belongs to the very call: all
+ * else
  * is as good as no answer. It keeps how far this machine's clock is off: hosts are not trusted to know the
  * time.
  */
@@ -98,7 +99,8 @@ export class ControlPlane {
 
   /**
    * What a call is refused with by this answer: a `WrongClock` if another one, signed by the time of the
-   * control plane, may be answered otherwise. Undefined: it is no refusal. Throws if nobody knows whose answer
+   * control plane, may be answered otherwise. Undefined: it is no refusal. Throws if nobody knows whose
+   * answer
    * it is.
    */
   refusalIn(call: SignedCall, answer: Answer): Refusal | undefined {

@@ -81,7 +81,8 @@ function keep(file: string, setup: HostSetup, hasOlder: boolean): void {
 }
 
 /**
- * Neither the code nor the secret travels: both sides make the secret of the key in the code and of a salt. It
+ * Neither the code nor the secret travels: both sides make the secret of the key in the code and of a salt.
+ * It
  * is stored before that is sent: whoever crashes in between comes again with the same one, and gets the same
  * answer.
  */

@@ -16,7 +16,9 @@ import { Nonces } from "./nonces.ts";
 import type { Answered, EnrollCall, SignedCall } from "./rpc.ts";
 import { notKnown, warnOfStranger } from "./strangers.ts";
 
-/** What a worker that has no host compares signatures with: it takes as long, and is refused whatever it says. */
+/**
+ * What a worker that has no host compares signatures with: it takes as long, and is refused whatever it says.
+ */
 const NOBODY: Key = new Uint8Array(32);
 /** What may be asked for once only: an upload, or a download, by a call that somebody else has seen. */
 const ONCE = new Set<Purpose>(["get-snapshot", "put-snapshot"]);
@@ -147,7 +149,8 @@ export class HostDoor {
   }
 
   #begunAlready(): DroverError {
-    const text = `the host of worker "${this.#name()}" has begun in another boot since; it joins, and enrolls no more`;
+    const host = `the host of worker "${this.#name()}"`;
+    const text = `${host} has begun in another boot since; it joins, and enrolls no more`;
     return new DroverError("enrollment_over", text);
   }
 }

@@ -46,8 +46,8 @@ export function hostSocket(ctx: DurableObjectState, socket: WebSocket): HostSock
   };
 }
 
-/** It is only ever what `attach` has attached. */
 function attached(socket: WebSocket): Attached {
+  // It is only ever what `attach` has attached.
   return socket.deserializeAttachment() as Attached;
 }
 
@@ -96,8 +96,10 @@ function isTooLong(frame: string | ArrayBuffer): frame is ArrayBuffer {
 }
 
 /**
- * Answers the request for a socket: 101 and a challenge, after which the host must speak first. A refusal has a
- * status, and says the rest to the edge, which renders it: errors lose their properties on the way of `fetch`.
+ * Answers the request for a socket: 101 and a challenge, after which the host must speak first. A refusal has
+ * a
+ * status, and says the rest to the edge, which renders it: errors lose their properties on the way of
+ * `fetch`.
  */
 export async function upgrade(
   ctx: DurableObjectState,

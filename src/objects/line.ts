@@ -63,7 +63,8 @@ export class HostLine {
   }
 
   /**
-   * The host has said its first word on a socket. It takes the place of any other: of a line that broke nobody
+   * The host has said its first word on a socket. It takes the place of any other: of a line that broke
+   * nobody
    * may hear.
    */
   #opened(socket: HostSocket): void {

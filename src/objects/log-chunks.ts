@@ -68,7 +68,8 @@ async function digestOf(bytes: Uint8Array): Promise<string> {
 }
 
 /**
- * A body in one buffer that the runtime itself fills: read part by part, a large log leaves as much on our heap
+ * A body in one buffer that the runtime itself fills: read part by part, a large log leaves as much on our
+ * heap
  * as it is long, for a while. Throws `invalid_request` if it is shorter than it says.
  */
 async function read(length: number, body: ReadableStream<Uint8Array> | null): Promise<Uint8Array> {

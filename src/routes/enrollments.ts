@@ -43,7 +43,7 @@ export function enrollmentRoutes(app: EdgeApp): void {
         throw new DroverError("internal", text);
       }
       if (!isSafeAddress(url)) {
-        const text = `DROVER_URL is ${url}: no host would speak to it; it must be https, or http of 127.0.0.1`;
+        const text = `DROVER_URL is ${url}: no host speaks to it; it must be https, or http of 127.0.0.1`;
         throw new DroverError("internal", text);
       }
       const request = c.req.valid("json");

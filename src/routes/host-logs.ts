@@ -70,7 +70,9 @@ export function hostLogRoutes(app: EdgeApp): void {
   );
 }
 
-/** The length that the request announces: memory is taken for it before the first byte is read, and not more. */
+/**
+ * The length that the request announces: memory is taken for it before the first byte is read, and not more.
+ */
 function lengthOf(c: EdgeContext): number {
   const text = c.req.header("content-length") ?? "";
   const length = Number(text);

@@ -48,8 +48,8 @@ const enroll = operation({
   codes: ["enrollment_over", "code_used", "cloned", "unknown_worker"],
   summary: "A machine becomes the host of the worker that its code names",
   description:
-    "Signed with the key in the code, which stays where it is: of that and of the `salt` both sides make the " +
-    "secret of the host.",
+    "Signed with the key in the code, which stays where it is: of that and of the `salt` both sides make " +
+    "the secret of the host.",
   request: { headers, query: z.strictObject({}), body: signedBody(EnrollRequest) },
   responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },
 });
@@ -100,9 +100,9 @@ const socket = operation({
   codes: ["enrollment_over", "forbidden", "upgrade_required", "busy"],
   summary: "The same exchange over a WebSocket: each frame is a report, or orders",
   description:
-    "The first frame is a challenge; each one has a number and an HMAC in its first line. Orders come whenever " +
-    "they change. `ping` is answered with `pong`. A report that is refused ends the socket, with a frame that " +
-    "says why.",
+    "The first frame is a challenge; each one has a number and an HMAC in its first line. Orders come " +
+    "whenever they change. `ping` is answered with `pong`. A report that is refused ends the socket, with " +
+    "a frame that says why.",
   request: { ...signed, query: z.strictObject({}) },
   responses: { 101: { description: "the socket" }, default: problemAnswer },
 });

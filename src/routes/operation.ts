@@ -35,9 +35,9 @@ export const SECURITY_SCHEMES = {
     in: "header",
     name: "signature",
     description:
-      "A host signs each call by HTTP Message Signatures (RFC 9421), with HMAC-SHA256 and the secret that both " +
-      "sides have made from its code: method, path, query and digest of the body, when, by whom and what for. " +
-      "Answers are signed, too. `docs/design/protocol.md` has the one form that there is, and examples.",
+      "A host signs each call by HTTP Message Signatures (RFC 9421), with HMAC-SHA256 and the secret that " +
+      "both sides have made from its code: method, path, query and digest of the body, when, by whom and " +
+      "what for. Answers are signed, too. `docs/design/protocol.md` has the one form that there is, and examples.",
   },
 } as const;
 
@@ -74,7 +74,9 @@ export function operation<P extends string, R extends Omit<RouteConfig, "path"> 
   return createRoute(declared) as unknown as ReturnType<typeof createRoute<P, R>>;
 }
 
-/** The same answers, of which those with a text are signed: the bytes of an archive are proven by its name. */
+/**
+ * The same answers, of which those with a text are signed: the bytes of an archive are proven by its name.
+ */
 function withSignature(responses: RouteConfig["responses"]): RouteConfig["responses"] {
   return Object.fromEntries(
     Object.entries(responses).map(([status, answer]) => {

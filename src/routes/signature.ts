@@ -21,7 +21,9 @@ export interface AnswerSigner {
   keyid: string;
 }
 
-/** Signs what a host is answered with: refusals, too, but not the bytes of an archive, which its name proves. */
+/**
+ * Signs what a host is answered with: refusals, too, but not the bytes of an archive, which its name proves.
+ */
 export const signAnswers = createMiddleware<EdgeTypes>(async (c, next) => {
   await next();
   const signer = c.get("signer");
@@ -34,7 +36,8 @@ export const signAnswers = createMiddleware<EdgeTypes>(async (c, next) => {
 });
 
 /**
- * What a call claims to be signed for, not verified yet. Throws `bad_signature` unless that is this purpose, by
+ * What a call claims to be signed for, not verified yet. Throws `bad_signature` unless that is this purpose,
+ * by
  * this worker.
  */
 export function claimed(c: EdgeContext, purpose: Purpose, worker: string): ClaimedRequest {

@@ -90,8 +90,8 @@ const hostPut = operation({
   codes: ["digest_mismatch", "length_required", "enrollment_over", "forbidden", "no_bucket"],
   summary: "The result of a run, from its host",
   description:
-    "Its `Content-Digest`, which is signed, must be the digest in its name. So the bytes can be streamed, and " +
-    "are verified by it.",
+    "Its `Content-Digest`, which is signed, must be the digest in its name. So the bytes can be streamed, " +
+    "and are verified by it.",
   request: { ...ofHost, headers: SignatureHeaders, body: { required: true, content: archive } },
   responses: answers.put,
 });

@@ -9,8 +9,10 @@ export interface ClaimedAnswer {
 }
 
 const COVERED = '("@status" "content-digest")';
-const INPUT =
-  /^drover=(\("@status" "content-digest"\);created=(\d{1,12});keyid="([a-z0-9.-]{1,128})";tag="drover-answer")$/;
+const INPUT = new RegExp(
+  String.raw`^drover=(\("@status" "content-digest"\);created=(\d{1,12});` +
+    String.raw`keyid="([a-z0-9.-]{1,128})";tag="drover-answer")$`,
+);
 
 /**
  * The key of the answer to one request, in base64: of the key that the request was signed with, and of its

@@ -36,7 +36,8 @@ export function readClaim(claim: string): { worker: string; expiresAt: number } 
 }
 
 /**
- * The secret of a host, in base64: of the key that its code carries and of a salt that the host has made. Both
+ * The secret of a host, in base64: of the key that its code carries and of a salt that the host has made.
+ * Both
  * sides compute it, and neither it nor the code ever travels.
  */
 export function hostSecret(code: Key, salt: string): string {

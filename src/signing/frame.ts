@@ -21,7 +21,8 @@ const FRAME = /^(0|[1-9]\d{0,15}) ([A-Za-z0-9+/]{43}=)\n/;
 const MAX_LINE_CHARS = 62;
 
 /**
- * The key of one socket, in base64: of the host's secret, the signature of the request for the socket, and the
+ * The key of one socket, in base64: of the host's secret, the signature of the request for the socket, and
+ * the
  * challenge of the control plane, which makes it another one each time.
  */
 export function sessionKey(secret: Key, signature: string, challenge: string): string {

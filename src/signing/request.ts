@@ -49,8 +49,10 @@ export interface ClaimedRequest extends Params {
 
 const COVERED = '("@method" "@path" "@query" "content-digest")';
 const LABEL = "drover";
-const INPUT =
-  /^drover=\("@method" "@path" "@query" "content-digest"\);created=(\d{1,12});nonce="([\w-]{16,64})";keyid="([a-z0-9.-]{1,128})";tag="drover-([a-z-]{1,16})"$/;
+const INPUT = new RegExp(
+  String.raw`^drover=\("@method" "@path" "@query" "content-digest"\);created=(\d{1,12});` +
+    String.raw`nonce="([\w-]{16,64})";keyid="([a-z0-9.-]{1,128})";tag="drover-([a-z-]{1,16})"$`,
+);
 const SIGNATURE = /^drover=:([A-Za-z0-9+/]{43}=):$/;
 const DIGEST = /^sha-256=:[A-Za-z0-9+/]{43}=:$/;
 /** No header that is as agreed is longer. */

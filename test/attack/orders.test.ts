@@ -5,7 +5,8 @@ import type { Orders } from "../../src/schema/host.ts";
 import { type Bench, openBench, run } from "../agent/support/bench.ts";
 import type { Call, Override } from "../agent/support/fake-plane.ts";
 
-// Whoever has the port of a control plane, or sits on the way to it, gives no orders: the built agent obeys what is
+// Whoever has the port of a control plane, or sits on the way to it, gives no orders: the built agent obeys
+// what is
 // signed for the very call, or frame, and takes everything else for no answer at all.
 
 const ID = "mine/main/1.1";

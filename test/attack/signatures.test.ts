@@ -13,7 +13,8 @@ import { type Server, startServer } from "../edge/support/server.ts";
 import { until } from "../local/support/scratch.ts";
 import { type Otherwise, type Signer, signedBy, strangeSecret } from "../support/signed.ts";
 
-// A signature is good for one call: what it is for, by whom, when, its method, path, query and body. What a call
+// A signature is good for one call: what it is for, by whom, when, its method, path, query and body. What a
+// call
 // costs before that is known does not depend on what it says, and leaves nothing behind.
 
 let server: Server;
@@ -259,7 +260,7 @@ describe("before it is known who calls", () => {
     },
   );
 
-  test("X8: a chunk that is announced takes no memory: it is refused before a byte of it has come", async () => {
+  test("X8: a chunk that is announced is refused before a byte of it has come", async () => {
     const { target } = await planOf("log");
     const signed = signedBy({ worker: host.worker, secret: strangeSecret() }, "log", ["PUT", target], BYTES);
     const headers = { ...signed, "content-length": MAX_LOG_CHUNK_BYTES };

@@ -15,11 +15,10 @@ const claims = (runs: string[]): AttemptReport[] =>
   runs.map((run) => ({ id: `${run}/main/1.1`, state: "running", startedAgoMs: 5 }));
 
 let host: TestHost;
-let worker: string;
 beforeEach(async () => {
   await makePool();
   await submit("mine", { resources: { vcpus: 1 } });
-  ({ host, worker } = await bootMachine(world.cloud));
+  ({ host } = await bootMachine(world.cloud));
   host.attempts = claims(["mine"]);
   await eventually(async () => {
     await host.report();
@@ -51,7 +50,7 @@ describe("X5: a report that names many runs of nobody", () => {
   });
 
   test("by socket", async () => {
-    const socket = await openSocket(worker);
+    const socket = await openSocket(host);
     const { rowsWritten, requests } = await costOf(() => socket.report(host, lie));
     expect(requests).toBeLessThanOrEqual(2 + OWN.requests + MAX_STRANGERS_ASKED + MAX_KEPT_ASKED);
     expect(rowsWritten).toBeLessThanOrEqual(OWN.rows);

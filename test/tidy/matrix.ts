@@ -89,7 +89,11 @@ export const MATRIX: Zone[] = [
     types: [],
   },
   // It measures the built package from outside, as a user would, and how long the core takes to decide.
-  { of: "bench/", values: ["src/core/", "src/schema/", "agent/core/", "agent/plane/"], types: [] },
+  {
+    of: "bench/",
+    values: ["src/core/", "src/schema/", "src/signing/", "agent/core/", "agent/plane/"],
+    types: [],
+  },
   { of: "scripts/", values: [], types: [] },
   { of: "bin/", values: ["dist/"], types: [] },
   { of: "demo/", values: [], types: [] },

@@ -36,8 +36,10 @@ function reachedFrom(files: SourceFile[], isStart: (path: string) => boolean): S
 function deadFiles(files: SourceFile[]): Offence[] {
   const inUse = reachedFrom(files, roots);
   const inTests = reachedFrom(files, (path) => roots(path) || /\.test\.ts$/.test(path));
+  // What declares types of a module is read by the compiler, and imported by nobody.
+  const compiled = (path: string) => isCode(path) && !path.endsWith(".d.ts");
   return files
-    .filter(({ path }) => isCode(path) && !specimens(path) && !(tests(path) ? inTests : inUse).has(path))
+    .filter(({ path }) => compiled(path) && !specimens(path) && !(tests(path) ? inTests : inUse).has(path))
     .map(({ path }) => ({ path, line: 1, text: "nothing that is used imports it" }));
 }
 

@@ -62,7 +62,8 @@ function measured(record: WorkerRecord, { resources }: Enrollment): Partial<Work
 }
 
 /**
- * Another start of the agent: a new incarnation. The same call, however often it arrives, is one join, and one
+ * Another start of the agent: a new incarnation. The same call, however often it arrives, is one join, and
+ * one
  * that may be a repetition of a forgotten one is none.
  */
 export function foldJoin(

@@ -18,7 +18,9 @@ export interface Way {
   requests: string[];
   /** Asked for each request. By default there is none. */
   trouble: (request: string) => Trouble | undefined;
-  /** The secret of the host that asks, which signs the answers that are made up here; undefined: nobody does. */
+  /**
+   * The secret of the host that asks, which signs the answers that are made up here; undefined: nobody does.
+   */
   secret: () => string | undefined;
   close(): Promise<void>;
 }
