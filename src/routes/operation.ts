@@ -37,7 +37,7 @@ export const SECURITY_SCHEMES = {
     description:
       "A host signs each call by HTTP Message Signatures (RFC 9421), with HMAC-SHA256 and the secret that " +
       "both sides have made from its code: method, path, query and digest of the body, when, by whom and " +
-      "what for. Answers are signed, too. `docs/design/protocol.md` has the one form that there is, and examples.",
+      "what for. Answers are signed, too. `docs/design/protocol.md` has the one form that there is.",
   },
 } as const;
 

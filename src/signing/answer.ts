@@ -11,7 +11,7 @@ export interface ClaimedAnswer {
 const COVERED = '("@status" "content-digest")';
 const INPUT = new RegExp(
   String.raw`^drover=(\("@status" "content-digest"\);created=(\d{1,12});` +
-    String.raw`keyid="([a-z0-9.-]{1,128})";tag="drover-answer")$`,
+    'keyid="([a-z0-9.-]{1,128})";tag="drover-answer")$',
 );
 
 /**
