@@ -13,7 +13,6 @@ const END_WITHIN_MS = 60_000;
 
 /** A `drover up` of the built package, to be measured. */
 export interface Drover {
-  url: string;
   /** Where its state is kept. */
   dir: string;
   pid: number;
@@ -36,7 +35,6 @@ export async function startDrover(): Promise<Drover> {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   return {
     dir,
-    url,
     pid: child.pid ?? 0,
     url,
     async call<T>(method: string, path: string, body?: unknown): Promise<T> {

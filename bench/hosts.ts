@@ -1,11 +1,9 @@
 import { backoffMs } from "../agent/core/pace.ts";
-import { ControlPlane } from "../agent/plane/control-plane.ts";
-import { makeSalt } from "../agent/plane/sign.ts";
+import type { ControlPlane } from "../agent/plane/control-plane.ts";
 import type { Line } from "../agent/plane/socket.ts";
 import type { HostSetup } from "../src/schema/host.ts";
-import { hostSecret, readCode } from "../src/signing/code.ts";
-import { keyOf } from "../src/signing/mac.ts";
 import type { Drover } from "./drover.ts";
+import { enrolled } from "./enrolled.ts";
 import { residentBytes } from "./memory.ts";
 import { percentile, type Row } from "./table.ts";
 
@@ -29,15 +27,9 @@ class LightHost {
 
   async enroll(drover: Drover): Promise<void> {
     const { code } = await drover.call<{ code: string }>("POST", "/v1/enrollments", { pool: "hosts" });
-    const resources = { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 };
-    const agent = { version: "bench", os: "linux", arch: "x64" };
-    const salt = makeSalt();
-    const { key, claim } = readCode(code) ?? { key: new Uint8Array(), claim: "" };
-    const body = JSON.stringify({ salt, agent, bootId: "boot-1", resources });
-    const url = `${drover.url}/v1/hosts/enroll`;
-    const enrolling = new ControlPlane({ key, keyid: claim });
-    this.#setup = (await enrolling.post(url, "enroll", body, AbortSignal.timeout(WITHIN_MS))) as HostSetup;
-    this.#plane = new ControlPlane({ key: keyOf(hostSecret(key, salt)), keyid: this.#setup.worker });
+    const { plane, setup } = await enrolled(drover.url, code);
+    this.#plane = plane;
+    this.#setup = setup;
   }
 
   /** Opens its socket, says all that there is to say, and resolves when that was answered. */
