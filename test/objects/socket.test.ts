@@ -95,8 +95,10 @@ describe("an object that was evicted", () => {
     const { worker, host, socket } = await connected();
     const stub = bindings.CLOUD_WORKER.getByName(worker);
     await runInDurableObject(stub, (_, state) => {
-      for (const one of state.getWebSockets())
-        one.serializeAttachment({ ...one.deserializeAttachment(), settled: false });
+      for (const one of state.getWebSockets()) {
+        const kept = one.deserializeAttachment();
+        one.serializeAttachment({ ...kept, note: { ...kept.note, settled: false } });
+      }
     });
     await evict(worker);
     await submit("after-sleep");
@@ -171,7 +173,7 @@ describe("a socket is closed", () => {
   ])("X16: on which a frame comes that has more %s than the body of a call may have", async (_what, char) => {
     const { socket } = await connected();
     const bytes = new TextEncoder().encode(char).length;
-    socket.send(char.repeat(Math.floor(MAX_REPORT_BYTES / bytes) + 1));
+    socket.send(char.repeat(Math.ceil((MAX_REPORT_BYTES + 64) / bytes)));
     expect((await eventually(() => socket.closed)).code).toBe(4_413);
   });
 });
