@@ -6,8 +6,8 @@ import { ArchiveFault } from "./faults.ts";
 
 /** What Node puts into a name in the place of bytes that are no UTF-8: such a file cannot be named. */
 const UNREADABLE = "\uFFFD";
-/** After so many names others of this thread have their turn, and it is seen whether to stop. */
-const NAMES_AT_ONCE = 5;
+/** After so long others of this thread have their turn, and it is seen whether to stop. */
+const TURN_MS = 20;
 
 /** What is chosen of a directory. */
 export interface Choice {
@@ -23,7 +23,7 @@ export interface Choice {
  * chosen. No link is followed. Sockets, pipes and devices are passed over.
  */
 export async function* walk(top: Beneath, choice: Choice, signal: AbortSignal): AsyncGenerator<string> {
-  let names = 0;
+  let turnEndsAt = performance.now() + TURN_MS;
   yield* below("", choice);
 
   async function* below(path: string, { chosen, open }: Choice): AsyncGenerator<string> {
@@ -34,8 +34,10 @@ export async function* walk(top: Beneath, choice: Choice, signal: AbortSignal): 
     found.sort((a, b) => (a.name < b.name ? -1 : 1));
     const choose = await open(path);
     for (const entry of found) {
-      names += 1;
-      if (names % NAMES_AT_ONCE === 0) await others();
+      if (performance.now() > turnEndsAt) {
+        await others();
+        turnEndsAt = performance.now() + TURN_MS;
+      }
       signal.throwIfAborted();
       const at = path === "" ? entry.name : `${path}/${entry.name}`;
       const inner = choose(entry, at);
