@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
-import { provenFetch } from "../client/proven-fetch.ts";
 import { loopbackAddress } from "../src/core/proof.ts";
 import { quoteArgv } from "../src/core/shell-words.ts";
 import { CliError } from "./errors.ts";
@@ -28,11 +27,7 @@ export type Where = Pick<Io, "env" | "cwd" | "state">;
 export function connect(io: Io): { client: Client; context: Context } {
   const context = findContext(io);
   const { url, token } = context;
-  const userAgent = `drover/${DROVER_VERSION}`;
-  const address = loopbackAddress(url);
-  // By HTTPS a certificate proves whose the address is, and on loopback the Drover itself.
-  const proven = address === undefined ? {} : { fetch: provenFetch(address, token) };
-  return { client: createClient({ url, token, userAgent, ...proven }), context };
+  return { client: createClient({ url, token, userAgent: `drover/${DROVER_VERSION}` }), context };
 }
 
 /**

@@ -2,6 +2,7 @@ import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
 import { type CallOptions, callStreamPatiently, type Target } from "./http.ts";
 import { callOf } from "./operations.ts";
+import { fetchFor } from "./proven-fetch.ts";
 import { DEFAULT_PATIENCE, type Patience, patienceOf } from "./retry.ts";
 import { runListsOf } from "./run-lists.ts";
 import { singleRunsOf, submissionsOf } from "./runs.ts";
@@ -15,7 +16,10 @@ export interface ClientOptions {
   userAgent?: string;
   /** How long a call that may be repeated is tried again. */
   patience?: Partial<Patience>;
-  /** What sends the requests, such as one with a proxy. Default: the global `fetch`. */
+  /**
+   * What sends the requests, such as one with a proxy. Default: the global `fetch`; for a Drover on this
+   * machine one that has it prove that it knows the token, and rejects with a `StrangerError` if it does not.
+   */
   fetch?: typeof fetch;
 }
 
@@ -33,7 +37,7 @@ export function createClient(options: ClientOptions) {
     userAgent: options.userAgent ?? "drover-client",
     patience: patienceOf(DEFAULT_PATIENCE, options.patience),
     clock: new ServerClock(),
-    fetch: options.fetch ?? fetch,
+    fetch: options.fetch ?? fetchFor(options.url, options.token),
   };
   return {
     ...easyCallsOf(target),

@@ -1,12 +1,19 @@
 import type { Agent } from "undici";
+import { loopbackAddress } from "../src/core/proof.ts";
 import { StrangerError } from "./errors.ts";
 import { connectProven } from "./proven-connection.ts";
+
+/** The `fetch` for the Drover at this URL: a certificate says who it is, or on loopback a proof. */
+export function fetchFor(url: string, token: string): typeof fetch {
+  const address = loopbackAddress(url);
+  return address === undefined ? fetch : provenFetch(address, token);
+}
 
 /**
  * A `fetch` for one local Drover, at `address` (`loopbackAddress`), whatever URL is asked: each connection is
  * proven before anything else is sent on it. Rejects with a `StrangerError` if something else listens there.
  */
-export function provenFetch(address: string, token: string): typeof fetch {
+function provenFetch(address: string, token: string): typeof fetch {
   let agent: Agent | undefined;
   const proven = async (input: string, init: object = {}) => {
     // Only here: it takes as long to load as Node's own, which is then not loaded.

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "../client/client.ts";
-import { provenFetch } from "../client/proven-fetch.ts";
+import { fetchFor } from "../client/proven-fetch.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { formatDuration } from "../src/core/duration.ts";
 import { beat } from "./beat.ts";
@@ -131,7 +131,7 @@ async function start(options: Settled, undo: Undo): Promise<Up> {
   undo.add(beat(stateDir, (ms) => log.write("info", `Nothing ran here for ${Math.round(ms / 1_000)} s.`)));
   const url = `http://127.0.0.1:${port}`;
   // Of a runtime that has ended somebody else could take the port.
-  const proven = provenFetch(`127.0.0.1:${port}`, token);
+  const proven = fetchFor(url, token);
   const ours = createClient({ url, token, userAgent: "drover-up", fetch: proven });
   const clock = new DroverClock(stateDir);
   const runtime = await startRuntime({

@@ -68,13 +68,18 @@ await build({
   external: ["miniflare", "wrangler"],
 });
 
-// `drover/client`: one file for Node 20.6 or newer, and declarations that need no package of ours.
+// `drover/client` for Node 20.6 or newer, and declarations that need no package of ours. What only a local
+// Drover needs is a file of its own, which is loaded then.
 await build({
   ...common,
-  entryPoints: ["client/index.ts"],
-  outfile: "dist/client.mjs",
+  entryPoints: { client: "client/index.ts" },
+  splitting: true,
+  outdir: "dist",
+  outExtension: { ".js": ".mjs" },
+  chunkNames: "client-[name]-[hash]",
   platform: "node",
   target: "node20",
+  banner: requireBanner,
 });
 const declared = await run("tsc", ["-p", "tsconfig.client.json"]);
 if (declared.code !== 0) process.exitCode = 1;

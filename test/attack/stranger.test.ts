@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { createClient } from "../../client/client.ts";
+import { StrangerError } from "../../client/errors.ts";
 import { connectProven } from "../../client/proven-connection.ts";
 import { portProblem } from "../../local/ports.ts";
 import { proofText } from "../../src/core/proof.ts";
@@ -102,6 +104,13 @@ test("X9: beside a Drover nobody proves to be it by passing the question on", as
   const ended = await drover(home, ["ps"], env);
   expect(ended).toMatchObject({ code: 125, stderr: expect.stringContaining("was not sent to it") });
   expectNothingHeard(stranger.heard, token);
+});
+
+test("X9: a program with the client tells a stranger nothing either", async () => {
+  const stranger = await startStranger();
+  const client = createClient({ url: `http://localhost:${stranger.port}`, token: TOKEN });
+  await expect(client.run({ argv: ["true"], env: { SECRET } })).rejects.toBeInstanceOf(StrangerError);
+  expectNothingHeard(stranger.heard, TOKEN);
 });
 
 test("X9: a token is not sent by plain HTTP to another machine", async () => {
