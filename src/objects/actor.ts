@@ -135,7 +135,9 @@ export class Actor<State, Event, Message extends Envelope> {
       const retryAt = this.#retries.get(key)?.notBefore ?? now;
       const waits = retryAt > now || this.#inFlight.size >= MAX_IN_FLIGHT;
       const sentAt = this.#inFlight.get(key);
-      const repeatAt = sentAt === undefined ? now + REPEAT_AFTER_CRASH_MS : sentAt + SEND_TIMEOUT_MS;
+      const timesOutAt = (sentAt ?? Number.NEGATIVE_INFINITY) + SEND_TIMEOUT_MS;
+      // A clock that was set may be past the time-out of what is still in flight: its timer is not.
+      const repeatAt = timesOutAt > now ? timesOutAt : now + REPEAT_AFTER_CRASH_MS;
       if (message.repeatedBy === "self") again = earliest(again, Math.max(retryAt, repeatAt));
       else if (waits) again = earliest(again, Math.max(retryAt, now + RETRY_FIRST_MS));
       if (waits || this.#inFlight.has(key)) continue;

@@ -249,6 +249,14 @@ describe("an alarm for whatever would be forgotten if this process died now (R8)
     expect(world.wakes).toEqual([world.time + REPEAT_AFTER_CRASH_MS]);
   });
 
+  test("N10: if the clock was set past that, while its timer runs, the alarm turns in no circles", () => {
+    const { world, actor } = tiny();
+    actor.apply(owe("b"));
+    world.time += 2 * SEND_TIMEOUT_MS;
+    actor.apply(nothing);
+    expect(world.alarm).toBe(world.time + REPEAT_AFTER_CRASH_MS);
+  });
+
   test("while it is under way the alarm is for the case that it hangs", () => {
     const { world, actor, pass } = tiny("self");
     actor.apply(owe("b"));
