@@ -3,6 +3,9 @@ import { loopbackAddress } from "../src/core/proof.ts";
 import { StrangerError } from "./errors.ts";
 import { connectProven } from "./proven-connection.ts";
 
+/** A local Drover closes a connection that is idle for five seconds; one that it closes is not to be used. */
+const IDLE_MS = 1_000;
+
 /** The `fetch` for the Drover at this URL: a certificate says who it is, or on loopback a proof. */
 export function fetchFor(url: string, token: string): typeof fetch {
   const address = loopbackAddress(url);
@@ -19,6 +22,8 @@ function provenFetch(address: string, token: string): typeof fetch {
     // Only here: it takes as long to load as Node's own, which is then not loaded.
     const { default: undici } = await import("undici");
     agent ??= new undici.Agent({
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: IDLE_MS,
       connect: (_, done) => {
         connectProven(address, token).then(
           (socket) => done(null, socket),
