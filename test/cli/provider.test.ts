@@ -89,7 +89,7 @@ test("what cannot be tested is refused before anything is asked", async () => {
 
 test("the secret is shown nowhere", async () => {
   const { file, pool } = await serve();
-  const secret = "a secret that nobody shall see";
+  const secret = "a-secret-that-nobody-shall-see";
   writeFileSync(file, JSON.stringify({ ...pool, provider: { ...pool.provider, secret } }));
   const { code, stdout, stderr } = await bench.run(["provider", "test", "-f", file]);
   expect(code).toBe(1);
