@@ -80,11 +80,17 @@ function linkBelow(dir: string): string | undefined {
 
 /**
  * A file of the directory that Git tracks; undefined if there is none, or no Git. The repository is not
- * trusted: no program that its configuration may name is run by this.
+ * trusted: no program that its configuration may name is run by this, be it to watch files or to fetch what a
+ * partial clone has left out.
  */
 function trackedBelow(dir: string): string | undefined {
   const args = ["-c", "core.fsmonitor=false", "-C", dir, "ls-files", "-z", "--", "."];
-  const env = { PATH: process.env.PATH, GIT_OPTIONAL_LOCKS: "0", GIT_CONFIG_GLOBAL: "/dev/null" };
+  const env = {
+    PATH: process.env.PATH,
+    GIT_OPTIONAL_LOCKS: "0",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_ALLOW_PROTOCOL: "none",
+  };
   const { stdout, status } = spawnSync("git", args, { env, timeout: GIT_TIMEOUT_MS, encoding: "utf8" });
   const [first = ""] = status === 0 ? stdout.split("\0") : [];
   return first === "" ? undefined : join(dir, first);

@@ -22,8 +22,10 @@ die() {
 
 # What it reports, and what it is told to do, goes in the clear to this very machine only.
 at=${url#*://} at=${at%%/*}
-case ${url%%://*}:${at%:[0-9]*} in
-https:* | http:localhost | http:127.0.0.1 | 'http:[::1]') ;;
+case $at in '[::1]' | '[::1]:'*) name='[::1]' ;; *) name=${at%%:*} ;; esac
+case $url in *[@?#]*) name= ;; esac
+case ${url%%://*}:$name in
+https:?* | http:localhost | http:127.0.0.1 | 'http:[::1]') ;;
 *) die "DROVER_URL must be https, or http of this very machine: $url is neither" ;;
 esac
 prefix=${url#*"://$at"}
@@ -54,6 +56,11 @@ header() {
     awk -v name="$1:" 'tolower($1) == name { sub(/^[^ ]* */, ""); value = $0 } END { print value }'
 }
 
+# fetch <arguments of curl>: no file of its own, and no proxy of the environment, comes in between on this machine.
+fetch() {
+  case $url in http:*) curl -q --noproxy '*' "$@" ;; *) curl -q "$@" ;; esac
+}
+
 # call <POST|PUT> <path> <content type> <purpose>: sends the file `body`, signed as `keyid` with the secret in
 # the file `key` names. If that goes well the file `answer` is what came back.
 offset=0 covered='("@method" "@path" "@query" "content-digest")'
@@ -65,7 +72,7 @@ call() {
   signature=$(printf '"@method": %s\n"@path": %s\n"@query": %s\n"content-digest": %s\n"@signature-params": %s' \
     "$1" "$path" "$query" "$sum" "$params" | hmac "$key" | openssl base64 -A)
   : >answer
-  status=$(curl -sS --max-time 20 -X "$1" "$url/v1/hosts/$2" --data-binary @body -H "Content-Type: $3" \
+  status=$(fetch -sS --max-time 20 -X "$1" "$url/v1/hosts/$2" --data-binary @body -H "Content-Type: $3" \
     -H "Content-Digest: $sum" -H "Signature-Input: drover=$params" -H "Signature: drover=:$signature:" \
     -D headers -o answer -w '%{http_code}') || status=000
   # What nobody known has signed is no answer, whatever it says.
@@ -321,7 +328,12 @@ echo "$boot" >boot
 printf '{"bootId":"%s"}' "$boot" >body
 # What an earlier start has left may run on for as long as that one was told.
 lease=$(cat lease 2>/dev/null || echo 0)
-until call POST "$worker/join" application/json join; do keep_lease; sleep 5; done
+until call POST "$worker/join" application/json join; do
+  [ -n "${waits:-}" ] || echo "host.sh: cannot join $url yet, and goes on trying" >&2
+  waits=yes
+  keep_lease
+  sleep 5
+done
 incarnation=$(number incarnation) seen=0 over=
 echo "host.sh: this machine is worker $worker" >&2
 # The orders are asked for every other second: two reports within one second count as one.

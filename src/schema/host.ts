@@ -17,12 +17,14 @@ const Seq = z.int().min(1).max(MAX_HOST_NUMBER);
 const Bytes = z.int().min(0);
 
 /** What a host has, as it measured it. */
-export const HostResources = z.object({
-  vcpus: z.number().min(0),
-  memoryBytes: Bytes,
-  diskBytes: Bytes,
-  gpus: z.int().min(0),
-});
+export const HostResources = z
+  .object({
+    vcpus: z.number().min(0),
+    memoryBytes: Bytes,
+    diskBytes: Bytes,
+    gpus: z.int().min(0),
+  })
+  .meta({ id: "HostResources" });
 
 /** `POST /v1/hosts/enroll`: signed with the key of a code (`protocol.md`, Enrolling). */
 export const EnrollRequest = z.strictObject({

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { strangerAbove } from "../../local/own-state.ts";
@@ -112,14 +112,47 @@ test("X12: secrets that others could read are no obstacle where all is to be for
   expect(openStateDir(state, true)).toBe(state);
 });
 
-test("X12: a repository cannot make its reader's Git run anything", { skip: !HAS_GIT }, () => {
-  mkdirSync(state, { mode: 0o700 });
-  git("init", "-q");
-  const monitor = join(dir, "monitor");
-  writeFileSync(monitor, `#!/bin/sh\necho run > '${victim}'\n`, { mode: 0o755 });
-  git("config", "core.fsmonitor", monitor);
-  openStateDir(state);
-  expect(readFileSync(victim, "utf8")).toBe("precious");
+describe.skipIf(!HAS_GIT)("X12: a repository cannot make its reader's Git run anything", () => {
+  const program = () => {
+    const file = join(dir, "program");
+    writeFileSync(file, `#!/bin/sh\necho run > '${victim}'\n`, { mode: 0o755 });
+    return file;
+  };
+
+  test("to watch its files", () => {
+    mkdirSync(state, { mode: 0o700 });
+    git("init", "-q");
+    git("config", "core.fsmonitor", program());
+    openStateDir(state);
+    expect(readFileSync(victim, "utf8")).toBe("precious");
+  });
+
+  test("to fetch a tree that its index needs, and that was left out", () => {
+    git("init", "-q");
+    mkdirSync(state, { mode: 0o700 });
+    writeFileSync(inState("up.json"), "{}", { mode: 0o600 });
+    mkdirSync(join(dir, "a"));
+    writeFileSync(join(dir, "a/file"), "");
+    git("add", "-f", ".drover", "a");
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "a");
+    git("sparse-checkout", "set", "--cone", "--sparse-index", "a");
+    const tree = spawnSync("git", ["-C", dir, "rev-parse", "HEAD:.drover"], {
+      encoding: "utf8",
+    }).stdout.trim();
+    rmSync(join(dir, ".git/objects", tree.slice(0, 2), tree.slice(2)), { force: true });
+    git("config", "core.repositoryFormatVersion", "1");
+    git("config", "extensions.partialClone", "origin");
+    git("config", "remote.origin.url", "ssh://nowhere/x");
+    git("config", "remote.origin.promisor", "true");
+    git("config", "core.sshCommand", program());
+    mkdirSync(state, { recursive: true, mode: 0o700 });
+    try {
+      openStateDir(state);
+    } catch (error) {
+      expect(error).toBeInstanceOf(UpError);
+    }
+    expect(readFileSync(victim, "utf8")).toBe("precious");
+  });
 });
 
 test("X11: who can put another directory in its place is named", () => {

@@ -150,7 +150,7 @@ describe("a batch of 200", () => {
 
 describe("pools and workers", () => {
   test("a pool never shows the secret of its provider", async () => {
-    const secret = "the secret of the provider";
+    const secret = "the-secret-of-the-provider";
     const config = { ...POOL_CONFIG, provider: { ...POOL_CONFIG.provider, secret } };
     const put = await server.call("PUT", "/v1/pools/other", config);
     expect(put.status).toBe(201);

@@ -108,7 +108,9 @@ export class World {
     const found = this.#speakers.get(path) ?? { calls: 0, host: this.#readyHost(new HttpHost(this.server)) };
     found.calls += 1;
     this.#speakers.set(path, found);
-    if (found.calls >= MAX_CALLS_OF_HOST) this.#speakers.delete(path);
+    // Whatever else a join says, another boot than before is that of a clone, and ends both.
+    const most = path.endsWith("/join") ? 1 : MAX_CALLS_OF_HOST;
+    if (found.calls >= most) this.#speakers.delete(path);
     return found.host;
   }
 

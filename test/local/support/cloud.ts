@@ -9,7 +9,7 @@ import { readProcess } from "../../../local/processes.ts";
 import { type Instance, InstancePage } from "../../../src/schema/provider.ts";
 import { scratchDir, until } from "./scratch.ts";
 
-export const SECRET = "secret of the pool";
+export const SECRET = "secret-of-the-pool";
 
 export interface Answer {
   status: number;
