@@ -62,23 +62,30 @@ const MAX_REFUSAL_CHARS = 64 * 1024;
 /** One try has ended early; another one may go on where it has. */
 class Interrupted extends Error {}
 
+/** What has come is not what was asked for; another try begins anew. */
+export class Spoilt extends Interrupted {}
+
 /**
  * Fetches something into a file and goes on with what is there of it already. What was interrupted is tried
  * again, with a growing wait, until tries in a row have brought next to nothing. Throws a `StartFault` that
- * says why it cannot be had, or the reason of the signal.
+ * says why it cannot be had, or the reason of the signal. `check` looks at what has come: it may throw
+ * `Spoilt`.
  */
 export async function download(
   from: Source,
   file: string,
   signal: AbortSignal,
   bounds: DownloadBounds = DOWNLOAD_BOUNDS,
+  check?: () => Promise<void>,
 ): Promise<void> {
   for (let failures = 0; ; ) {
     const before = sizeOf(file);
     try {
-      return await tryOnce(from, file, signal, bounds);
+      await tryOnce(from, file, signal, bounds);
+      return await check?.();
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof Spoilt) rmSync(file, { force: true });
       if (error instanceof StartFault || isDiskFull(error)) throw error;
       failures = sizeOf(file) - before >= bounds.leastBytes ? 1 : failures + 1;
       if (failures >= bounds.tries)
@@ -103,8 +110,7 @@ async function tryOnce(
     if (at === "complete") return void response.destroy();
     if (at === undefined) {
       response.destroy();
-      rmSync(file, { force: true });
-      throw new Interrupted("the server does not go on where the download was interrupted");
+      throw new Spoilt("the server does not go on where the download was interrupted");
     }
     const out = createWriteStream(file, { flags: at === 0 ? "w" : "a", mode: 0o600 });
     await pipeline(response, (body) => watch.count(body, at, source), out, { signal: both });
@@ -205,7 +211,7 @@ class Watch {
     const { bytes } = this.#bounds;
     for await (const chunk of body) {
       this.#seen += chunk.length;
-      if (from + this.#seen > bytes) throw notFetched(source, `it is larger than ${bytes} bytes`);
+      if (from + this.#seen > bytes) throw tooLarge(source, bytes);
       yield chunk;
     }
   }
@@ -222,6 +228,12 @@ class Watch {
     }
     this.#looked = this.#seen;
   }
+}
+
+/** Of a signed source it is no word of the one who was asked: anybody may have sent it. */
+function tooLarge(source: Source, bytes: number): Error {
+  const text = `it is larger than ${bytes} bytes`;
+  return source.sign === undefined ? notFetched(source, text) : new Spoilt(text);
 }
 
 function notFetched({ what, code }: Source, why: string): StartFault {

@@ -7,7 +7,7 @@ import type { Wanted } from "../../archive/result.ts";
 import { unpack } from "../../archive/unpack.ts";
 import { errorText, makePrivateDir } from "../files.ts";
 import type { TaskDirs } from "./alloc-dirs.ts";
-import { DOWNLOAD_BOUNDS, type DownloadBounds, download, type Source } from "./download.ts";
+import { DOWNLOAD_BOUNDS, type DownloadBounds, download, type Source, Spoilt } from "./download.ts";
 import { placeAll } from "./placing.ts";
 import { StartFault } from "./start-fault.ts";
 import { removeTree } from "./tree.ts";
@@ -27,21 +27,32 @@ export interface FetchPlace {
 /**
  * Fetches what has the right digest into the file `part`, and goes on with what is there of it. That is
  * fetched anew before its digest is blamed: the file may have changed in between, or a crash of the machine
- * may have left holes.
+ * may have left holes. Bytes of a signed source are not signed, so wrong ones are as good as a try that was
+ * interrupted: who was asked may not have sent them.
  */
 export async function fetchVerified(
   { source, sha256 }: { source: Source; sha256: string },
   part: string,
   { signal, bounds = DOWNLOAD_BOUNDS }: Pick<FetchPlace, "signal" | "bounds">,
 ): Promise<void> {
+  const wrong = async () => {
+    const actual = await digestOf(part, signal);
+    return actual === sha256 ? undefined : `its sha256 is ${actual}, not ${sha256}`;
+  };
+  if (source.sign !== undefined) {
+    return download(source, part, signal, bounds, async () => {
+      const why = await wrong();
+      if (why !== undefined) throw new Spoilt(`what came is something else: ${why}`);
+    });
+  }
   for (;;) {
     const resumed = existsSync(part);
     await download(source, part, signal, bounds);
-    const actual = await digestOf(part, signal);
-    if (actual === sha256) return;
+    const why = await wrong();
+    if (why === undefined) return;
     rmSync(part);
     if (resumed) continue;
-    const text = `${source.what} is not what the run asks for: its sha256 is ${actual}, not ${sha256}.`;
+    const text = `${source.what} is not what the run asks for: ${why}.`;
     const recoverable = { recoverable: true };
     throw new StartFault(source.code, `${text} Correct the digest, or the file.`, recoverable);
   }

@@ -7,9 +7,12 @@ import { UPLOAD_STALLS_MS } from "../core/bounds.ts";
 import { backoffMs } from "../core/pace.ts";
 import type { Source } from "../exec/download.ts";
 import { errorText } from "../files.ts";
-import { type ControlPlane, Refusal, WrongClock } from "./control-plane.ts";
+import { type ControlPlane, Refusal } from "./control-plane.ts";
 import type { Answer } from "./http.ts";
 import type { SignedCall } from "./sign.ts";
+
+/** A refusal for the time at which the call says that it was signed. */
+const OTHER_TIME = 401;
 
 /** How much of a file is in memory while it is sent. */
 const READ_BYTES = 256 * 1024;
@@ -61,11 +64,11 @@ export class Snapshots {
     };
   }
 
-  /** A refusal that nobody has signed, or that was for a wrong clock, may be none the next time. */
+  /** A refusal that nobody has signed, or that was for a clock, may be none the next time. */
   #isFinal(call: SignedCall, answer: Answer): boolean {
     try {
       const refusal = this.#plane.refusalIn(call, answer);
-      return refusal !== undefined && !(refusal instanceof WrongClock);
+      return refusal !== undefined && refusal.status !== OTHER_TIME;
     } catch {
       return false;
     }

@@ -126,6 +126,8 @@ describe("a snapshot is unpacked into the directory of its task (decisions.md, S
   test.each<[string, Override]>([
     ["its server is busy", { status: 503 }],
     ["this clock is wrong", { status: 401, createdAt: Date.now() + 60_000 }],
+    ["this clock was wrong when the call was signed", { status: 401 }],
+    ["other bytes come, which nobody has signed", { status: 200, raw: Buffer.from("other") }],
   ])("it is tried again when %s", async (_, answer) => {
     const snapshot = plane.snapshots.keep(one());
     first(answer);
@@ -139,16 +141,25 @@ describe("one that cannot be had is the fault of the start", () => {
 
   test("with another digest", async () => {
     const snapshot = plane.snapshots.keep(one());
-    first({ status: 200, raw: one("other") });
-    const text = expect.stringContaining("is not what the run asks for");
+    plane.override = () => ({ status: 200, raw: one("other") });
+    const text = expect.stringMatching(/something else: its sha256 is .* \(5 tries in a row\)/);
     expect(await faultOf(snapshot)).toEqual({ code, text, recoverable: true });
     expect(readdirSync(local())).toEqual([]);
+    expect(plane.calls.length).toBe(5);
+  });
+
+  test("not because of too many bytes, which nobody has signed", async () => {
+    const tar = one();
+    const snapshot = plane.snapshots.keep(tar);
+    first({ status: 200, raw: randomBytes(tar.length + 1) });
+    await fetchIt(snapshot, { bounds: { ...QUICK, bytes: tar.length } });
+    expect(plane.calls.length).toBe(2);
   });
 
   test.each<[string, Override, string]>([
     ["unknown", { status: 404 }, "answers 404"],
     ["elsewhere, where no signature may go", { status: 302, headers: { location: "/x" } }, "answers 302"],
-    ["not for this host", { status: 401 }, "answers 401"],
+    ["not for this host", { status: 403 }, "answers 403"],
   ])("%s", async (_, answer, words) => {
     first(answer);
     const text = expect.stringContaining(words);
