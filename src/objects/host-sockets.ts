@@ -1,4 +1,4 @@
-import { type DroverError, type ErrorCode, STATUS_OF_CODE } from "../core/errors.ts";
+import { DroverError, type ErrorCode, STATUS_OF_CODE } from "../core/errors.ts";
 import { CLOSE_CODES_FROM, MAX_REPORT_BYTES } from "../core/limits.ts";
 import type { Instant } from "../core/machine.ts";
 import type { LineNote } from "../core/worker/line.ts";
@@ -115,7 +115,8 @@ export async function upgrade(
     if ("refused" in answered) return refusal(answered);
     return open(ctx, answered.value, challenge);
   } catch (error) {
-    return refusal({ refused: error as DroverError }); // of `answer`, which throws nothing else
+    if (!(error instanceof DroverError)) throw error;
+    return refusal({ refused: error });
   }
 }
 

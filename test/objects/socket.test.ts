@@ -1,8 +1,11 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
 import { MAX_REPORT_BYTES } from "../../src/core/limits.ts";
+import type { HostDoor } from "../../src/objects/host-door.ts";
+import { upgrade } from "../../src/objects/host-sockets.ts";
 import { meter } from "../../src/objects/meter.ts";
-import { OTHER_SECRET, TestHost } from "./support/host.ts";
+import { EMPTY_DIGEST } from "../../src/signing/mac.ts";
+import { claim, headersOf, OTHER_SECRET, TestHost } from "./support/host.ts";
 import { askForSocket, openSocket } from "./support/socket-host.ts";
 import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
 
@@ -28,6 +31,15 @@ async function connected() {
 const EXIT = { code: 0, signal: null, oomKilled: false, message: "" };
 const names = (attempts: { id: string }[]) => attempts.map(({ id }) => id);
 const evict = (worker: string) => evictDurableObject(bindings.CLOUD_WORKER.getByName(worker));
+
+test("a fault of the object's own is no refusal of a socket", async () => {
+  const { worker, host } = await connected();
+  const fault = new Error("the storage is broken");
+  const door = { session: () => Promise.reject(fault) } as unknown as HostDoor;
+  const call = claim(EMPTY_DIGEST, host.identity, { purpose: "socket", method: "GET" });
+  const request = new Request(`http://drover.test/v1/hosts/${worker}/socket`, { headers: headersOf(call) });
+  await expect(upgrade({} as DurableObjectState, request, worker, door)).rejects.toBe(fault);
+});
 
 describe("orders", () => {
   test("arrive unasked as soon as they are stored, and grant no lease (rules R1, R4)", async () => {
