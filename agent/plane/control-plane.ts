@@ -10,8 +10,8 @@ import { type Line, type LineOptions, NoSocket } from "./socket.ts";
 /** A clock that is wrong by less than this is not why a call was refused. */
 const CLOCK_ERROR_MS: Millis = 30_000;
 
-/** Answers of the 4xx class that say "not now" rather than "not like this". */
-const TEMPORARY = new Set([408, 425, 429]);
+/** Answers of the 4xx class that say "not now", or "by another clock", rather than "not like this". */
+const TEMPORARY = new Set([401, 408, 425, 429]);
 /** There is no bucket: no later try will find one. */
 const NO_BUCKET = 501;
 
@@ -109,7 +109,7 @@ export class ControlPlane {
     if (answer.status >= 200 && answer.status < 300) return undefined;
     const { detail, retryAfterMs } = problemIn(answer.body);
     const text = detail ?? `status ${answer.status}`;
-    const clockErred = answer.status === 401 && this.#learnOffset(created);
+    const clockErred = answer.status === 401 && this.#learnOffset(created, call.created);
     return new (clockErred ? WrongClock : Refusal)(answer.status, text, retryAfterMs);
   }
 
@@ -137,12 +137,13 @@ export class ControlPlane {
     throw new Error(`The answer with status ${answer.status} is no JSON: is this the control plane?`);
   }
 
-  /** Learns from a proven refusal how far this clock is off; true if that is why it was refused. */
-  #learnOffset(created: number): boolean {
-    const offsetMs = created * 1_000 - Date.now();
-    if (!(Math.abs(offsetMs - this.#offsetMs) > CLOCK_ERROR_MS)) return false;
-    this.#offsetMs = offsetMs;
-    return true;
+  /**
+   * Learns from a proven refusal how far this clock is off; true if that is why the call was refused. That is
+   * judged by what the call has said: the clock may have been set since.
+   */
+  #learnOffset(created: number, signedAt: number): boolean {
+    this.#offsetMs = created * 1_000 - Date.now();
+    return Math.abs(created - signedAt) * 1_000 > CLOCK_ERROR_MS;
   }
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { arch, platform } from "node:os";
 import { join as inState } from "node:path";
@@ -16,8 +17,8 @@ import { makeSalt } from "./sign.ts";
 
 declare const DROVER_VERSION: string;
 
-/** Answers that trying again cannot change. */
-const FINAL_STATUSES = new Set([400, 401, 403, 404, 409, 410, 413, 422]);
+/** Answers that trying again cannot change. 401 is none: a clock can be set while a call is on its way. */
+const FINAL_STATUSES = new Set([400, 403, 404, 409, 410, 413, 422]);
 /** The code, or the worker that this host was, is over. */
 const OVER_STATUS = 410;
 
@@ -106,7 +107,7 @@ function join(
   signal: AbortSignal,
 ): Promise<HostSetup> {
   const url = `${base}/v1/hosts/${encodeURIComponent(worker)}/join`;
-  const body = JSON.stringify({ bootId } satisfies JoinRequest);
+  const body = JSON.stringify({ start: randomUUID(), bootId } satisfies JoinRequest);
   return persist(signal, (limit) => plane.post(url, "join", body, limit));
 }
 

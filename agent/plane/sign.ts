@@ -23,6 +23,8 @@ export interface SignedCall {
   headers: SignedHeaders;
   /** In base64, as it stands in the header. */
   signature: string;
+  /** When it says that it was signed, in seconds since 1970. */
+  created: number;
   /** When its answer was signed, in seconds since 1970; undefined if nobody knows whose answer it is. */
   proofOf(answer: Pick<Answer, "status" | "headers" | "body">): number | undefined;
 }
@@ -36,6 +38,7 @@ export function signCall({ key, keyid }: Signer, { method, url, purpose, digest 
   const call: SignedCall = {
     headers,
     signature,
+    created: params.created,
     proofOf: ({ status, headers: sent, body }) => {
       const header = (name: string) => {
         const value = sent[name];

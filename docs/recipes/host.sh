@@ -325,7 +325,8 @@ key=secret keyid=$worker
 # After a boot nothing lives of what was started before it, and its numbers may be those of others.
 [ "$(cat boot 2>/dev/null)" = "$boot" ] || rm -rf jobs/*/*/*/*
 echo "$boot" >boot
-printf '{"bootId":"%s"}' "$boot" >body
+# All tries say the same start: a late one of them, or of a start before, ends nobody.
+printf '{"start":"%s","bootId":"%s"}' "$(openssl rand -hex 16)" "$boot" >body
 # What an earlier start has left may run on for as long as that one was told.
 lease=$(cat lease 2>/dev/null || echo 0)
 until call POST "$worker/join" application/json join; do

@@ -170,7 +170,7 @@ export const DEFAULT_ENROLLMENT_MS = 3_600_000;
 export const MAX_OPEN_ENROLLMENTS = 1_000;
 /** Earlier boots of a machine that are remembered: whoever comes from one of them is a clone. */
 export const MAX_REMEMBERED_BOOTS = 20;
-/** Joins that are remembered, so that a doubled or late one does not end the agent that came after it. */
+/** Starts of an agent that are remembered: a late join of one does not end the agent that came after it. */
 export const MAX_REMEMBERED_JOINS = 20;
 /** A refusal of one kind is noted with its worker at most this often: each note is a row. */
 export const NOTE_REFUSAL_MS = 60_000;

@@ -1,6 +1,12 @@
 import { DroverError } from "../core/errors.ts";
 import { SIGNATURE_TOLERANCE_MS } from "../core/limits.ts";
-import { isClone, isLateEnrollment, isLateJoin, isRefusedClone } from "../core/worker/joining.ts";
+import {
+  isClone,
+  isLateEnrollment,
+  isLateJoin,
+  isOutrunJoin,
+  isRefusedClone,
+} from "../core/worker/joining.ts";
 import type { HostSetup } from "../schema/host.ts";
 import { answerKey } from "../signing/answer.ts";
 import { hostSecret } from "../signing/code.ts";
@@ -48,7 +54,9 @@ export class HostDoor {
     const { salt, bootId, resources } = parseEnrollment(body);
     const secret = hostSecret(keyOf(codeKey), salt);
     return this.noting(async () => {
-      if (droverNow() > expiresAt) {
+      // Its answer may have been lost: whoever has this very secret was in time.
+      const enrolled = this.#actor.state.record?.secret === secret;
+      if (!enrolled && droverNow() > expiresAt) {
         throw new DroverError("enrollment_over", "this enrollment code has expired; boot the machine anew");
       }
       const { record } = livingWorker(this.#actor, this.#name());
@@ -67,11 +75,11 @@ export class HostDoor {
   join(call: SignedCall): Promise<Answered<HostSetup>> {
     return this.answer(call, async () => {
       this.#pace.start();
-      const { bootId } = parseJoin(call.body);
-      const id = call.nonce;
+      const { start: id, bootId } = parseJoin(call.body);
       const signedAt = call.created * 1_000;
       return this.noting(async () => {
         const { record } = livingWorker(this.#actor, this.#name());
+        if (isOutrunJoin(record, id)) throw outrunJoin();
         if (isLateJoin(record, { id, signedAt })) throw lateJoin();
         const cloned = isRefusedClone(record, id, bootId);
         this.#actor.apply({ type: "join", id, signedAt, bootId });
@@ -160,10 +168,16 @@ export function otherBody(): DroverError {
   return new DroverError("bad_signature", "the body is not the one that was signed");
 }
 
+function outrunJoin(): DroverError {
+  return new DroverError("stale_incarnation", "a later start of this host's agent has joined since");
+}
+
+/** Not for good: an agent whose clock was set back signs by the time of this answer. */
 function lateJoin(): DroverError {
   const text =
-    "this join was signed before others that have been forgotten since: it may be one of them again";
-  return new DroverError("stale_incarnation", text);
+    "this join was signed before that of the latest start: it may be an earlier one; sign it anew, by the " +
+    "clock of this answer";
+  return new DroverError("bad_signature", text);
 }
 
 function clonedHost(): DroverError {

@@ -310,7 +310,7 @@ export const EXAMPLES: readonly Example[] = [
     name: "start",
     summary: "The agent was started again",
     params: AN_OWN_WORKER,
-    body: { bootId: HOST.bootId },
+    body: { start: "5f0d4f8e-3b1c-4e6f-9a53-6f1f4a0b7c22", bootId: HOST.bootId },
     live: OWN_WORKER,
     status: 200,
   },

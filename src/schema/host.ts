@@ -59,6 +59,10 @@ export type HostSetup = z.infer<typeof HostSetup>;
 
 /** `POST /v1/hosts/{worker}/join`: signed, at each start of the agent. Answered with a `HostSetup`. */
 export const JoinRequest = z.strictObject({
+  start: z
+    .string()
+    .regex(/^[\w-]{16,64}$/)
+    .meta({ description: "a random text of this start of the agent: the same in each try of it" }),
   bootId: z.string().min(1).max(128),
   instanceId: z.string().max(256).optional(),
 });

@@ -46,7 +46,7 @@ describe("enrolling (host-protocol.md, Joining)", () => {
     expect(enrolled.resources).toEqual({ vcpus: 4, memoryBytes: 8, diskBytes: 9, gpus: 1 });
   });
 
-  test.each([401, 403, 410])("a code that is refused with %i ends the agent", async (status) => {
+  test.each([403, 410])("a code that is refused with %i ends the agent", async (status) => {
     bench.plane.override = () => ({ status, body: { code: "x", detail: "This code is over." } });
     const agent = bench.start();
     expect(await agent.ended).toEqual({ code: 3, signal: null });
@@ -112,6 +112,28 @@ describe("the exchange", () => {
     bench.start();
     await bench.plane.until("a call with the server's time", () => shifted > 0);
   });
+
+  test.each(["/v1/hosts/enroll", "/v1/hosts/w-1/join"])(
+    "a call to %s that is refused as of another time, by a clock that agrees, is made again",
+    async (path) => {
+      let refused = 0;
+      bench.plane.override = (call) => {
+        if (call.path !== path || refused > 1) return undefined;
+        refused += 1;
+        return { status: 401, body: { detail: "signed at another time" } };
+      };
+      const first = bench.start();
+      await bench.plane.until("it reports", () => bench.plane.reports.length > 0);
+      if (path.endsWith("join")) {
+        first.child.kill("SIGKILL");
+        await first.ended;
+        const before = bench.plane.reports.length;
+        bench.start();
+        await bench.plane.until("it reports again", () => bench.plane.reports.length > before);
+      }
+      expect(refused).toBe(2);
+    },
+  );
 
   test("a report that another has taken the place of keeps its connection", async () => {
     await busyAgent("echo ready; sleep 0.3; exit 4");

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { type IncomingHttpHeaders, request } from "node:http";
 import { join } from "node:path";
@@ -64,7 +64,7 @@ async function planOf(purpose: Purpose, by: HttpHost = host): Promise<Plan> {
       return { purpose, method: "POST", target: "/v1/hosts/enroll", body, signer: { code }, status: 200 };
     }
     case "join":
-      return plan("POST", "/join", JSON.stringify({ bootId: "boot-1" }), 200);
+      return plan("POST", "/join", JSON.stringify({ start: randomUUID(), bootId: "boot-1" }), 200);
     case "report":
       return plan("POST", "/reports?wait=0", JSON.stringify({ ...by.next(), incarnation: 1 }), 200);
     case "log":
@@ -198,19 +198,38 @@ describe("a call is taken as it was signed, and not otherwise", () => {
   test("X6: a join that is shown again, after many others, does not end the agent of now", async () => {
     const agent = await readyHost();
     const plan = await planOf("join", agent);
-    const nonce = "the-nonce-of-an-old-join";
     const atMs = Date.now() - 120_000;
-    expect((await send(plan, {}, { nonce, atMs })).status).toBe(200);
+    expect((await send(plan, {}, { atMs })).status).toBe(200);
+    await agent.join();
+    expect(await send(plan, {}, { atMs })).toMatchObject({ status: 409, code: "stale_incarnation" });
     // A host that joins so often is asked to wait.
     const taken = <T extends { status: number }>(ask: () => Promise<T>) =>
       until("the host may go on", async () => {
         const answer = await ask();
         return answer.status === 429 ? undefined : answer;
       });
-    for (let n = 0; n < 25; n += 1) await taken(() => agent.join());
-    const again = await taken(() => send(plan, {}, { nonce, atMs }));
-    expect(again).toMatchObject({ status: 409, code: "stale_incarnation" });
+    for (let n = 0; n < 22; n += 1) await taken(() => agent.join());
+    expect(await taken(() => send(plan, {}, { atMs }))).toMatchObject(refused);
     expect((await taken(() => agent.report())).status).toBe(200);
+  });
+
+  test("X6: a join that never arrived, and is shown later, does not end the agent of now", async () => {
+    const agent = await readyHost();
+    const plan = await planOf("join", agent);
+    await agent.join();
+    expect(await send(plan, {}, { atMs: Date.now() - 60_000 })).toMatchObject({ ...refused, signed: true });
+    expect((await agent.report()).status).toBe(200);
+    // Signed anew, by the clock of the answer, it counts.
+    expect(await send(plan)).toMatchObject({ status: 200 });
+  });
+
+  test("X6: the late first try of a start that has joined changes nothing", async () => {
+    const agent = await readyHost();
+    const plan = await planOf("join", agent);
+    const { body } = plan;
+    await agent.call("join", JSON.parse(body));
+    expect(await send(plan, {}, { atMs: Date.now() - 60_000 })).toMatchObject({ status: 200 });
+    expect((await agent.report({ incarnation: 2 })).status).toBe(200);
   });
 });
 

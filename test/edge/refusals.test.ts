@@ -135,7 +135,7 @@ describe("it is refused, and seen in the events of the worker that it was for", 
 });
 
 test.each([
-  ["join", { bootId: "boot-1", odd: 1 }, "/odd"],
+  ["join", { start: "a-start-of-the-agent", bootId: "boot-1", odd: 1 }, "/odd"],
   ["join", "boot-1", ""],
   ["reports", { usage: { agoMs: 0, host: {}, attempts: {} } }, "/usage/host/cpuMs"],
 ] as const)("a signed %s that is not as agreed names the field", async (what, content, pointer) => {

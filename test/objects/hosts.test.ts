@@ -50,6 +50,16 @@ describe("enrolling (host-protocol.md, Joining)", () => {
     );
   });
 
+  test("a code that has expired since it was used gives its host the same answer", async () => {
+    const worker = await askedWorker();
+    const code = world.cloud.codeOf(worker) ?? "";
+    const host = new TestHost(() => objects.worker(worker));
+    const first = await host.enroll(code);
+    const past = Date.now() - 1_000;
+    expect(await host.enroll(code, undefined, past)).toEqual(first);
+    expect((await refusal(host.enroll(code, OTHER_SALT, past))).code).toBe("enrollment_over");
+  });
+
   test("a worker that is being destroyed takes no host", async () => {
     const worker = await askedWorker();
     await objects.worker(worker).kill({ reason: "test", by: "test" });
@@ -87,9 +97,9 @@ describe("signed calls (protocol.md)", () => {
     const { worker, host } = await bootMachine(world.cloud);
     const second = new TestHost(() => objects.worker(worker));
     second.identity = host.identity;
-    const nonce = "the-nonce-of-one-join";
-    expect((await second.join("boot-1", { nonce })).incarnation).toBe(2);
-    expect((await second.join("boot-1", { nonce })).incarnation).toBe(2);
+    const start = "the-second-start-of-the-agent";
+    expect((await second.join("boot-1", { start })).incarnation).toBe(2);
+    expect((await second.join("boot-1", { start })).incarnation).toBe(2);
     expect((await refusal(host.report())).code).toBe("stale_incarnation");
     expect((await refusal(second.report())).code).toBe("accepted");
   });

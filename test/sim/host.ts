@@ -23,7 +23,7 @@ import type { World } from "./world.ts";
 /** How the host reaches its worker, over the network of the simulation. */
 export interface ControlPlane {
   enroll(): Promise<HostSetup>;
-  join(): Promise<HostSetup>;
+  join(start: string): Promise<HostSetup>;
   report(report: Report, waitMs: number): Promise<Orders | "stale">;
   connect(end: HostEnd): Promise<SimSocket>;
 }
@@ -66,6 +66,7 @@ export class Host {
   #brokenSaidIn = Number.POSITIVE_INFINITY;
   #socket: SimSocket | undefined;
   #agentLife = 0;
+  #starts = 0;
   #agentRuns = true;
   /** Its agent has been started once: before that there is none to be started again. */
   #booted = false;
@@ -119,9 +120,11 @@ export class Host {
   async startAgent(): Promise<void> {
     this.#booted = true;
     const life = this.#agentLife;
+    this.#starts += 1;
+    const start = `start ${this.#starts}`;
     while (!this.dead && life === this.#agentLife) {
       try {
-        const setup = await (this.#enrolled ? this.#plane.join() : this.#plane.enroll());
+        const setup = await (this.#enrolled ? this.#plane.join(start) : this.#plane.enroll());
         if (this.dead || life !== this.#agentLife) return;
         this.#enrolled = true;
         this.#apply({ type: "joined", setup });

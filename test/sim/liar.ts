@@ -58,7 +58,9 @@ export class Liar {
   async #speak(): Promise<void> {
     const { chance } = this.#world;
     if (this.#setup === undefined || chance.chance(0.02)) {
-      this.#setup = await (this.#setup === undefined ? this.#plane.enroll() : this.#plane.join());
+      this.#setup = await (this.#setup === undefined
+        ? this.#plane.enroll()
+        : this.#plane.join(`start of ${this.reports}`));
       this.#seq = 0;
     }
     if (this.#setup.socketUrl !== undefined && chance.chance(0.1)) this.#socket = await this.#connect();

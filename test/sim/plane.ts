@@ -1,5 +1,6 @@
 import { DroverError } from "../../src/core/errors.ts";
 import { resourcesOfType } from "../../src/core/spec.ts";
+import { isLateJoin, isOutrunJoin } from "../../src/core/worker/joining.ts";
 import type { WorkerState } from "../../src/core/worker/state.ts";
 import { exchange } from "../../src/objects/exchange.ts";
 import type { Timer } from "../../src/objects/waiting.ts";
@@ -35,7 +36,6 @@ export class Plane implements ControlPlane {
   readonly #sockets: boolean;
   /** What its host says that it has measured; absent: what there is. */
   readonly #measured: Resources | undefined;
-  #joins = 0;
 
   /** `boots`: how often the machine has booted. */
   constructor(
@@ -70,11 +70,16 @@ export class Plane implements ControlPlane {
     );
   }
 
-  join(): Promise<HostSetup> {
-    this.#joins += 1;
-    const id = `join ${this.#joins}`;
+  join(id: string): Promise<HostSetup> {
     const event = { type: "join" as const, id, signedAt: this.#world.planeNow, bootId: this.#bootId() };
-    return this.#call("join", () => this.#node.serve((actor) => setupOf(actor.apply(event), this.#sockets)));
+    return this.#call("join", () =>
+      this.#node.serve((actor) => {
+        const { record } = actor.state;
+        if (record !== null && isOutrunJoin(record, id)) throw new NoReply("a later start has joined");
+        if (record !== null && isLateJoin(record, event)) throw new NoReply("signed before the latest join");
+        return setupOf(actor.apply(event), this.#sockets);
+      }),
+    );
   }
 
   report(report: Report, waitMs: number): Promise<Orders | "stale"> {

@@ -62,9 +62,8 @@ function measured(record: WorkerRecord, { resources }: Enrollment): Partial<Work
 }
 
 /**
- * Another start of the agent: a new incarnation. The same call, however often it arrives, is one join, and
- * one
- * that may be a repetition of a forgotten one is none.
+ * Another start of the agent: a new incarnation. All calls of one start, however often and late they arrive,
+ * are one join, and a call that may be of an earlier start is none.
  */
 export function foldJoin(
   state: Living,
@@ -73,26 +72,35 @@ export function foldJoin(
   now: Instant,
 ): WorkerState {
   const { record } = state;
-  if (record.secret === null || record.phase === "gone" || isRepeated(record, id)) return state;
+  if (record.secret === null || record.phase === "gone" || hasJoined(record, id)) return state;
   if (isLateJoin(record, { id, signedAt })) return state;
   const next = restarted(state, bootId, now);
   if (next.record === null || next.record.incarnation === record.incarnation) return next;
-  const joins = [...record.joins, { id, signedAt }].sort((a, b) => a.signedAt - b.signedAt);
+  const joins = [...record.joins, { id, signedAt }];
   const forgotten = joins.length > MAX_REMEMBERED_JOINS ? joins.shift() : undefined;
-  const since = forgotten === undefined ? {} : { joinsForgotten: forgotten.signedAt };
-  return { ...next, record: { ...next.record, joins, ...since } };
+  if (forgotten === undefined) return { ...next, record: { ...next.record, joins } };
+  const joinsForgotten = Math.max(forgotten.signedAt, record.joinsForgotten ?? forgotten.signedAt);
+  return { ...next, record: { ...next.record, joins, joinsForgotten } };
 }
 
-function isRepeated({ joins }: WorkerRecord, id: string): boolean {
+function hasJoined({ joins }: WorkerRecord, id: string): boolean {
   return joins.some((one) => one.id === id);
 }
 
+/** Whether this start of the agent has joined, and a later one after it: the agent of now is another. */
+export function isOutrunJoin(record: WorkerRecord, id: string): boolean {
+  return hasJoined(record, id) && record.joins.at(-1)?.id !== id;
+}
+
 /**
- * Whether a join was signed no later than one that is not remembered any more, so that it may be that one
- * again: a replay must not end the agent of now.
+ * Whether a start that has not joined yet was signed before the latest one that has, or no later than one
+ * that is not remembered any more: it may be an earlier start, and must not end the agent of now. The latest
+ * counts as signed no later than it came, lest a clock that was ahead keeps out the starts after it.
  */
 export function isLateJoin(record: WorkerRecord, { id, signedAt }: JoinNote): boolean {
-  return !isRepeated(record, id) && signedAt <= (record.joinsForgotten ?? Number.NEGATIVE_INFINITY);
+  const { joins, joinedAt, joinsForgotten = Number.NEGATIVE_INFINITY } = record;
+  const latest = Math.min(joins.at(-1)?.signedAt ?? Number.NEGATIVE_INFINITY, joinedAt ?? Infinity);
+  return !hasJoined(record, id) && (signedAt < latest || signedAt <= joinsForgotten);
 }
 
 /**
@@ -106,9 +114,9 @@ export function isClone(record: WorkerRecord, bootId: string): boolean {
   return bootId !== record.bootId && (record.boots ?? []).includes(bootId);
 }
 
-/** Whether a join is refused for that. The repetition of a call that was accepted never is. */
+/** Whether a join is refused for that. That of a start that was accepted never is. */
 export function isRefusedClone(record: WorkerRecord, id: string, bootId: string): boolean {
-  return !isRepeated(record, id) && isClone(record, bootId);
+  return !hasJoined(record, id) && isClone(record, bootId);
 }
 
 /** A new boot has ended whatever the host may have held (rule R2). */

@@ -53,8 +53,9 @@ export interface BootProbe {
   exitCode?: number | null | undefined;
 }
 
-/** A call by which an agent has joined: its nonce, and when its host says that it was signed. */
+/** A start of an agent that has joined, and when its host says that the call was signed. */
 export interface JoinNote {
+  /** The same in all calls of one start. */
   id: string;
   signedAt: Instant;
 }
@@ -90,9 +91,9 @@ export interface WorkerRecord {
   /** What the provider has said that an hour of its machine costs, each change of it, latest last. */
   prices?: ToldPrice[];
   incarnation: number;
-  /** The latest calls by which its agent has joined, earliest signed first. */
+  /** The latest starts of its agent that have joined, the latest last. */
   joins: JoinNote[];
-  /** When the latest of the joins was signed that are not remembered any more. Absent: all of them are. */
+  /** The latest time at which a join was signed that is not remembered any more. Absent: all of them are. */
   joinsForgotten?: Instant;
   joinedAt: Instant | null;
   lastSeq: number;

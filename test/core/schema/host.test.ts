@@ -3,6 +3,7 @@ import { MAX_TEXT_CHARS } from "../../../src/core/limits.ts";
 import { EnrollRequest, JoinRequest, Report } from "../../../src/schema/host.ts";
 
 const least = { incarnation: 1, seq: 1, full: true, ordersSeen: 0, attempts: [] };
+const START = "a-start-of-the-agent";
 const attempt = { id: "a/main/1.1", state: "running" };
 const exit = { code: 0, signal: null, oomKilled: false, message: "" };
 
@@ -138,11 +139,13 @@ describe("a host joins (host-protocol.md, Joining)", () => {
   });
 
   test.each([
-    [{ bootId: "b" }, true],
-    [{ bootId: "b", instanceId: "i" }, true],
-    [{ bootId: "" }, false],
-    [{}, false],
-    [{ bootId: "b", incarnation: 3 }, false],
+    [{ start: START, bootId: "b" }, true],
+    [{ bootId: "b" }, false],
+    [{ start: "short", bootId: "b" }, false],
+    [{ start: START, bootId: "b", instanceId: "i" }, true],
+    [{ start: START, bootId: "" }, false],
+    [{ start: START }, false],
+    [{ start: START, bootId: "b", incarnation: 3 }, false],
   ])("again with %j: %s", (body, taken) => {
     expect(JoinRequest.safeParse(body).success).toBe(taken);
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS, NOTE_REFUSAL_MS } from "../../../src/core/limits.ts";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
+import { isLateJoin, isOutrunJoin } from "../../../src/core/worker/joining.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { judgeReport, ordersFor } from "../../../src/core/worker/report.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
@@ -75,6 +76,42 @@ describe("each start of the agent is an incarnation (host-protocol.md, Joining)"
       expect(at(ready(), T0, ...ids.map((id) => join(id))).record.incarnation).toBe(incarnation);
     },
   );
+
+  describe("a join that comes late does not end the agent that came after it", () => {
+    const joinAt = (id: string, signedAt: number): WorkerEventIn => ({
+      type: "join",
+      id,
+      signedAt,
+      bootId: "boot-1",
+    });
+    const joined = at(ready(), T0 + 60_000, joinAt("second", T0 + 60_000));
+
+    test.each([
+      ["the first try of an earlier start", "first", 0, true],
+      ["the same of this start", "second", 0, false],
+      ["a later start", "third", 61_000, false],
+    ])("%s: late %s", (_what, id, after, late) => {
+      const signedAt = T0 + after;
+      expect(isLateJoin(joined.record, { id, signedAt })).toBe(late);
+      const counts = !late && id !== "second";
+      expect(at(joined, T0 + 61_000, joinAt(id, signedAt)).record.incarnation).toBe(counts ? 3 : 2);
+    });
+
+    test("a start whose clock was ahead keeps none out that signs by our time", () => {
+      const ahead = at(ready(), T0 + 60_000, joinAt("ahead", T0 + 300_000));
+      expect(at(ahead, T0 + 70_000, joinAt("set back", T0 + 70_000)).record.incarnation).toBe(3);
+      expect(isLateJoin(ahead.record, { id: "earlier", signedAt: T0 + 59_000 })).toBe(true);
+    });
+
+    test("a start that another has followed is known, and is the agent of now no more", () => {
+      const third = at(joined, T0 + 61_000, joinAt("third", T0 + 61_000));
+      expect(["second", "third", "unknown"].map((id) => isOutrunJoin(third.record, id))).toEqual([
+        true,
+        false,
+        false,
+      ]);
+    });
+  });
 
   test("a restart of the object does not make it a new one", () => {
     const state = at(reloaded(at(ready(), T0, join("j1"))), T0, join("j1"));

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { makeSalt } from "../../../agent/plane/sign.ts";
 import { hostSecret, readCode } from "../../../src/signing/code.ts";
 import { type Otherwise, purposeOf, type Signer, signedBy, strangeSecret } from "../../support/signed.ts";
@@ -42,7 +43,7 @@ export class HttpHost {
   }
 
   async join(bootId = "boot-1"): Promise<Answer> {
-    return this.#known(await this.call("join", { bootId }));
+    return this.#known(await this.call("join", { start: randomUUID(), bootId }));
   }
 
   /** The next report. */

@@ -69,7 +69,7 @@ export const BASES: Record<string, (world: World, speaker: HttpHost) => Json[]> 
       resources: { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 },
     },
   ],
-  "POST /v1/hosts/{worker}/join": () => [{ bootId: "boot-1" }],
+  "POST /v1/hosts/{worker}/join": () => [{ start: "a-start-of-the-agent", bootId: "boot-1" }],
   "POST /v1/hosts/{worker}/reports": (_, speaker) => {
     speaker.seq += 1;
     return [report(speaker)];

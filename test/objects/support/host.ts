@@ -24,6 +24,8 @@ export interface Identity {
 /** What a test may sign otherwise than a host does. */
 export interface Signing {
   nonce?: string;
+  /** The start of the agent that joins. */
+  start?: string;
   atMs?: number;
   purpose?: Purpose;
   method?: string;
@@ -84,19 +86,24 @@ export class TestHost {
   }
 
   /** As the edge has it done, which has verified the code. */
-  async enroll(code: string, salt = SALT): Promise<HostSetup> {
+  async enroll(code: string, salt = SALT, expires?: number): Promise<HostSetup> {
     const agent = { version: "test", os: "linux", arch: "x64" };
     const resources = { vcpus: 4, memoryBytes: 2 ** 33, diskBytes: 2 ** 33, gpus: 0 };
     const { claim: claimOfCode = "", key = new Uint8Array() } = readCode(code) ?? {};
     const { worker = "", expiresAt = 0 } = readClaim(claimOfCode) ?? {};
     const body = JSON.stringify({ salt, agent, bootId: "boot-1", resources });
-    this.#setup = await this.#worker().enroll({ body, codeKey: textOfKey(key), expiresAt });
+    this.#setup = await this.#worker().enroll({
+      body,
+      codeKey: textOfKey(key),
+      expiresAt: expires ?? expiresAt,
+    });
     this.identity = { worker, secret: hostSecret(key, salt) };
     return this.#setup;
   }
 
   async join(bootId = "boot-1", more: Signing = {}): Promise<HostSetup> {
-    const call = sign(JSON.stringify({ bootId }), this.identity, { purpose: "join", ...more });
+    const { start = crypto.randomUUID() } = more;
+    const call = sign(JSON.stringify({ start, bootId }), this.identity, { purpose: "join", ...more });
     this.#setup = settled(await this.#worker().join(call));
     this.#seq = 0;
     return this.#setup;
