@@ -105,7 +105,7 @@ export async function upgrade(
   ctx: DurableObjectState,
   request: Request,
   worker: string,
-  door: HostDoor,
+  door: Pick<HostDoor, "session">,
 ): Promise<Response> {
   const claim = claimOf(request, "socket", worker);
   if (claim === undefined) return refusal({ refused: notKnown() });

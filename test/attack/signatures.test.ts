@@ -300,7 +300,12 @@ describe("before it is known who calls", () => {
 
   test("X15: forged codes under new names leave nothing behind", async () => {
     const objects = join(server.stateDir, "objects");
-    const files = () => readdirSync(objects, { recursive: true }).map(String).sort();
+    // An object that is evicted meanwhile closes its database: what is beside that goes.
+    const files = () =>
+      readdirSync(objects, { recursive: true })
+        .map(String)
+        .filter((name) => !/-(shm|wal)$/.test(name))
+        .sort();
     const plan = await planOf("enroll");
     const before = files();
     for (let n = 0; n < 20; n += 1) {

@@ -1,7 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
 import { MAX_REPORT_BYTES } from "../../src/core/limits.ts";
-import type { HostDoor } from "../../src/objects/host-door.ts";
 import { upgrade } from "../../src/objects/host-sockets.ts";
 import { meter } from "../../src/objects/meter.ts";
 import { EMPTY_DIGEST } from "../../src/signing/mac.ts";
@@ -35,7 +34,7 @@ const evict = (worker: string) => evictDurableObject(bindings.CLOUD_WORKER.getBy
 test("a fault of the object's own is no refusal of a socket", async () => {
   const { worker, host } = await connected();
   const fault = new Error("the storage is broken");
-  const door = { session: () => Promise.reject(fault) } as unknown as HostDoor;
+  const door = { session: () => Promise.reject(fault) };
   const call = claim(EMPTY_DIGEST, host.identity, { purpose: "socket", method: "GET" });
   const request = new Request(`http://drover.test/v1/hosts/${worker}/socket`, { headers: headersOf(call) });
   await expect(upgrade({} as DurableObjectState, request, worker, door)).rejects.toBe(fault);
