@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { LogPiece, Sample, SavedFiles } from "../schema/host.ts";
+import { HostResources, LogPiece, Sample, SavedFiles } from "../schema/host.ts";
 import { MachineState } from "../schema/machine-state.ts";
 import {
   HoldOff,
@@ -50,6 +50,7 @@ export const COMPONENTS: readonly z.ZodType[] = [
   Flag,
   AllocStatus,
   TaskState,
+  HostResources,
   LogPiece,
   Sample,
   SavedFiles,
