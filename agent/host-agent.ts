@@ -4,6 +4,7 @@ import { type Awake, watchSleep } from "./awake.ts";
 import { OUTPUT_REPORT_DELAY_MS } from "./core/bounds.ts";
 import type { HostEvent } from "./core/events.ts";
 import { hostMachine } from "./core/host.ts";
+import { isFree } from "./core/lease.ts";
 import type { HostMessage } from "./core/messages.ts";
 import type { HostState } from "./core/types.ts";
 import { runBootProbe } from "./exec/boot-probe.ts";
@@ -87,6 +88,11 @@ export class HostAgent {
   /** The id of the worker that this is the host of, once it has joined. */
   get worker(): string | undefined {
     return this.#state.setup?.worker;
+  }
+
+  /** Whether this machine may become the host of another worker. */
+  get isFree(): boolean {
+    return isFree(this.#state, this.#options.now());
   }
 
   /** The snapshots of the control plane, if it has any. */

@@ -213,7 +213,8 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   }
   try {
     const facts = { bootId: readBootId(process.env), resources: readResources(process.env, stateDir) };
-    const { plane, setup } = await joinControlPlane({ url, stateDir, codeFile, ...facts }, joining.signal);
+    const options = { url, stateDir, codeFile, ...facts, isFree: () => agent.isFree };
+    const { plane, setup } = await joinControlPlane(options, joining.signal);
     say(`is host ${setup.worker}, start ${setup.incarnation}`);
     agent.connect(plane, { type: "joined", setup });
   } catch (error) {

@@ -18,6 +18,10 @@ export const EXCHANGE_TIMEOUT_MS: Millis = 15_000;
 /** Full jitter after failed exchanges: at first between nothing and this (`host-protocol.md`, Back-off). */
 export const BACKOFF_FIRST_MS: Millis = 1_000;
 export const BACKOFF_LONGEST_MS: Millis = 30_000;
+/** The same for a join that something answers which this host does not know: it may be so for good. */
+export const UNKNOWN_BACKOFF_MS: Millis = 5 * 60_000;
+/** Why a host cannot join is said again so often. */
+export const SAY_AGAIN_MS: Millis = 3_600_000;
 /** Log bytes that were sent but not acknowledged are sent again after this, doubling. */
 export const LOG_RETRY_FIRST_MS: Millis = 100;
 export const LOG_RETRY_LONGEST_MS: Millis = 5_000;

@@ -67,6 +67,12 @@ export function isLeaseEnding(lease: LeaseJournal | undefined, now: Instant): bo
   return lease === undefined || lease.until - now <= WATCHDOG_LEAD_MS;
 }
 
+/** Whether this host owes its worker nothing: nothing lives of what it has run, and no lease lasts. */
+export function isFree({ attempts, leaseUntil }: HostState, now: Instant): boolean {
+  const isOver = leaseUntil === undefined || leaseUntil <= now;
+  return isOver && Object.values(attempts).every(({ treeGone }) => treeGone);
+}
+
 /**
  * Whether an attempt may be started now: under a lease, and not only to be stopped again for its end, or that
  * of the machine.

@@ -9,9 +9,9 @@ export function withNews(state: HostState, by: Instant): HostState {
   return { ...state, exchange: { ...state.exchange, newsBy: by } };
 }
 
-/** The wait after the failure number `failures` (from 0): anything up to 1 s, doubling to 30 s. */
-export function backoffMs(failures: number, random: number): Millis {
-  return random * doubled(BACKOFF_FIRST_MS, BACKOFF_LONGEST_MS, failures);
+/** The wait after the failure number `failures` (from 0): anything up to 1 s, doubling to `longestMs`. */
+export function backoffMs(failures: number, random: number, longestMs = BACKOFF_LONGEST_MS): Millis {
+  return random * doubled(BACKOFF_FIRST_MS, longestMs, failures);
 }
 
 /** `firstMs`, doubled so many times, but never above `longestMs`. */

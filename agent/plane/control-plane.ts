@@ -105,7 +105,7 @@ export class ControlPlane {
    */
   refusalIn(call: SignedCall, answer: Answer): Refusal | undefined {
     const created = call.proofOf(answer);
-    if (created === undefined) throw new Error(unproven(answer));
+    if (created === undefined) throw new Unproven(unproven(answer));
     if (answer.status >= 200 && answer.status < 300) return undefined;
     const { detail, retryAfterMs } = problemIn(answer.body);
     const text = detail ?? `status ${answer.status}`;
@@ -146,6 +146,9 @@ export class ControlPlane {
     return Math.abs(created - signedAt) * 1_000 > CLOCK_ERROR_MS;
   }
 }
+
+/** Nobody knows whose answer it is. */
+export class Unproven extends Error {}
 
 /** Refused because this clock was off, which is known now. */
 export class WrongClock extends Refusal {}

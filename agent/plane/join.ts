@@ -7,11 +7,11 @@ import type { Resources } from "../../src/schema/common.ts";
 import type { EnrollRequest, HostSetup, JoinRequest } from "../../src/schema/host.ts";
 import { type Code, hostSecret, readCode } from "../../src/signing/code.ts";
 import { keyOf } from "../../src/signing/mac.ts";
-import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
+import { BACKOFF_LONGEST_MS, EXCHANGE_TIMEOUT_MS, SAY_AGAIN_MS, UNKNOWN_BACKOFF_MS } from "../core/bounds.ts";
 import { backoffMs } from "../core/pace.ts";
 import { errorText, isDiskFull, readIfThere, writeAtomically } from "../files.ts";
 import { say } from "../say.ts";
-import { ControlPlane, Refusal } from "./control-plane.ts";
+import { ControlPlane, Refusal, Unproven } from "./control-plane.ts";
 import { safeUrl, UnsafeUrl } from "./safe-url.ts";
 import { makeSalt } from "./sign.ts";
 
@@ -29,6 +29,8 @@ export interface JoinOptions {
   codeFile?: string | undefined;
   bootId: string;
   resources: Resources;
+  /** Whether this machine may become another worker's host (`isFree` in `core/lease.ts`). */
+  isFree: () => boolean;
 }
 
 /** The host is one: it has a secret that the control plane knows, and a new incarnation. */
@@ -47,11 +49,11 @@ export async function joinControlPlane(options: JoinOptions, signal: AbortSignal
   const before = stored === undefined ? undefined : setupFrom(JSON.parse(stored));
   const base = options.url.replace(/\/+$/, "");
   try {
-    const setup = before === undefined ? await enroll(base, options, signal) : before;
-    const plane = planeOf(options.stateDir, setup);
-    const joined = before === undefined ? setup : await join(plane, base, setup, options, signal);
-    keep(setupFile, joined, before !== undefined);
-    return { plane, setup: joined };
+    const setup = await (before === undefined
+      ? enroll(base, options, signal)
+      : join(base, before, options, signal));
+    keep(setupFile, setup, before !== undefined);
+    return { plane: planeOf(options.stateDir, setup), setup };
   } catch (error) {
     if (before === undefined || !mayBecomeAnother(error, before, options)) throw error;
     say(`is not ${before.worker} any more (${errorText(error)}), and enrolls anew with the code that it has`);
@@ -65,10 +67,13 @@ export async function joinControlPlane(options: JoinOptions, signal: AbortSignal
  * Whether a machine that was let go has been given a code to be another worker with. What it still holds of
  * the old one's runs it reports as the new one, whose orders do not know them: they are stopped.
  */
-function mayBecomeAnother(error: unknown, before: HostSetup, { codeFile }: JoinOptions): boolean {
-  if (!(error instanceof Refusal) || error.status !== OVER_STATUS || codeFile === undefined) return false;
-  const code = readIfThere(codeFile)?.trim() ?? "";
-  return code !== "" && !code.startsWith(`drvc_${before.worker}.`);
+function mayBecomeAnother(error: unknown, before: HostSetup, options: JoinOptions): boolean {
+  return error instanceof Refusal && error.status === OVER_STATUS && hasOtherCode(before, options);
+}
+
+function hasOtherCode({ worker }: HostSetup, { codeFile }: JoinOptions): boolean {
+  const code = codeFile === undefined ? "" : (readIfThere(codeFile)?.trim() ?? "");
+  return code !== "" && !code.startsWith(`drvc_${worker}.`);
 }
 
 /** An older one says who this host is, too: a full disk must not end a host that was one before. */
@@ -88,27 +93,61 @@ function keep(file: string, setup: HostSetup, hasOlder: boolean): void {
  * answer.
  */
 async function enroll(base: string, options: JoinOptions, signal: AbortSignal): Promise<HostSetup> {
+  const { secret, post } = enrollment(base, options);
+  keepSecret(options, secret);
+  return persist(signal, post);
+}
+
+/** What this machine enrolls with: the same with each code, and its secret of both. */
+function enrollment(base: string, options: JoinOptions) {
   const { stateDir, bootId, resources } = options;
   const code = codeOf(options);
   const salt = readIfThere(inState(stateDir, "salt"))?.trim() || makeSalt();
   writeAtomically(inState(stateDir, "salt"), `${salt}\n`);
-  writeAtomically(inState(stateDir, "secret"), `${hostSecret(code.key, salt)}\n`);
   const agent = { version: DROVER_VERSION, os: platform(), arch: arch() };
   const body = JSON.stringify({ salt, agent, bootId, resources } satisfies EnrollRequest);
   const plane = new ControlPlane({ key: code.key, keyid: code.claim });
-  return persist(signal, (limit) => plane.post(`${base}/v1/hosts/enroll`, "enroll", body, limit));
+  const url = `${base}/v1/hosts/enroll`;
+  const post = (limit: AbortSignal) => plane.post(url, "enroll", body, limit);
+  return { secret: hostSecret(code.key, salt), post };
+}
+
+function keepSecret({ stateDir }: JoinOptions, secret: string): void {
+  writeAtomically(inState(stateDir, "secret"), `${secret}\n`);
+}
+
+/**
+ * A worker that was forgotten is not known any more, so nobody can say that it is over. Then a machine that
+ * owes it nothing tries the code that it has been given since. What it was it stays until that is taken.
+ */
+async function becomeAnother(base: string, options: JoinOptions, limit: AbortSignal): Promise<HostSetup> {
+  const { secret, post } = enrollment(base, options);
+  const setup = setupFrom(await post(limit));
+  keepSecret(options, secret);
+  return setup;
 }
 
 function join(
-  plane: ControlPlane,
   base: string,
-  { worker }: HostSetup,
-  { bootId }: JoinOptions,
+  before: HostSetup,
+  options: JoinOptions,
   signal: AbortSignal,
 ): Promise<HostSetup> {
+  const { worker } = before;
+  const { bootId, isFree } = options;
+  const plane = planeOf(options.stateDir, before);
   const url = `${base}/v1/hosts/${encodeURIComponent(worker)}/join`;
   const body = JSON.stringify({ start: randomUUID(), bootId } satisfies JoinRequest);
-  return persist(signal, (limit) => plane.post(url, "join", body, limit));
+  return persist(signal, async (limit) => {
+    try {
+      return await plane.post(url, "join", body, limit);
+    } catch (error) {
+      if (!(error instanceof Unproven) || !isFree() || !hasOtherCode(before, options)) throw error;
+      return becomeAnother(base, options, limit).catch((refused: unknown) => {
+        throw new Unproven(`${errorText(error)} Its code for another worker: ${errorText(refused)}`);
+      });
+    }
+  });
 }
 
 function planeOf(stateDir: string, { worker }: HostSetup): ControlPlane {
@@ -131,6 +170,7 @@ async function persist(
   signal: AbortSignal,
   attempt: (limit: AbortSignal) => Promise<unknown>,
 ): Promise<HostSetup> {
+  let sayAt = performance.now();
   for (let failures = 0; ; failures += 1) {
     try {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(EXCHANGE_TIMEOUT_MS)]);
@@ -140,8 +180,12 @@ async function persist(
       if (signal.aborted || error instanceof UnsafeUrl) throw error;
       if (refused !== undefined && (refused.status === 0 || FINAL_STATUSES.has(refused.status)))
         throw refused;
-      if (failures === 0) say(`cannot join yet, and keeps trying: ${errorText(error)}`);
-      const delayMs = Math.max(backoffMs(failures, Math.random()), refused?.retryAfterMs ?? 0);
+      if (performance.now() >= sayAt) {
+        say(`cannot join yet, and keeps trying: ${errorText(error)}`);
+        sayAt = performance.now() + SAY_AGAIN_MS;
+      }
+      const longestMs = error instanceof Unproven ? UNKNOWN_BACKOFF_MS : BACKOFF_LONGEST_MS;
+      const delayMs = Math.max(backoffMs(failures, Math.random(), longestMs), refused?.retryAfterMs ?? 0);
       await sleep(delayMs, undefined, { signal });
     }
   }

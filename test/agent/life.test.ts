@@ -1,7 +1,9 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { enrollmentCode } from "../../src/signing/code.ts";
 import { type Bench, openBench, type RunningAgent, run } from "./support/bench.ts";
+import { SIGNING_KEY } from "./support/fake-plane.ts";
 
 const ID = "build-17/main/1.1";
 
@@ -74,6 +76,52 @@ describe("enrolling (host-protocol.md, Joining)", () => {
     const agent = bench.startWith(args);
     expect((await agent.ended).code).toBe(2);
     expect(agent.stderr()).toContain(named);
+  });
+});
+
+describe("a machine whose worker was forgotten", () => {
+  const secretOf = () => readFileSync(join(bench.stateDir, "secret"), "utf8").trim();
+  /** A host of w-1 that nobody knows any more, with a code for w-2. */
+  async function forgotten(secret = ""): Promise<RunningAgent> {
+    const first = bench.start();
+    bench.plane.order([]);
+    await bench.plane.until("it has a lease", () => bench.plane.reports.some((one) => one.ordersSeen > 0));
+    first.child.kill("SIGKILL");
+    await first.ended;
+    writeFileSync(join(bench.dir, "code"), `${enrollmentCode("w-2", Date.UTC(2100, 0), SIGNING_KEY)}\n`);
+    bench.plane.secret = secret;
+    bench.plane.override = ({ path }) =>
+      path.endsWith("/join") ? { status: 401, signedBy: "nobody", body: { detail: "unknown" } } : undefined;
+    return bench.start();
+  }
+
+  test("becomes the host of another by the code that it has, once its lease is over", async () => {
+    bench.plane.leaseMs = 2_000;
+    await forgotten();
+    await bench.plane.until("it enrolls", () => bench.plane.enrolled.length === 2);
+    const [first, second] = bench.plane.enrolled;
+    expect(second?.salt).toBe(first?.salt);
+    const { length } = bench.plane.reports;
+    await bench.plane.until("it reports as the new one", () => bench.plane.reports.length > length);
+    expect(secretOf()).toBe(bench.plane.secret);
+  });
+
+  test("stays what it was while its lease lasts", async () => {
+    const agent = await forgotten();
+    const joins = () => bench.plane.calls.filter(({ path }) => path.endsWith("/join")).length;
+    await bench.plane.until("it has tried again", () => joins() > 1);
+    expect(bench.plane.enrolled.length).toBe(1);
+    expect(agent.stderr()).toContain("Drover not know this host any more?");
+  });
+
+  test("stays what it was when its code is refused", async () => {
+    bench.plane.leaseMs = 2_000;
+    const agent = await forgotten("of another machine");
+    const secret = secretOf();
+    const tries = () => bench.plane.calls.filter(({ path }) => path.endsWith("/enroll")).length;
+    await bench.plane.until("its code is tried again", () => tries() > 2);
+    expect(secretOf()).toBe(secret);
+    expect(agent.child.exitCode).toBe(null);
   });
 });
 

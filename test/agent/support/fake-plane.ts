@@ -58,7 +58,7 @@ export interface Call {
 
 type Check = () => void;
 
-const SIGNING_KEY = "signing key of the fake control plane";
+export const SIGNING_KEY = "signing key of the fake control plane";
 /** The code with which its host enrolls. */
 export const CODE = enrollmentCode("w-1", Date.UTC(2100, 0), SIGNING_KEY);
 
