@@ -1,5 +1,5 @@
 import { createWriteStream, rmSync, statSync } from "node:fs";
-import { type IncomingMessage, request as plainRequest } from "node:http";
+import { type IncomingMessage, type Agent as PlainAgent, request as plainRequest } from "node:http";
 import { request as tlsRequest } from "node:https";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -32,6 +32,8 @@ export interface Source {
 /** The headers that say who asks, and whether a refusal is one of who was asked, and for good. */
 export interface SignedTry {
   headers: Record<string, string>;
+  /** Makes the connections that no certificate proves. */
+  agent: PlainAgent;
   isFinal(answer: Answer): boolean;
 }
 
@@ -129,7 +131,7 @@ async function openUrl(
 ): Promise<{ response: IncomingMessage; signed?: SignedTry }> {
   let target = webUrl(source.url, source);
   const signed = source.sign?.(safeUrl(source.url).href);
-  if (signed !== undefined) return { response: await get(target, from, signal, signed.headers), signed };
+  if (signed !== undefined) return { response: await get(target, from, signal, signed), signed };
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
     const response = await get(target, from, signal);
     const { location } = response.headers;
@@ -150,13 +152,19 @@ function get(
   target: URL,
   from: number,
   signal: AbortSignal,
-  signed: Record<string, string> = {},
+  signed?: SignedTry,
 ): Promise<IncomingMessage> {
   const range = from === 0 ? {} : { range: `bytes=${from}-` };
-  const headers = { "user-agent": "drover-agent", "accept-encoding": "identity", ...range, ...signed };
-  const request = target.protocol === "https:" ? tlsRequest : plainRequest;
+  const headers = { "user-agent": "drover-agent", "accept-encoding": "identity", ...range };
+  const secure = target.protocol === "https:";
+  const options = {
+    headers: { ...headers, ...signed?.headers },
+    signal,
+    agent: secure ? false : (signed?.agent ?? false),
+  };
   return new Promise((resolve, reject) => {
-    request(target, { headers, signal, agent: false }, resolve).on("error", reject).end();
+    const call = secure ? tlsRequest(target, options, resolve) : plainRequest(target, options, resolve);
+    call.on("error", reject).end();
   });
 }
 

@@ -3,6 +3,7 @@ import type { Millis } from "../../src/core/machine.ts";
 import { contentDigest, digestField, EMPTY_DIGEST } from "../../src/signing/mac.ts";
 import type { Purpose } from "../../src/signing/request.ts";
 import { type Answer, type Bytes, send } from "./http.ts";
+import { type Hello, ProvenAgent } from "./proven-agent.ts";
 import { sealLine } from "./sealed-line.ts";
 import { type SignedCall, type Signer, signCall } from "./sign.ts";
 import { type Line, type LineOptions, NoSocket } from "./socket.ts";
@@ -52,6 +53,8 @@ interface Sent {
  */
 export class ControlPlane {
   readonly #signer: Signer;
+  /** Of all connections by `http:`. */
+  readonly agent = new ProvenAgent(() => this.#hello());
   #offsetMs: Millis = 0;
 
   constructor(signer: Signer) {
@@ -75,11 +78,15 @@ export class ControlPlane {
   }
 
   /** Opens a socket. Rejects like `post`. */
-  async openLine(options: Omit<LineOptions, "headers">): Promise<Line> {
+  async openLine(options: Omit<LineOptions, "agent" | "headers">): Promise<Line> {
     const open = async () => {
       const call = this.signed("GET", options.url, "socket");
       try {
-        return await sealLine(this.#signer.key, call.signature, { ...options, headers: { ...call.headers } });
+        return await sealLine(this.#signer.key, call.signature, {
+          ...options,
+          agent: this.agent,
+          headers: { ...call.headers },
+        });
       } catch (error) {
         throw error instanceof NoSocket ? (this.refusalIn(call, error.answer) ?? error) : error;
       }
@@ -129,12 +136,25 @@ export class ControlPlane {
       calls.push(call);
       return { ...call.headers };
     };
-    const answer = await send({ method, url, sign, body, signal });
+    const answer = await send({ method, url, sign, body, signal, agent: this.agent });
     const refusal = this.refusalIn(calls.at(-1) as SignedCall, answer); // of the try that was answered
     if (refusal !== undefined) throw refusal;
     const content = parse(answer.body);
     if (content !== undefined) return content;
     throw new Error(`The answer with status ${answer.status} is no JSON: is this the control plane?`);
+  }
+
+  /** The keyid is the worker's name, or begins with it: a code is of one worker. */
+  #hello(): Hello {
+    const path = `/v1/hosts/${this.#signer.keyid.split(".")[0]}/hello`;
+    const call = this.signed("GET", `http://localhost${path}`, "hello");
+    const verify = (answer: Answer, address: string) => {
+      if (call.proofOf(answer) === undefined) throw new Error(unproven(answer));
+      const said: unknown = parse(answer.body);
+      if (answer.status === 200 && isAt(said, address)) return;
+      throw new Error(`the control plane is not at ${address}: something passes on what it is told`);
+    };
+    return { path, headers: { ...call.headers }, verify };
   }
 
   /**
@@ -174,6 +194,11 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Whether a control plane says that it is at this address: its answer may have been passed on. */
+function isAt(said: unknown, address: string): boolean {
+  return typeof said === "object" && said !== null && Reflect.get(said, "address") === address;
 }
 
 /** What a problem document says; nothing if it is none. */

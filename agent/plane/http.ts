@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders, Agent as PlainAgent, request as plainRequest } from "node:http";
+import { type IncomingHttpHeaders, type Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { pipeline, type Readable } from "node:stream";
 import { errorCode } from "../files.ts";
@@ -9,7 +9,6 @@ import { safeUrl } from "./safe-url.ts";
 /** An answer above this is no answer of a control plane. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-const plain = new PlainAgent({ keepAlive: true });
 const tls = new TlsAgent({ keepAlive: true });
 
 export interface Answer {
@@ -32,6 +31,8 @@ export interface Call {
   /** JSON, or bytes. */
   body: string | Bytes;
   signal: AbortSignal;
+  /** Makes the connections that no certificate proves. */
+  agent: PlainAgent;
 }
 
 /**
@@ -50,7 +51,10 @@ export async function send(call: Call): Promise<Answer> {
   }
 }
 
-function sendOnce({ method, url, sign, body, signal }: Call, used: { reused: boolean }): Promise<Answer> {
+function sendOnce(
+  { method, url, sign, body, signal, agent }: Call,
+  used: { reused: boolean },
+): Promise<Answer> {
   const target = safeUrl(url);
   const secure = target.protocol === "https:";
   const json = typeof body === "string";
@@ -58,7 +62,7 @@ function sendOnce({ method, url, sign, body, signal }: Call, used: { reused: boo
   const length = json ? Buffer.byteLength(body) : body.bytes;
   const options = {
     method,
-    agent: secure ? tls : plain,
+    agent: secure ? tls : agent,
     signal,
     headers: { ...sign(), "content-type": type, "content-length": length },
   };

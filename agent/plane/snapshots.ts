@@ -59,7 +59,8 @@ export class Snapshots {
       code: "snapshot_failed",
       sign: (url) => {
         const call = this.#plane.signed("GET", url, "get-snapshot");
-        return { headers: { ...call.headers }, isFinal: (answer) => this.#isFinal(call, answer) };
+        const isFinal = (answer: Answer) => this.#isFinal(call, answer);
+        return { headers: { ...call.headers }, agent: this.#plane.agent, isFinal };
       },
     };
   }

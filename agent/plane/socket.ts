@@ -1,3 +1,4 @@
+import type { Agent as PlainAgent } from "node:http";
 import WebSocket from "ws";
 import type { Millis } from "../../src/core/machine.ts";
 import type { Answer } from "./http.ts";
@@ -22,6 +23,8 @@ export interface Line {
 export interface LineOptions {
   url: string;
   headers: Record<string, string>;
+  /** Makes the connections that no certificate proves. */
+  agent: PlainAgent;
   /** How often to say `ping`, which the platform answers by itself. */
   heartbeatMs: Millis;
   /** How long the handshake may take. */
@@ -44,9 +47,11 @@ export class NoSocket extends Error {
 
 /** Opens a socket. Rejects with `NoSocket`, or with what kept it from being opened. */
 export function openLine(options: LineOptions): Promise<Line> {
-  const { url, headers, withinMs } = options;
-  const socket = new WebSocket(safeUrl(url), {
+  const { url, headers, withinMs, agent } = options;
+  const target = safeUrl(url);
+  const socket = new WebSocket(target, {
     headers,
+    ...(target.protocol === "https:" || target.protocol === "wss:" ? {} : { agent }),
     handshakeTimeout: withinMs,
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,

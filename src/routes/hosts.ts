@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DroverError } from "../core/errors.ts";
 import { MAX_REPORT_WAIT_MS } from "../core/limits.ts";
+import { loopbackAddress } from "../core/proof.ts";
 import type { SignedCall, SocketRefusal } from "../objects/rpc.ts";
 import { Name, Wait } from "../schema/common.ts";
 import { EnrollRequest, HostSetup, JoinRequest, type Orders, Report } from "../schema/host.ts";
@@ -11,7 +12,7 @@ import { refuse } from "./invalid.ts";
 import { utf8Text } from "./json-body.ts";
 import { operation } from "./operation.ts";
 import { jsonAnswer, problemAnswer, waitMs } from "./params.ts";
-import { claimed, claimedByCode, SignatureHeaders, settled } from "./signature.ts";
+import { answerHello, claimed, claimedByCode, SignatureHeaders, settled } from "./signature.ts";
 
 export const SWITCHING_PROTOCOLS = 101;
 
@@ -52,6 +53,27 @@ const enroll = operation({
     "the secret of the host.",
   request: { headers, query: z.strictObject({}), body: signedBody(EnrollRequest) },
   responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },
+});
+
+const Hello = z
+  .object({ address: z.string().meta({ description: "where this Drover listens, as `host:port`" }) })
+  .meta({ id: "Hello" });
+
+const hello = operation({
+  method: "get",
+  path: "/v1/hosts/{worker}/hello",
+  operationId: "greetHost",
+  tag: "Hosts",
+  access: "host",
+  codes: ["not_found"],
+  summary: "Whether a local Drover is the one that is meant, before a host tells it anything",
+  description:
+    "On loopback, where there is no certificate, a port may have gone to another program. A host asks this " +
+    "first on each connection, signed by its secret or, to enroll, by its code: the signature of the answer " +
+    "is the proof, for the address to which it is connected. A Drover that is reached by HTTPS answers " +
+    "`not_found`.",
+  request: { ...signed, query: z.strictObject({}) },
+  responses: { 200: jsonAnswer("a signed answer", Hello), default: problemAnswer },
 });
 
 const PLAIN_TEXT: object = { type: "string" };
@@ -112,13 +134,25 @@ export function hostRoutes(app: EdgeApp): void {
   app.openapi(
     enroll,
     async (c) => {
-      const { worker, expiresAt, codeKey, digest } = claimedByCode(c);
+      const { worker, expiresAt, codeKey, digest } = claimedByCode(c, "enroll");
       const { body } = await bodyOf(c);
       if (contentDigest(body) !== digest) {
         throw new DroverError("bad_signature", "the body is not the one that was signed");
       }
       const call = { body, codeKey: textOfKey(codeKey), expiresAt };
       return c.json(await c.env.objects.worker(worker).enroll(call), 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    hello,
+    async (c) => {
+      const address = loopbackAddress(c.env.url);
+      if (address === undefined) {
+        throw new DroverError("not_found", "only a Drover on loopback proves itself; use its certificate");
+      }
+      await answerHello(c, c.req.valid("param").worker);
+      return c.json({ address }, 200);
     },
     refuse(),
   );

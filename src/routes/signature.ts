@@ -48,8 +48,8 @@ export function claimed(c: EdgeContext, purpose: Purpose, worker: string): Claim
  * Finds out by the signing key alone who enrolls: who has the code of the worker that the call names. Throws
  * `bad_signature`.
  */
-export function claimedByCode(c: EdgeContext) {
-  const call = claimOf(c.req.raw, "enroll") ?? refuseStranger();
+export function claimedByCode(c: EdgeContext, purpose: "enroll" | "hello") {
+  const call = claimOf(c.req.raw, purpose) ?? refuseStranger();
   const claim = readClaim(call.keyid) ?? refuseStranger();
   const key = codeKey(call.keyid, c.env.signingKey);
   if (c.env.signingKey === "" || !isSignedWith(key, call)) return refuseStranger();
@@ -70,6 +70,16 @@ export async function admit(c: EdgeContext, purpose: Purpose, worker: string): P
   const call = claimed(c, purpose, worker);
   settled(c, worker, await c.env.objects.worker(worker).admit(call));
   return call;
+}
+
+/**
+ * Lets a host of this worker have a signed answer, by which it knows who answers: by its secret, or by the
+ * code that it has not enrolled with yet. Throws `bad_signature`.
+ */
+export async function answerHello(c: EdgeContext, worker: string): Promise<void> {
+  const { keyid = "" } = claimOf(c.req.raw, "hello") ?? {};
+  if (readClaim(keyid)?.worker === worker) claimedByCode(c, "hello");
+  else await admit(c, "hello", worker);
 }
 
 /** The same words for all that cannot show who they are (`objects/strangers.ts`). */

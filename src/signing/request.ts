@@ -4,6 +4,7 @@ import { isSame, type Key, mac } from "./mac.ts";
 export const PURPOSES = [
   "enroll",
   "get-snapshot",
+  "hello",
   "join",
   "log",
   "put-snapshot",

@@ -69,6 +69,8 @@ async function planOf(purpose: Purpose, by: HttpHost = host): Promise<Plan> {
       return plan("POST", "/reports?wait=0", JSON.stringify({ ...by.next(), incarnation: 1 }), 200);
     case "log":
       return plan("PUT", `/logs/${encodeURIComponent("nobody/main/1.1")}/stdout?offset=0`, BYTES, 404);
+    case "hello":
+      return plan("GET", "/hello", "", 200);
     case "socket":
       return plan("GET", "/socket", "", 101);
     case "get-snapshot":
@@ -248,7 +250,7 @@ describe("from the moment of a kill", () => {
     await server.json(200, "POST", `/v1/workers/${killed.worker}/kill`, { reason: "stolen" });
     const ofAll = async () => {
       const said: Record<string, string | number> = {};
-      for (const purpose of PURPOSES.filter((one) => one !== "enroll")) {
+      for (const purpose of PURPOSES.filter((one) => one !== "enroll" && one !== "hello")) {
         const { status, code = "" } = await send(await planOf(purpose, killed));
         said[purpose] = code || status;
       }
@@ -256,6 +258,8 @@ describe("from the moment of a kill", () => {
     };
     const none = { log: "forbidden", "get-snapshot": "forbidden", "put-snapshot": "forbidden" };
     expect(await ofAll()).toEqual({ ...none, socket: "forbidden", join: "enrollment_over", report: 200 });
+    // It asks for nothing, and tells a host who answers.
+    expect((await send(await planOf("hello", killed))).status).toBe(200);
     // The agent says that it knows: that was its last word.
     const { body } = await killed.report();
     await killed.report({ ordersSeen: body.revision });

@@ -46,6 +46,7 @@ export function purposeOf(method: string, path: string): Purpose {
   if (path.endsWith("/enroll")) return "enroll";
   if (path.includes("/snapshots/")) return method === "PUT" ? "put-snapshot" : "get-snapshot";
   if (path.includes("/logs/")) return "log";
+  if (path.endsWith("/hello")) return "hello";
   if (path.endsWith("/join")) return "join";
   return path.endsWith("/socket") ? "socket" : "report";
 }

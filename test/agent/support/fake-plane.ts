@@ -85,6 +85,10 @@ export class FakePlane {
   orders: Partial<Orders> = {};
   /** The answer to the last report is held: the host knows all that there is to know. */
   holds = false;
+  /** Where it says that it is, unless that is where it is. */
+  address: string | undefined;
+  /** How many connections have been proven, or not. */
+  greeted = 0;
   /** How many connections the host has made. */
   connections = 0;
   /** Sockets are offered and given; those that are open. */
@@ -198,6 +202,7 @@ export class FakePlane {
       raw,
       offset,
     };
+    if (url.pathname === "/v1/hosts/w-1/hello") return this.#greet(call, response);
     this.calls.push(call);
     const answer = this.override(call) ?? (await this.#answer(call));
     if (answer.raw !== undefined) return this.#sendBytes(answer.raw, answer, response);
@@ -205,6 +210,17 @@ export class FakePlane {
     const signed = this.#signed(call, answer, body);
     response.writeHead(answer.status, { "content-type": "application/json", ...signed, ...answer.headers });
     response.end(body);
+    this.#changed();
+  }
+
+  /** Proves itself on a new connection. What a test says of calls is not said of this. */
+  #greet(call: Call, response: ServerResponse): void {
+    const isHost = this.#verified(call) !== undefined;
+    const body = JSON.stringify({ address: this.address ?? this.url.slice("http://".length) });
+    const status = isHost ? 200 : 401;
+    const signed = isHost ? this.#signed(call, { status }, body) : {};
+    response.writeHead(status, { "content-type": "application/json", ...signed }).end(body);
+    this.greeted += 1;
     this.#changed();
   }
 
@@ -373,7 +389,7 @@ export class FakePlane {
   }
 
   #keyOf({ purpose, keyid }: ClaimedRequest): Key {
-    return purpose === "enroll" ? codeKey(keyid, SIGNING_KEY) : keyOf(this.secret);
+    return purpose === "enroll" || keyid !== "w-1" ? codeKey(keyid, SIGNING_KEY) : keyOf(this.secret);
   }
 
   #signed(call: Call, answer: Override, body: string): object {

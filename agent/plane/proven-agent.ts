@@ -1,0 +1,78 @@
+import { type ClientRequestArgs, Agent as PlainAgent, request as plainRequest } from "node:http";
+import { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { loopbackAddress } from "../../src/core/proof.ts";
+import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
+import type { Answer } from "./http.ts";
+
+/** An answer above this is none to a hello. */
+const MAX_HELLO_CHARS = 4_096;
+
+/** A call that asks for nothing but a signed answer. */
+export interface Hello {
+  path: string;
+  headers: Record<string, string>;
+  /** Throws with what is wrong, unless the answer is that of the control plane at this address. */
+  verify(answer: Answer, address: string): void;
+}
+
+/**
+ * Connections to this machine's control plane. There is no certificate, and the port may have gone to another
+ * program: so each connection is proven by a hello before anything else is sent on it, and what is sent
+ * afterwards reaches the same program, whoever takes the port later.
+ */
+export class ProvenAgent extends PlainAgent {
+  readonly #hello: () => Hello;
+
+  constructor(hello: () => Hello) {
+    super({ keepAlive: true });
+    this.#hello = hello;
+  }
+
+  override createConnection(
+    { host, port }: ClientRequestArgs,
+    done: (error: Error | null, socket: Duplex) => void = () => undefined,
+  ): undefined {
+    const name = host?.includes(":") ? `[${host}]` : host;
+    const socket = new Socket();
+    connectProven(socket, `http://${name}:${port ?? 80}`, this.#hello()).then(
+      () => done(null, socket),
+      (error) => done(error, socket),
+    );
+  }
+}
+
+async function connectProven(socket: Socket, url: string, hello: Hello): Promise<void> {
+  try {
+    const address = loopbackAddress(url);
+    if (address === undefined) throw new Error(`${url} is not on this machine`);
+    const { hostname, port } = new URL(`http://${address}`);
+    socket.setNoDelay(true).connect(Number(port || "80"), hostname.replace(/^\[|\]$/g, ""));
+    hello.verify(await answerTo(hello, address, socket), address);
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+/** Says hello on a new connection. Resolves when the connection is free for the next call. */
+function answerTo({ path, headers }: Hello, address: string, socket: Socket): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const limit = AbortSignal.timeout(EXCHANGE_TIMEOUT_MS);
+    const options = { path, createConnection: () => socket, signal: limit };
+    const call = plainRequest({ ...options, headers: { ...headers, host: address, connection: "keep-alive" } });
+    const answer: Answer = { status: 0, headers: {}, body: "" };
+    call.on("response", (response) => {
+      Object.assign(answer, { status: response.statusCode, headers: response.headers });
+      response.setEncoding("utf8").on("data", (part: string) => {
+        answer.body += part;
+        if (answer.body.length > MAX_HELLO_CHARS) socket.destroy(new Error("it talks too much"));
+      });
+    });
+    call.on("error", reject);
+    socket.once("free", () => resolve(answer));
+    // Of a connection that is not kept for more only this is told.
+    socket.once("close", () => reject(new Error(`${address} has closed the connection`)));
+    call.end();
+  });
+}
