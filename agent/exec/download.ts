@@ -148,12 +148,7 @@ function webUrl(text: string, source: Source, base?: URL): URL {
   throw notFetched(source, `${base === undefined ? "it" : "what it redirects to"} is no http or https URL`);
 }
 
-function get(
-  target: URL,
-  from: number,
-  signal: AbortSignal,
-  signed?: SignedTry,
-): Promise<IncomingMessage> {
+function get(target: URL, from: number, signal: AbortSignal, signed?: SignedTry): Promise<IncomingMessage> {
   const range = from === 0 ? {} : { range: `bytes=${from}-` };
   const headers = { "user-agent": "drover-agent", "accept-encoding": "identity", ...range };
   const secure = target.protocol === "https:";

@@ -58,9 +58,10 @@ async function connectProven(socket: Socket, url: string, hello: Hello): Promise
 /** Says hello on a new connection. Resolves when the connection is free for the next call. */
 function answerTo({ path, headers }: Hello, address: string, socket: Socket): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const limit = AbortSignal.timeout(EXCHANGE_TIMEOUT_MS);
-    const options = { path, createConnection: () => socket, signal: limit };
-    const call = plainRequest({ ...options, headers: { ...headers, host: address, connection: "keep-alive" } });
+    const late = () => socket.destroy(new Error(`${address} has not answered in time`));
+    const timer = setTimeout(late, EXCHANGE_TIMEOUT_MS);
+    const sent = { ...headers, host: address, connection: "keep-alive" };
+    const call = plainRequest({ path, headers: sent, createConnection: () => socket });
     const answer: Answer = { status: 0, headers: {}, body: "" };
     call.on("response", (response) => {
       Object.assign(answer, { status: response.statusCode, headers: response.headers });
@@ -70,9 +71,16 @@ function answerTo({ path, headers }: Hello, address: string, socket: Socket): Pr
       });
     });
     call.on("error", reject);
-    socket.once("free", () => resolve(answer));
-    // Of a connection that is not kept for more only this is told.
-    socket.once("close", () => reject(new Error(`${address} has closed the connection`)));
+    const closed = () => {
+      clearTimeout(timer);
+      reject(new Error(`${address} has closed the connection`));
+    };
+    // A connection that its other end does not keep is closed, and never free.
+    socket.once("close", closed).once("free", () => {
+      clearTimeout(timer);
+      socket.off("close", closed);
+      resolve(answer);
+    });
     call.end();
   });
 }

@@ -306,6 +306,14 @@ export const EXAMPLES: readonly Example[] = [
     status: 200,
   },
   {
+    operation: "greetHost",
+    name: "first",
+    summary: "On a new connection to this machine",
+    params: AN_OWN_WORKER,
+    live: OWN_WORKER,
+    status: 200,
+  },
+  {
     operation: "joinHost",
     name: "start",
     summary: "The agent was started again",

@@ -188,7 +188,8 @@ describe("the exchange", () => {
     await bench.plane.untilState(ID, "exited");
     bench.plane.order([]);
     await bench.plane.until("it is forgotten", () => bench.plane.reports.at(-1)?.attempts.length === 0);
-    expect(bench.plane.connections).toBeLessThanOrEqual(2);
+    // One more was made to enroll: it was proven by the code, not by the secret.
+    expect(bench.plane.connections).toBeLessThanOrEqual(3);
   });
 
   test("no report asks to be held for longer than the probe interval", async () => {

@@ -1,16 +1,17 @@
 import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openBench, run } from "../agent/support/bench.ts";
 import { portProblem } from "../../local/ports.ts";
-import { drover, endDrover, killIfThere, makeHome, startDrover } from "../edge/support/drover.ts";
+import { openBench, run } from "../agent/support/bench.ts";
 import type { RunningDrover } from "../edge/support/drover.ts";
+import { drover, endDrover, killIfThere, makeHome, startDrover } from "../edge/support/drover.ts";
 import { until } from "../local/support/scratch.ts";
 import { startStranger } from "./support/stranger.ts";
 import { isRoot } from "./support/swapper.ts";
 
 // Another user takes the port to which an agent reports. What the agent says there is no secret of a run.
 
-if (!isRoot) console.warn("In agent-stranger.test.ts the stranger is the same user: only root can play another.");
+if (!isRoot)
+  console.warn("In agent-stranger.test.ts the stranger is the same user: only root can play another.");
 
 /** Runs write it, and nothing else does. */
 const OUTPUT = "the password of my database";
