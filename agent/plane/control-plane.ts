@@ -149,10 +149,10 @@ export class ControlPlane {
     const path = `/v1/hosts/${this.#signer.keyid.split(".")[0]}/hello`;
     const call = this.signed("GET", `http://localhost${path}`, "hello");
     const verify = (answer: Answer, address: string) => {
-      if (call.proofOf(answer) === undefined) throw new Error(unproven(answer));
+      if (call.proofOf(answer) === undefined) throw new Unproven(unproven(answer));
       const said: unknown = parse(answer.body);
       if (answer.status === 200 && isAt(said, address)) return;
-      throw new Error(`the control plane is not at ${address}: something passes on what it is told`);
+      throw new Unproven(`the control plane is not at ${address}: something passes on what it is told`);
     };
     return { path, headers: { ...call.headers }, verify };
   }

@@ -69,7 +69,7 @@ const hello = operation({
   summary: "Whether a local Drover is the one that is meant, before a host tells it anything",
   description:
     "On loopback, where there is no certificate, a port may have gone to another program. A host asks this " +
-    "first on each connection, signed by its secret or, to enroll, by its code: the signature of the answer " +
+    "first on each connection, signed by its secret or, to enroll, by its code: the answer's signature " +
     "is the proof, for the address to which it is connected. A Drover that is reached by HTTPS answers " +
     "`not_found`.",
   request: { ...signed, query: z.strictObject({}) },
