@@ -202,7 +202,7 @@ export class FakePlane {
       raw,
       offset,
     };
-    if (url.pathname === "/v1/hosts/w-1/hello") return this.#greet(call, response);
+    if (url.pathname.endsWith("/hello")) return this.#greet(call, response);
     this.calls.push(call);
     const answer = this.override(call) ?? (await this.#answer(call));
     if (answer.raw !== undefined) return this.#sendBytes(answer.raw, answer, response);
@@ -389,7 +389,7 @@ export class FakePlane {
   }
 
   #keyOf({ purpose, keyid }: ClaimedRequest): Key {
-    return purpose === "enroll" || keyid !== "w-1" ? codeKey(keyid, SIGNING_KEY) : keyOf(this.secret);
+    return purpose === "enroll" || keyid.includes(".") ? codeKey(keyid, SIGNING_KEY) : keyOf(this.secret);
   }
 
   #signed(call: Call, answer: Override, body: string): object {
