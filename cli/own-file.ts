@@ -5,13 +5,16 @@ import { CliError } from "./errors.ts";
 const { O_RDONLY, O_NOFOLLOW } = constants;
 /** Bits of a mode by which others than the owner may write. */
 const OTHERS_WRITE = 0o022;
+/** Bits by which others than the owner may do anything. */
+const OTHERS = 0o077;
 /** The superuser can do everything in the caller's name anyway. */
 const ROOT = 0;
 
 /**
  * Reads a file that decides where tokens and commands go; undefined if it is not there. The file and its
- * directory must belong to the caller or to root, neither may be a link, and nobody else may write to them:
- * a checkout or a directory above may be somebody else's. Throws a `CliError` that names whose it is.
+ * directory must belong to the caller or to root, neither may be a link, nobody else may write to them, and
+ * nobody else may read the caller's own: a checkout or a directory above may be somebody else's. Throws a
+ * `CliError` that names whose it is.
  */
 export function readOwnFile(path: string): string | undefined {
   try {
@@ -39,8 +42,11 @@ function checkOwn(path: string, stats: Stats, kind: "directory" | "file"): void 
   if (stats.uid !== me && stats.uid !== ROOT) {
     throw strange(path, `it belongs to user ${stats.uid}, and you are user ${me}`);
   }
-  if ((stats.mode & OTHERS_WRITE) !== 0) {
-    throw strange(path, `others may write to it (mode ${(stats.mode & 0o7777).toString(8)})`);
+  const mode = (stats.mode & 0o7777).toString(8);
+  if ((stats.mode & OTHERS_WRITE) !== 0) throw strange(path, `others may write to it (mode ${mode})`);
+  // `drover up` writes it for its user alone. One that came with a repository is like any other file of that.
+  if (kind === "file" && stats.uid === me && (stats.mode & OTHERS) !== 0) {
+    throw strange(path, `others can read it (mode ${mode}), and so know its token`);
   }
 }
 

@@ -1,6 +1,8 @@
-import { spawnSync } from "node:child_process";
+import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { because } from "../src/core/words.ts";
+import { errnoOf } from "./files.ts";
 import { NAMES, pathIn } from "./names.ts";
 import { UpError } from "./up-error.ts";
 
@@ -79,7 +81,8 @@ function linkBelow(dir: string): string | undefined {
 }
 
 /**
- * A file of the directory that Git tracks; undefined if there is none, or no Git. The repository is not
+ * A file of the directory that Git tracks; undefined if there is none, or no Git. Throws an `UpError` if Git
+ * cannot tell. The repository is not
  * trusted: no program that its configuration may name is run by this, be it to watch files or to fetch what a
  * partial clone has left out.
  */
@@ -87,13 +90,27 @@ function trackedBelow(dir: string): string | undefined {
   const args = ["-c", "core.fsmonitor=false", "-C", dir, "ls-files", "-z", "--", "."];
   const env = {
     PATH: process.env.PATH,
+    LC_ALL: "C",
     GIT_OPTIONAL_LOCKS: "0",
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_ALLOW_PROTOCOL: "none",
   };
-  const { stdout, status } = spawnSync("git", args, { env, timeout: GIT_TIMEOUT_MS, encoding: "utf8" });
-  const [first = ""] = status === 0 ? stdout.split("\0") : [];
-  return first === "" ? undefined : join(dir, first);
+  const done = spawnSync("git", args, { env, timeout: GIT_TIMEOUT_MS, encoding: "utf8" });
+  const [first = ""] = done.stdout?.split("\0") ?? [];
+  // Much may be tracked, and not all of it be heard: the first of it is enough.
+  if (first !== "") return join(dir, first);
+  if (done.status === 0 || isNoRepository(done)) return undefined;
+  const [why = ""] = (done.stderr ?? "").split("\n");
+  throw refused(
+    dir,
+    because("Git cannot tell whether it tracks it", why || String(done.error ?? done.signal)),
+  );
+}
+
+/** Whether there is no Git, or no repository that Git would look into for this user. */
+function isNoRepository({ error, stderr }: SpawnSyncReturns<string>): boolean {
+  if (error !== undefined) return errnoOf(error) === "ENOENT";
+  return /not a git repository|dubious ownership/i.test(stderr);
 }
 
 function refused(dir: string, why: string, help = ""): UpError {

@@ -63,6 +63,11 @@ describe("X10: a context that another can change gets no token and no request", 
       why: /context\.json is not believed: others may write to it \(mode 666\)\./,
     },
     {
+      what: "a file that others can read, as those of a repository",
+      make: () => chmodSync(join(dir, ".drover/context.json"), 0o644),
+      why: /context\.json is not believed: others can read it \(mode 644\), and so know its token\./,
+    },
+    {
       what: "a link in the place of the directory",
       make: () => {
         renameSync(join(dir, ".drover"), join(dir, "else"));

@@ -70,6 +70,30 @@ const STRANGE: Strange[] = [
     needs: HAS_GIT,
   },
   {
+    what: "X12: a repository that brings along more than is worth listening to",
+    make: () => {
+      git("init", "-q");
+      mkdirSync(inState("objects"), { mode: 0o700 });
+      const index = Array.from({ length: 6_000 }, (_, at) => {
+        return `100644 e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\t.drover/objects/${"x".repeat(190)}${at}\n`;
+      });
+      git("hash-object", "-w", "/dev/null");
+      spawnSync("git", ["-C", dir, "update-index", "--index-info"], { input: index.join("") });
+    },
+    why: /Git tracks .*objects\/x/,
+    needs: HAS_GIT,
+  },
+  {
+    what: "X12: a repository that Git cannot read",
+    make: () => {
+      git("init", "-q");
+      git("config", "core.repositoryFormatVersion", "1");
+      git("config", "extensions.nobodyKnows", "true");
+    },
+    why: /Git cannot tell whether it tracks it: fatal: unknown repository extension/,
+    needs: HAS_GIT,
+  },
+  {
     what: "X11: a directory of another user",
     make: () => chownSync(state, NOBODY, NOBODY),
     why: /\.drover is refused: it belongs to user 65534, and you are user 0\./,

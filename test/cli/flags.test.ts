@@ -66,7 +66,7 @@ describe("with a local Drover", () => {
     mkdirSync(below, { recursive: true });
     mkdirSync(join(bench.dir, "project", ".drover"));
     const context = JSON.stringify({ url: bench.plane.url, token: TOKEN });
-    writeFileSync(join(bench.dir, "project", ".drover", "context.json"), context);
+    writeFileSync(join(bench.dir, "project", ".drover", "context.json"), context, { mode: 0o600 });
     local = { cwd: below, env: { PATH: PATHS } };
   });
 

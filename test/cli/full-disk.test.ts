@@ -12,7 +12,9 @@ beforeEach(() => {
   mkdirSync(cache, { recursive: true });
   home = mkdtempSync(join(cache, "words-"));
   disk = mountDisk(join(home, ".drover"), "size=2m,mode=700");
-  writeFileSync(join(home, ".drover/context.json"), '{"url": "http://127.0.0.1:1", "token": "t"}');
+  writeFileSync(join(home, ".drover/context.json"), '{"url": "http://127.0.0.1:1", "token": "t"}', {
+    mode: 0o600,
+  });
 });
 afterEach(() => {
   disk?.unmount();

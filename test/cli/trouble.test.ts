@@ -18,7 +18,7 @@ const bare = () => ({ PATH: process.env.PATH });
 function writeContext(text: string): string {
   mkdirSync(join(bench.dir, ".drover"), { recursive: true });
   mkdirSync(join(bench.dir, "a", "b"), { recursive: true });
-  writeFileSync(join(bench.dir, ".drover", "context.json"), text);
+  writeFileSync(join(bench.dir, ".drover", "context.json"), text, { mode: 0o600 });
   return join(bench.dir, "a", "b");
 }
 

@@ -20,7 +20,7 @@ afterAll(() => bench.close());
 function stateDir(name: string, url: string): string {
   const directory = join(bench.dir, name);
   mkdirSync(join(directory, "objects"), { recursive: true });
-  writeFileSync(join(directory, "context.json"), JSON.stringify({ url, token: TOKEN }));
+  writeFileSync(join(directory, "context.json"), JSON.stringify({ url, token: TOKEN }), { mode: 0o600 });
   writeFileSync(join(directory, "up.json"), "{}");
   return directory;
 }
@@ -77,7 +77,8 @@ test("P5: two that are named at once are refused, and neither is asked", async (
 test("P5: a context.json of something else is not taken for a Drover", async () => {
   const project = join(bench.dir, "project");
   mkdirSync(project);
-  writeFileSync(join(project, "context.json"), JSON.stringify({ url: bench.plane.url, token: TOKEN }));
+  const text = JSON.stringify({ url: bench.plane.url, token: TOKEN });
+  writeFileSync(join(project, "context.json"), text, { mode: 0o600 });
   const ended = await bench.run(["ps"], { cwd: project, env: bare() });
   expect(ended.stderr).toMatch(/No Drover found in this directory or above it/);
 });
