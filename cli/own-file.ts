@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, typ
 import { dirname } from "node:path";
 import { CliError } from "./errors.ts";
 
-const { O_RDONLY, O_NOFOLLOW } = constants;
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 /** Bits of a mode by which others than the owner may write. */
 const OTHERS_WRITE = 0o022;
 /** Bits by which others than the owner may do anything. */
@@ -19,7 +19,8 @@ const ROOT = 0;
 export function readOwnFile(path: string): string | undefined {
   try {
     checkOwn(dirname(path), lstatSync(dirname(path)), "directory");
-    const file = openSync(path, O_RDONLY | O_NOFOLLOW);
+    // At the other end of a pipe there may be nobody.
+    const file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
       checkOwn(path, fstatSync(file), "file");
       return readFileSync(file, "utf8");

@@ -35,6 +35,7 @@ export function checkStateFiles(dir: string, fresh: boolean): void {
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (stats === undefined) continue;
     if (stats.isSymbolicLink()) throw refused(dir, `${path} is a link`);
+    if (!stats.isFile() && !stats.isDirectory()) throw refused(dir, `${path} is no file`);
     checkOwner(path, stats);
     if (name === "up.json" && !fresh && (stats.mode & OTHERS) !== 0) {
       const mode = (stats.mode & 0o777).toString(8);

@@ -9,7 +9,7 @@ import { environmentOf, isAlive, readProcess } from "../processes.ts";
 import { endText } from "../watch-runtime.ts";
 import { endCgroup, makeCgroup } from "./cgroup.ts";
 import { launch } from "./launch.ts";
-import { type Entry, type Places, readLedger, writeCopy, writeLedger } from "./ledger.ts";
+import { cgroupName, type Entry, type Places, readLedger, writeCopy, writeLedger } from "./ledger.ts";
 import { instancesBelow, markOf, rootBelow } from "./marks.ts";
 import { ProviderError } from "./provider-error.ts";
 
@@ -82,7 +82,7 @@ export class LoopbackCloud {
       address: "127.0.0.1",
       state: "pending",
     };
-    entry.cgroup = makeCgroup(`drover-${id}`);
+    entry.cgroup = makeCgroup(cgroupName(id));
     try {
       // Written down before it exists: if we die in between, the next start still looks for it.
       this.#put(entry);

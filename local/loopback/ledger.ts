@@ -1,11 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { z } from "zod";
 import { Instance } from "../../src/schema/provider.ts";
 import { errnoOf, writeWhole } from "../files.ts";
 
-/** An instance as it is kept: what the contract shows, and how it is found again. */
+/**
+ * An instance as it is kept: what the contract shows, and how it is found again. Directories and cgroups of
+ * these names are removed, so a ledger that somebody else has written must name no others.
+ */
 export const Entry = Instance.extend({
+  id: z.string().regex(/^lo-[0-9a-f]{16}$/),
   token: z.string(),
   /**
    * The first process. Absent until it is started: then only the mark in the environment finds what there is.
@@ -13,8 +17,13 @@ export const Entry = Instance.extend({
   root: z.object({ pid: z.int(), startTicks: z.number() }).optional(),
   cgroup: z.string().optional(),
   endedAtMs: z.number().optional(),
-});
+}).refine(({ id, cgroup }) => cgroup === undefined || basename(cgroup) === cgroupName(id));
 export type Entry = z.infer<typeof Entry>;
+
+/** What the cgroup of an instance is called. */
+export function cgroupName(id: string): string {
+  return `drover-${id}`;
+}
 
 const Ledger = z.object({ version: z.literal(1), instances: z.array(Entry) });
 

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -82,6 +83,14 @@ describe("X10: a context that another can change gets no token and no request", 
         symlinkSync("../else", join(dir, ".drover/context.json"));
       },
       why: /context\.json is not believed: it is a link\./,
+    },
+    {
+      what: "a pipe in the place of the file",
+      make: () => {
+        rmSync(join(dir, ".drover/context.json"));
+        spawnSync("mkfifo", ["-m", "600", join(dir, ".drover/context.json")]);
+      },
+      why: /context\.json is not believed: it is no file\./,
     },
     {
       what: "a directory in the place of the file",

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { readLedger } from "../../local/loopback/ledger.ts";
 import { strangerAbove } from "../../local/own-state.ts";
 import { openStateDir } from "../../local/state-dir.ts";
 import { UpError } from "../../local/up-error.ts";
@@ -53,6 +54,11 @@ const STRANGE: Strange[] = [
       symlinkSync(victim, inState("objects/do/pool/x.sqlite"));
     },
     why: /x\.sqlite is a link\./,
+  },
+  {
+    what: "X12: a pipe in the place of a file, which would be waited at for ever",
+    make: () => spawnSync("mkfifo", [inState("up.json")]),
+    why: /up\.json is no file\./,
   },
   {
     what: "X12: secrets that others can read",
@@ -127,6 +133,26 @@ describe("drover up refuses", () => {
     mkdirSync(join(dir, "else"));
     symlinkSync("else", state);
     expect(() => openStateDir(state)).toThrow(/\.drover is refused: it is a link/);
+  });
+});
+
+describe("X12: a ledger of machines that a repository brought", () => {
+  const machine = { name: "w", address: null, state: "terminated", instanceType: "local", tags: {} };
+  const rest = { createdAt: "2026-01-01T00:00:00.000Z", token: "w", endedAtMs: 1 };
+  test.each([
+    { what: "a directory elsewhere", id: "../../victims", cgroup: undefined },
+    { what: "a cgroup elsewhere", id: "lo-0123456789abcdef", cgroup: "/sys/fs/cgroup/system.slice" },
+  ])("has $what removed by nobody", ({ id, cgroup }) => {
+    mkdirSync(join(dir, "victims"));
+    mkdirSync(inState("instances"), { recursive: true, mode: 0o700 });
+    const places = { ledger: inState("instances.json"), instances: inState("instances") };
+    writeFileSync(
+      places.ledger,
+      JSON.stringify({ version: 1, instances: [{ ...machine, ...rest, id, cgroup }] }),
+    );
+    const problems: string[] = [];
+    expect(readLedger(places, (text) => problems.push(text))).toEqual([]);
+    expect(problems).toEqual([expect.stringContaining("cannot be read")]);
   });
 });
 

@@ -95,11 +95,11 @@ describe("the next cloud on a directory adopts the machines that live (issue 3, 
   it("lists one that died meanwhile as terminated, so that its end is seen and not inferred", async () => {
     const dir = scratchDir();
     mkdirSync(join(dir, "instances"));
-    const entry = { ...creation("w1", ""), id: "lo-1", address: null, createdAt: "" };
+    const entry = { ...creation("w1", ""), id: "lo-0000000000000001", address: null, createdAt: "" };
     writeEntries(dir, [{ ...entry, state: "running", root: { pid: 1, startTicks: 1 } }]);
     const { stateOf } = await nextOn(dir);
-    expect(stateOf("lo-1")).toBe("terminated");
-    expect(entriesOf(dir)).toMatchObject([{ id: "lo-1", state: "terminated" }]);
+    expect(stateOf("lo-0000000000000001")).toBe("terminated");
+    expect(entriesOf(dir)).toMatchObject([{ id: "lo-0000000000000001", state: "terminated" }]);
   });
 
   it("ends what carries a mark of the directory and is in no ledger, and nobody else's", async () => {
