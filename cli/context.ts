@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
-import { loopbackAddress } from "../src/core/proof.ts";
+import { isSafeAddress, loopbackAddress } from "../src/core/proof.ts";
 import { quoteArgv } from "../src/core/shell-words.ts";
 import { CliError } from "./errors.ts";
 import type { Io } from "./io.ts";
@@ -87,9 +87,8 @@ function readState(directory: string): Found {
 }
 
 function checkedUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol === "https:" || loopbackAddress(text) !== undefined) return text;
-  if (url?.protocol === "http:") {
+  if (isSafeAddress(text)) return text;
+  if (URL.canParse(text) && new URL(text).protocol === "http:") {
     throw new CliError(
       `DROVER_URL is ${text}, and by http: to another machine everybody between could read your token.`,
       [

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { connect, type Socket } from "node:net";
-import { proofText } from "../src/core/proof.ts";
+import { endpointOf, proofText } from "../src/core/proof.ts";
 import { StrangerError } from "./errors.ts";
 
 /** A local Drover that is busy answers late; one that takes longer is tried again like one that is away. */
@@ -15,8 +15,7 @@ const NONCE_BYTES = 24;
  */
 export async function connectProven(address: string, token: string): Promise<Socket> {
   const nonce = randomBytes(NONCE_BYTES).toString("base64url");
-  const { hostname, port } = new URL(`http://${address}`);
-  const socket = connect(Number(port || "80"), hostname.replace(/^\[|\]$/g, ""));
+  const socket = connect(endpointOf(address));
   try {
     const answer = await exchange(socket, `GET /proof?nonce=${nonce} HTTP/1.1\r\nHost: ${address}\r\n\r\n`);
     const due = createHmac("sha256", token).update(proofText(address, nonce)).digest();

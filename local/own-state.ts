@@ -83,9 +83,8 @@ function linkBelow(dir: string): string | undefined {
 
 /**
  * A file of the directory that Git tracks; undefined if there is none, or no Git. Throws an `UpError` if Git
- * cannot tell. The repository is not
- * trusted: no program that its configuration may name is run by this, be it to watch files or to fetch what a
- * partial clone has left out.
+ * cannot tell. The repository is not trusted: no program that its configuration may name is run by this, be
+ * it to watch files or to fetch what a partial clone has left out.
  */
 function trackedBelow(dir: string): string | undefined {
   const args = ["-c", "core.fsmonitor=false", "-C", dir, "ls-files", "-z", "--", "."];

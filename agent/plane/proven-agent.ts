@@ -1,7 +1,7 @@
 import { type ClientRequestArgs, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { loopbackAddress } from "../../src/core/proof.ts";
+import { endpointOf, loopbackAddress } from "../../src/core/proof.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
 import type { Answer } from "./http.ts";
 
@@ -46,8 +46,7 @@ async function connectProven(socket: Socket, url: string, hello: Hello): Promise
   try {
     const address = loopbackAddress(url);
     if (address === undefined) throw new Error(`${url} is not on this machine`);
-    const { hostname, port } = new URL(`http://${address}`);
-    socket.setNoDelay(true).connect(Number(port || "80"), hostname.replace(/^\[|\]$/g, ""));
+    socket.setNoDelay(true).connect(endpointOf(address));
     hello.verify(await answerTo(hello, address, socket), address);
   } catch (error) {
     socket.destroy();

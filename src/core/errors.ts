@@ -161,3 +161,16 @@ export function failureClass(code: FailureCode): "task" | "infrastructure" {
       return "infrastructure";
   }
 }
+
+/** What everybody is told whose signature is none: the same, whether there is such a worker or not. */
+export function notKnown(): DroverError {
+  return new DroverError(
+    "bad_signature",
+    "the call is not signed by a host, or with a code, that is known here",
+  );
+}
+
+/** A body with another digest than the one that was signed. */
+export function otherBody(): DroverError {
+  return new DroverError("bad_signature", "the body is not the one that was signed");
+}

@@ -14,6 +14,20 @@ export function loopbackAddress(url: string): string | undefined {
 }
 
 /**
+ * Whether a secret, or what is signed and not hidden, may go to this address: by TLS to anybody, in the clear
+ * to this very machine alone.
+ */
+export function isSafeAddress(url: string): boolean {
+  return (URL.canParse(url) && new URL(url).protocol === "https:") || loopbackAddress(url) !== undefined;
+}
+
+/** The host and port by which a socket connects to what `loopbackAddress` gives. */
+export function endpointOf(address: string): { host: string; port: number } {
+  const { hostname, port } = new URL(`http://${address}`);
+  return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || HTTP_PORT) };
+}
+
+/**
  * What is authenticated with the token (HMAC-SHA256), so that only who knows the token can answer. The
  * address is that of the Drover itself: a stranger who passes a nonce on to it gets a proof for no other.
  */

@@ -1,4 +1,4 @@
-import { DroverError } from "../core/errors.ts";
+import { DroverError, notKnown, otherBody } from "../core/errors.ts";
 import { SIGNATURE_TOLERANCE_MS } from "../core/limits.ts";
 import {
   isClone,
@@ -20,7 +20,7 @@ import { hostSetup, parseEnrollment, parseJoin } from "./host-calls.ts";
 import type { HostPace } from "./host-pace.ts";
 import { Nonces } from "./nonces.ts";
 import type { Answered, EnrollCall, SignedCall } from "./rpc.ts";
-import { notKnown, warnOfStranger } from "./strangers.ts";
+import { warnOfStranger } from "./strangers.ts";
 
 /**
  * What a worker that has no host compares signatures with: it takes as long, and is refused whatever it says.
@@ -162,11 +162,6 @@ export class HostDoor {
     const text = `${host} has begun in another boot since; it joins, and enrolls no more`;
     return new DroverError("enrollment_over", text);
   }
-}
-
-/** A body with another digest than the one that was signed. */
-export function otherBody(): DroverError {
-  return new DroverError("bad_signature", "the body is not the one that was signed");
 }
 
 function outrunJoin(): DroverError {

@@ -1,4 +1,4 @@
-import { DroverError, type ErrorCode, STATUS_OF_CODE } from "../core/errors.ts";
+import { DroverError, type ErrorCode, notKnown, STATUS_OF_CODE } from "../core/errors.ts";
 import { CLOSE_CODES_FROM, MAX_REPORT_BYTES } from "../core/limits.ts";
 import type { Instant } from "../core/machine.ts";
 import type { LineNote } from "../core/worker/line.ts";
@@ -8,7 +8,6 @@ import { droverNow } from "./clock.ts";
 import type { HostDoor } from "./host-door.ts";
 import type { HostSocket } from "./line.ts";
 import type { Refused, SocketRefusal } from "./rpc.ts";
-import { notKnown } from "./strangers.ts";
 
 /** What hosts send to show that they live, and what the platform answers without waking the object. */
 export const PING = "ping";

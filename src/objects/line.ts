@@ -64,8 +64,7 @@ export class HostLine {
 
   /**
    * The host has said its first word on a socket. It takes the place of any other: of a line that broke
-   * nobody
-   * may hear.
+   * nobody may hear.
    */
   #opened(socket: HostSocket): void {
     for (const one of this.#sockets()) {

@@ -1,8 +1,7 @@
 import { logObjectKey } from "../core/allocation/chunks.ts";
 import { parseAttemptId } from "../core/attempt-id.ts";
-import { DroverError } from "../core/errors.ts";
+import { DroverError, otherBody } from "../core/errors.ts";
 import { digestField } from "../signing/mac.ts";
-import { otherBody } from "./host-door.ts";
 import type { LogBucket, LogObject, SignedChunk } from "./rpc.ts";
 import type { Peers } from "./stubs.ts";
 

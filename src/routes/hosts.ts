@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DroverError } from "../core/errors.ts";
+import { DroverError, otherBody } from "../core/errors.ts";
 import { MAX_REPORT_WAIT_MS } from "../core/limits.ts";
 import { loopbackAddress } from "../core/proof.ts";
 import type { SignedCall, SocketRefusal } from "../objects/rpc.ts";
@@ -137,7 +137,7 @@ export function hostRoutes(app: EdgeApp): void {
       const { worker, expiresAt, codeKey, digest } = claimedByCode(c, "enroll");
       const { body } = await bodyOf(c);
       if (contentDigest(body) !== digest) {
-        throw new DroverError("bad_signature", "the body is not the one that was signed");
+        throw otherBody();
       }
       const call = { body, codeKey: textOfKey(codeKey), expiresAt };
       return c.json(await c.env.objects.worker(worker).enroll(call), 200);

@@ -1,6 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import { z } from "zod";
-import { DroverError } from "../core/errors.ts";
+import { DroverError, notKnown } from "../core/errors.ts";
 import type { Answered } from "../objects/rpc.ts";
 import { answerKey, signAnswer } from "../signing/answer.ts";
 import { claimOf } from "../signing/claim.ts";
@@ -82,10 +82,6 @@ export async function answerHello(c: EdgeContext, worker: string): Promise<void>
   else await admit(c, "hello", worker);
 }
 
-/** The same words for all that cannot show who they are (`objects/strangers.ts`). */
 function refuseStranger(): never {
-  throw new DroverError(
-    "bad_signature",
-    "the call is not signed by a host, or with a code, that is known here",
-  );
+  throw notKnown();
 }
