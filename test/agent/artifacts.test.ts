@@ -32,6 +32,8 @@ afterEach(async () => {
 });
 
 const QUICK: DownloadBounds = { ...DOWNLOAD_BOUNDS, retryFirstMs: 1, slowMs: 200 };
+/** For a server that waits until what it has sent is on the disk: that may take any time. */
+const PATIENT: DownloadBounds = { ...QUICK, slowMs: DOWNLOAD_BOUNDS.slowMs };
 const local = (...path: string[]) => join(dir, "local", ...path);
 const artifact = (path: string, content: Buffer, to = ".") => ({
   url: `${server.url}${path}`,
@@ -43,6 +45,14 @@ function fetchAll(artifacts: Parameters<typeof fetchArtifacts>[0], more: object 
   const dirs = { local: local(), private: join(dir, "private") };
   const signal = new AbortController().signal;
   return fetchArtifacts(artifacts, { dirs, boot: "boot-1", signal, bounds: QUICK, ...more });
+}
+
+/** Waits until the only download under way has this many bytes in its file. */
+async function written(bytes: number): Promise<void> {
+  const files = () =>
+    readdirSync(dir, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
+  const size = () => files().reduce((sum, one) => sum + statSync(join(one.parentPath, one.name)).size, 0);
+  await expect.poll(size, { interval: 5, timeout: 10_000 }).toBe(bytes);
 }
 
 /** A try with all that cannot be fetched: what the task is told of it. */
@@ -177,12 +187,12 @@ describe("an artifact is fetched (api.md, Submitting)", () => {
         "content-range": range,
       });
       if (from === 300_000) response.end(content.subarray(from));
-      else
-        response.write(content.subarray(from, from + 100_000), () =>
-          setTimeout(() => response.destroy(), 20),
-        );
+      else {
+        response.write(content.subarray(from, from + 100_000));
+        void written(from + 100_000).then(() => response.destroy());
+      }
     });
-    await fetchAll([artifact("/cut", content)]);
+    await fetchAll([artifact("/cut", content)], { bounds: PATIENT });
     expect(readFileSync(local("cut"))).toEqual(content);
     const ranges = ["", " bytes=100000-", " bytes=200000-", " bytes=300000-"];
     expect(server.requests).toEqual(ranges.map((range) => `/cut${range}`));
@@ -193,9 +203,11 @@ describe("an artifact is fetched (api.md, Submitting)", () => {
     const stop = new AbortController();
     server.on("/a", (_, response) => {
       response.writeHead(200, { "content-length": 1_000 });
-      response.write(randomBytes(500), () => setTimeout(() => stop.abort(), 20));
+      response.write(randomBytes(500));
+      void written(500).then(() => stop.abort());
     });
-    await fetchAll([artifact("/a", content)], { signal: stop.signal }).catch(() => undefined);
+    const interrupted = fetchAll([artifact("/a", content)], { signal: stop.signal, bounds: PATIENT });
+    await expect(interrupted).rejects.toThrow("abort");
     server.requests.length = 0;
     server.on("/a", content);
     await fetchAll([artifact("/a", content)]);
@@ -317,9 +329,11 @@ test("a stop ends a download at once, and what came is gone on with", async () =
   const stop = new AbortController();
   server.on("/a", (_, response) => {
     response.writeHead(200, { "content-length": 200_000 });
-    response.write(content.subarray(0, 100_000), () => setTimeout(() => stop.abort(), 50));
+    response.write(content.subarray(0, 100_000));
+    void written(100_000).then(() => stop.abort());
   });
-  await expect(fetchAll([artifact("/a", content)], { signal: stop.signal })).rejects.toThrow();
+  const stopped = fetchAll([artifact("/a", content)], { signal: stop.signal, bounds: PATIENT });
+  await expect(stopped).rejects.toThrow("abort");
   server.on("/a", content);
   await fetchAll([artifact("/a", content)]);
   expect(server.requests).toEqual(["/a", "/a bytes=100000-"]);

@@ -77,7 +77,8 @@ export async function openBench(): Promise<Bench> {
     plane,
     start: (env, more = []) => startWith([...usual, ...more], env),
     startWith,
-    processes: () => marked(marker, agents).filter((pid) => !isWatchdog(pid)),
+    // The second look at the mark leaves out a sleep of the watchdog that ended while it was looked at.
+    processes: () => marked(marker, agents).filter((pid) => !isWatchdog(pid) && isMarked(pid, marker)),
     watchdog: () => marked(marker, agents).find((pid) => isWatchdog(pid) && !isSleep(pid)),
     async close() {
       await plane.close();
