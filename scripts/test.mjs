@@ -1,12 +1,19 @@
 // `npm test`: builds what the tests run, then runs all of them, or what the arguments say: `npm test --
 // test/core`. Arguments go to vitest. The last line is `N passed, N failed`; the exit code is 0 only if
 // nothing failed.
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { cacheDir, run } from "./env.mjs";
+import { cacheDir, root, run } from "./env.mjs";
 import { lastLine, tally } from "./tally.mjs";
 
 const reportFile = join(cacheDir, "test-report.json");
+
+/** The test files that `npm run test:long` runs: those whose sizes differ then (`test/chance/length.ts`). */
+function longFiles() {
+  return globSync("test/**/*.test.ts", { cwd: root }).filter((file) =>
+    readFileSync(join(root, file), "utf8").includes("chance/length.ts"),
+  );
+}
 
 /** The report that vitest has written just now, or undefined if it did not come to that. */
 function readReport() {
@@ -33,7 +40,11 @@ async function test(vitestArgs) {
   return tally(report, vitest.code);
 }
 
-const counts = await test(process.argv.slice(2));
+const [first, ...others] = process.argv.slice(2);
+const isLong = first === "--long";
+if (isLong) process.env.DROVER_TESTS = "long";
+const vitestArgs = isLong ? others : process.argv.slice(2);
+const counts = await test(isLong && vitestArgs.length === 0 ? longFiles() : vitestArgs);
 // `.ci/run` adds this to what its own steps come to.
 writeFileSync(join(cacheDir, "test-tally"), `${lastLine(counts)}\n`);
 console.log(lastLine(counts));

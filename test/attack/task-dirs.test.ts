@@ -21,11 +21,12 @@ import { Beneath } from "../../archive/beneath.ts";
 import { choiceOf, readGlobs } from "../../archive/globs.ts";
 import { pack } from "../../archive/pack.ts";
 import { walk } from "../../archive/walk.ts";
+import { sized } from "../chance/length.ts";
 import { isRoot, NOBODY, startSwapper } from "./support/swapper.ts";
 
 // The agent, which may be root, collects what tasks have made, and puts artifacts and snapshots among it.
 
-const SWAPS = 20_000;
+const SWAPS = sized(2_000, 20_000);
 const BOUNDS = { bytes: 1024 ** 2, contents: 1024 ** 2, entries: 1_000 };
 
 let dir: string;
@@ -71,7 +72,7 @@ describe("X2: outputs are collected from the task's own directory and nowhere el
   });
 
   test.skipIf(!isRoot)(
-    "whoever swaps names meanwhile, twenty thousand times (needs root)",
+    `whoever swaps names meanwhile, ${SWAPS} times (needs root)`,
     async () => {
       giveTree();
       chmodSync(victim, 0o700);
@@ -139,7 +140,7 @@ describe("X2: what is fetched is put into the task's own directory and nowhere e
   });
 
   test.skipIf(!isRoot)(
-    "whoever swaps names meanwhile, twenty thousand times (needs root)",
+    `whoever swaps names meanwhile, ${SWAPS} times (needs root)`,
     async () => {
       giveTree();
       const swapper = await startSwapper(tree, "d", victim);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { RunSpecInput } from "../../src/schema/run.ts";
+import { sized } from "../chance/length.ts";
 import { SEED } from "../chance/seed.ts";
 import {
   drover,
@@ -21,7 +22,7 @@ import { Chance } from "../sim/rng.ts";
 // and commands are attached to them. DROVER_CRASH_ROUNDS=100 plays longer; DROVER_SEED=7 chooses the
 // moments again.
 
-const ROUNDS = Number(process.env.DROVER_CRASH_ROUNDS ?? 4);
+const ROUNDS = Number(process.env.DROVER_CRASH_ROUNDS ?? sized(1, 4));
 /** The latest moment of a crash, counted from when `drover up` said that it is up. */
 const CRASH_WITHIN_MS = 2_500;
 /** For a round on a busy machine; one takes about four seconds. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { formatSize, parseSize } from "../../src/core/size.ts";
+import { sized } from "../chance/length.ts";
 import { until } from "../local/support/scratch.ts";
 import { endDrover, killIfThere, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import { watchPeaks } from "./support/peaks.ts";
@@ -12,7 +13,7 @@ import { watchPeaks } from "./support/peaks.ts";
 // Random bytes through the whole system: file, agent, Worker, bucket, Worker, command. DROVER_LOG_SIZE=1GiB
 // takes the most that is kept of one stream.
 
-const SIZE = process.env.DROVER_LOG_SIZE ?? "256MiB";
+const SIZE = process.env.DROVER_LOG_SIZE ?? sized("64MiB", "256MiB");
 const BYTES = parseSize(SIZE) ?? 0;
 /** What each part may have resident, however large the log is. */
 const MAX_RESIDENT_BYTES = 200_000_000;

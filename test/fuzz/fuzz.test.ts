@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { sized } from "../chance/length.ts";
 import { SEED } from "../chance/seed.ts";
 import type { Json } from "../edge/support/edge.ts";
 import { type Server, startServer } from "../edge/support/server.ts";
@@ -15,8 +16,8 @@ import { World } from "./support/world.ts";
 // against a real Drover. What is found is shrunk, and printed with what repeats it:
 // DROVER_SEED=… DROVER_FUZZ_PATH=… DROVER_FUZZ_CELL='…' npx vitest run test/fuzz
 
-/** It goes on with other values for so long at least, in CI. */
-const LEAST_MS = Number(process.env.DROVER_FUZZ_MS ?? 60_000);
+/** It goes on with other values for so long at least; in `npm test` one round is enough. */
+const LEAST_MS = Number(process.env.DROVER_FUZZ_MS ?? sized(0, 60_000));
 /** On a slow machine it goes on longer, until each operation has succeeded, for so many rounds at most. */
 const ROUNDS = 8;
 const PATH = process.env.DROVER_FUZZ_PATH;

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { loadedAllocation } from "../../src/core/allocation/state.ts";
 import { statusOf } from "../../src/core/allocation/status.ts";
 import { RunSpec } from "../../src/schema/run.ts";
+import { sized } from "../chance/length.ts";
 import { expectEnd, type Scenario, specOf, type Told } from "../groups/scenario.ts";
 import { SCENARIOS } from "../groups/scenarios.ts";
 import { ALL_FAULTS } from "./faults.ts";
@@ -13,7 +14,7 @@ import { DEFAULTS, type Options, type Result, simulate } from "./simulation.ts";
 const RUN = "group";
 const STEPS = 600;
 const SEEDS_WITHOUT_FAULTS = 5;
-const SEEDS_WITH_FAULTS = 40;
+const SEEDS_WITH_FAULTS = sized(10, 40);
 /** How a group may also end: machines, agents and disks fail, so the mechanism failed it. */
 const BY_FAULT = ["machine_lost", "status_lost", "agent_ended", "unkillable", "start_failed"];
 

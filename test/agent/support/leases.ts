@@ -1,0 +1,39 @@
+import { readFileSync } from "node:fs";
+import { uptime } from "node:os";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { WATCHDOG_LEAD_MS } from "../../../agent/core/bounds.ts";
+import { type Bench, type RunningAgent, run } from "./bench.ts";
+
+/** The attempt of `busyAgent`. */
+export const ID = "build-17/main/1.1";
+/** Just above the lead: the watchdog has work a few seconds after the last report. */
+export const LEASE_MS = WATCHDOG_LEAD_MS + 5_000;
+
+/** An agent that reports often enough for so short a lease, with a task that says `ready`. */
+export async function busyAgent(bench: Bench, script: string, flags: string[] = []): Promise<RunningAgent> {
+  const agent = bench.start({}, flags);
+  const order = run(ID, ["sh", "-c", script], { killTimeoutMs: 100 });
+  bench.plane.order([order], { reportWithinMs: 500 });
+  await bench.plane.until("it is ready", () => bench.plane.stored(ID).includes("ready"));
+  return agent;
+}
+
+/** The clock that leases count by: milliseconds since boot. */
+export const nowMs = () => uptime() * 1_000;
+
+/** The end of the lease as its file says it, on the clock since boot. */
+export function leaseUntil(bench: Bench): number {
+  return JSON.parse(readFileSync(join(bench.stateDir, "lease.json"), "utf8")).content.until;
+}
+
+/** Waits until nothing of the bench runs, and says how much of the lease was left. */
+export async function leftOfLease(bench: Bench, until: number): Promise<number> {
+  await expect.poll(() => bench.processes(), { timeout: LEASE_MS, interval: 100 }).toEqual([]);
+  return until - nowMs();
+}
+
+export async function kill({ child, ended }: RunningAgent): Promise<void> {
+  child.kill("SIGKILL");
+  await ended;
+}
