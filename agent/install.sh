@@ -1,8 +1,9 @@
 #!/bin/sh
 # Makes this machine a host of Drover: it runs what Drover places here, until Drover lets it go.
 #
-#   curl -fsSL @DROVER_URL@/agent/install.sh | sh -s -- --code drvc_…
+#   curl -fsSL @DROVER_URL@/agent/install.sh | DROVER_CODE=drvc_… sh -s --
 #
+# The code stands in the environment: every user of a machine can read the arguments of a process.
 # It says each step. Run again, it updates the agent and keeps what this machine is. Nothing happens before
 # the last line has been read: a download that breaks off does nothing.
 set -eu
@@ -17,28 +18,31 @@ usage() {
   cat <<'END'
 Makes this machine a host of Drover.
 
-  --code <code>   the enrollment code, from `drover enroll`; needed once
   --url <url>     where Drover is (default: @DROVER_URL@)
   --state <dir>   where the agent keeps what it must not forget
                   (default: /var/lib/drover for root, else ~/.local/state/drover)
   --foreground    run the agent here and now, in place of a service
   --uninstall     stop the service, and forget what this machine is
+
+The variable DROVER_CODE is the enrollment code, from `drover enroll`; needed once.
 END
 }
 
 main() {
   url='@DROVER_URL@' sha256='@AGENT_SHA256@'
-  code='' state='' foreground='' uninstall=''
+  code=${DROVER_CODE:-} state='' foreground='' uninstall=''
+  unset DROVER_CODE
   while [ $# -gt 0 ]; do
     case $1 in
-      --code | --url | --state)
+      --url | --state)
         [ -n "${2:-}" ] || fail "$1 needs a value. Try --help."
-        case $1 in --code) code=$2 ;; --url) url=${2%/} ;; --state) state=$2 ;; esac
+        case $1 in --url) url=${2%/} ;; --state) state=$2 ;; esac
         shift 2
         ;;
       --foreground) foreground=yes && shift ;;
       --uninstall) uninstall=yes && shift ;;
       --help) usage && exit 0 ;;
+      --code) fail "Every user of this machine can read arguments: set DROVER_CODE instead, as \`drover enroll\` prints it." ;;
       *) fail "$1 is not known. Try --help." ;;
     esac
   done
@@ -100,13 +104,13 @@ place_agent() {
   mv "$agent.new" "$agent"
 }
 
-# Into a file: arguments can be listed by everybody.
+# Into a file, where the agent looks for it. printf is built into the shell: no process has the code as an argument.
 place_code() {
   if [ -n "$code" ]; then
     printf '%s\n' "$code" >"$state/code"
     [ ! -e "$state/setup.json" ] || say "This machine has enrolled before: it stays what it is, as long as Drover knows it."
   elif [ ! -e "$state/setup.json" ]; then
-    fail "This machine has not enrolled yet: get a code by \`drover enroll\`, and pass it by --code."
+    fail "This machine has not enrolled yet: get a code by \`drover enroll\`, and set DROVER_CODE to it."
   else
     say "This machine has enrolled before: it stays what it is."
   fi

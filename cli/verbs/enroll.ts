@@ -12,12 +12,13 @@ interface EnrollFlags {
 
 const HELP = `
 Paste the line that it prints into a shell of the machine: as root for a service of the whole machine, or as
-any user. The machine needs Linux and Node 20 or newer. Whoever has the line can use it, once.
+any user. The machine needs Linux and Node 20 or newer. Whoever has the line can use it, once: as an argument
+of a command (ssh big-box "$(drover enroll)") every user of both machines could read it.
 
 Examples:
   drover enroll
   drover enroll --pool build --ttl 10m
-  ssh big-box "$(drover enroll)"`;
+  drover enroll | ssh big-box sh`;
 
 /** `drover enroll`: a machine of one's own may join. */
 export function addEnroll(program: Command, io: Io): void {

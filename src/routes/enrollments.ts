@@ -57,7 +57,7 @@ export function enrollmentRoutes(app: EdgeApp): void {
         worker,
         pool: request.pool,
         expiresAt: new Date(expiresAt).toISOString(),
-        command: `curl -fsSL ${url}/agent/install.sh | sh -s -- --code ${code}`,
+        command: `curl -fsSL ${url}/agent/install.sh | DROVER_CODE=${code} sh -s --`,
       };
       if (replayed) {
         c.header("Idempotency-Replayed", "true");

@@ -264,7 +264,7 @@ const ENROLLMENT = {
   worker: "build-s-1",
   pool: "build",
   expiresAt: "2026-11-21T09:30:00.000Z",
-  command: "curl -fsSL https://drover.test/agent/install.sh | sh -s -- --code drvc_build-s-1.1.x",
+  command: "curl -fsSL https://drover.test/agent/install.sh | DROVER_CODE=drvc_build-s-1.1.x sh -s --",
 };
 
 test("enroll prints the line to paste, and nothing else, so that a script can use it", async () => {

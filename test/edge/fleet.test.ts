@@ -190,7 +190,7 @@ describe("POST /v1/enrollments", () => {
       worker: "default-1",
       pool: "default",
       expiresAt: new Date(INVITED_AT + 600_000).toISOString(),
-      command: `curl -fsSL ${DROVER_URL}/agent/install.sh | sh -s -- --code drvc_default-1.1.x`,
+      command: `curl -fsSL ${DROVER_URL}/agent/install.sh | DROVER_CODE=drvc_default-1.1.x sh -s --`,
     });
   });
 

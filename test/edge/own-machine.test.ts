@@ -1,5 +1,14 @@
 import { spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../local/support/scratch.ts";
@@ -38,14 +47,15 @@ interface Machine {
   ended: Promise<number | null>;
 }
 
-/** Types a line into a shell of this machine. `env` is what differs there. */
+/** Types a line into a shell of this machine, which reads it as its input. `env` is what differs there. */
 function type(line: string, env: Record<string, string> = {}): Machine {
-  const child = spawn("sh", ["-c", line], {
+  const child = spawn("sh", {
     cwd: home,
     env: { PATH: process.env.PATH, HOME: home, ...env },
-    stdio: ["ignore", "ignore", "pipe"],
+    stdio: ["pipe", "ignore", "pipe"],
     detached: true,
   });
+  child.stdin.end(`${line}\n`);
   const { pid = 0 } = child;
   let running = true;
   let said = "";
@@ -78,9 +88,22 @@ const isIn = (id: string, state: string) =>
 /** Pastes what the enrollment says; the agent runs in the foreground, with its state in a folder here. */
 async function joined(state = "mine", env: Record<string, string> = {}) {
   const { command, worker } = await invite();
-  const machine = type(`exec sh -c '${command} --foreground --state ${state}'`, env);
+  const machine = type(`${command} --foreground --state ${state}`, env);
   await isIn(worker, "idle");
   return { machine, worker };
+}
+
+/** What every user of this machine can read of its processes. */
+function allArguments(): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+      } catch {
+        return "";
+      }
+    });
 }
 
 async function ended(spec: object): Promise<Json> {
@@ -156,7 +179,7 @@ describe("a machine that has pasted the line of an enrollment", () => {
     machine.end("SIGKILL");
     await machine.ended;
     const { command, worker: unused } = await invite();
-    const again = type(`exec sh -c '${command} --foreground --state mine'`);
+    const again = type(`${command} --foreground --state mine`);
     await until("it has joined again", async () => (await workerNow(worker)).incarnation === 2 || undefined);
     expect(again.said()).toContain("it stays what it is");
     expect((await workerNow(unused)).joinedAt).toBeNull();
@@ -178,8 +201,17 @@ describe("a machine that has pasted the line of an enrollment", () => {
     expect(await other.machine.ended).toBe(0);
   });
 
-  test("keeps its code to itself", async () => {
-    const { machine, worker } = await joined();
+  test("keeps its code to itself: no process has it as an argument, no other user its files", async () => {
+    const { command, code, worker } = await invite();
+    const machine = type(`${command} --foreground --state mine`);
+    const looks = new Set<string>();
+    for (let isJoined = false; !isJoined; ) {
+      for (let look = 0; look < 20; look += 1) for (const line of allArguments()) looks.add(line);
+      isJoined = (await workerNow(worker)).joinedAt !== null;
+    }
+    const seen = [...looks].filter((line) => line.includes(home) || line.includes("install.sh"));
+    expect(seen.length).toBeGreaterThan(0);
+    expect([...looks].filter((line) => line.includes(code))).toEqual([]);
     for (const file of ["code", "secret", "setup.json"]) {
       expect(statSync(join(home, "mine", file)).mode & 0o077).toBe(0);
     }
@@ -217,14 +249,11 @@ describe("the script", () => {
 
   test.each([
     ["a flag that is none", "--cod x", "--cod is not known"],
-    ["a flag without its value", "--code", "--code needs a value"],
+    ["a flag without its value", "--url", "--url needs a value"],
+    ["a code that others could read", "--code x", "set DROVER_CODE instead"],
     ["no code, at first", "--foreground --state fresh", "get a code by `drover enroll`"],
-    ["a state that a unit could not name", '--state "a b" --code x', "must not have blanks"],
-    [
-      "a Drover that is not there",
-      "--state fresh --code x --url http://127.0.0.1:9",
-      "Cannot fetch the agent",
-    ],
+    ["a state that a unit could not name", '--state "a b"', "must not have blanks"],
+    ["a Drover that is not there", "--state fresh --url http://127.0.0.1:9", "Cannot fetch the agent"],
   ])("says what is wrong with %s, and what to do", async (_what, args, text) => {
     const { code, said } = await run(args);
     expect([code, said]).toEqual([1, expect.stringContaining(text)]);
@@ -236,17 +265,17 @@ describe("the script", () => {
     const tools = ["sh", "curl", "uname", "id", "cut", "sha256sum", "mkdir", "mv", "rm", "cat"];
     const link = (tool: string) => `ln -s "$(command -v ${tool})" '${bin}/${tool}'`;
     expect(await type(tools.map(link).join(" && ")).ended).toBe(0);
-    const none = await run("--code x", { PATH: bin });
+    const none = await run("", { PATH: bin });
     expect([none.code, none.said]).toEqual([1, expect.stringContaining("needs Node 20 or newer")]);
     writeFileSync(join(bin, "node"), "#!/bin/sh\ncase $1 in -p) echo 18;; *) echo v18.0.0;; esac\n", {
       mode: 0o755,
     });
-    const old = await run("--code x", { PATH: bin });
+    const old = await run("", { PATH: bin });
     expect([old.code, old.said]).toEqual([1, expect.stringContaining("this is v18.0.0")]);
   });
 
   test("takes no agent whose digest is another", async () => {
-    const changed = `${script()} | sed "s/sha256=.[0-9a-f]*./sha256=0/" | sh -s -- --code x --state fresh`;
+    const changed = `${script()} | sed "s/sha256=.[0-9a-f]*./sha256=0/" | sh -s -- --state fresh`;
     const machine = type(changed);
     expect(await machine.ended).toBe(1);
     expect(machine.said()).toContain("should have 0");
@@ -257,7 +286,7 @@ describe("the script", () => {
     const whole = await (await fetch(`${server.url}/agent/install.sh`)).text();
     for (const part of [0.3, 0.6, 0.9]) {
       writeFileSync(join(home, "part.sh"), whole.slice(0, whole.length * part));
-      await type("sh part.sh --code x --state fresh").ended;
+      await type("sh part.sh --state fresh").ended;
       expect(existsSync(join(home, "fresh"))).toBe(false);
     }
   });
