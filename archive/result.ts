@@ -13,10 +13,13 @@ export interface Wanted {
 /** Whatever there is. */
 export const EVERYTHING: Wanted = { fault: () => undefined, leavesOut: () => false };
 
-/** All but what belongs to a repository, or to a Drover, of the directory that it is unpacked into. */
+/**
+ * All but what belongs to a repository, or to a Drover, of the directory that it is unpacked into. Links of
+ * both kinds that lead there stay away, too: what follows them later would write there.
+ */
 export const ALL_BUT_OWN: Wanted = {
   fault: () => undefined,
-  leavesOut: ({ path, type, linkpath = "" }) => isOwnPath(path) || (type === "Link" && isOwnPath(linkpath)),
+  leavesOut: ({ path, linkpath = "" }) => isOwnPath(path) || isOwnPath(linkpath),
 };
 
 /**

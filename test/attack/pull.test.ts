@@ -89,6 +89,19 @@ describe("X3: drover pull unpacks what the run's outputs name", () => {
     expect(readdirSync(inside("sub"))).toEqual(["y"]);
   });
 
+  test.each([".git", "sub/.GIT/hooks", ".git/config", ".drover"])(
+    "nor is a link put there that leads to %s",
+    async (linkpath) => {
+      mkdirSync(inside(".git"));
+      mkdirSync(inside("sub"));
+      const link: Entry = { path: "x", type: "SymbolicLink", linkpath };
+      await lyingResult(["**"], [link, { path: "y", content: "y" }]);
+      const { code, stderr } = await bench.run(["pull", "r1", "--into", "into"]);
+      expect([code, stderr]).toEqual([0, expect.stringContaining("is left out")]);
+      expect(readdirSync(inside())).not.toContain("x");
+    },
+  );
+
   test("nor is a second name given to a file of the repository", async () => {
     mkdirSync(inside(".git"));
     writeFileSync(inside(".git", "config"), "mine\n");
