@@ -176,8 +176,8 @@ export const MAX_REMEMBERED_JOINS = 20;
 export const NOTE_REFUSAL_MS = 60_000;
 /** The shortest interval and time-out that a pool may have. */
 export const MIN_INTERVAL_MS = 1_000;
-/** Characters of all labels of a run together, names and values; of its `meta`, and of each task's, too. */
-export const MAX_TEXT_MAP_CHARS = 8 * 1024;
+/** Bytes (UTF-8) of all labels of a run, names and values; of its `meta`, and of each task's, too. */
+export const MAX_TEXT_MAP_BYTES = 8 * 1024;
 
 /**
  * What is believed of one report (`docs/design/reports.md`). Placements that this worker was never given:

@@ -63,10 +63,10 @@ export const Timeouts = z
   .strictObject({
     boot: Interval.default("10m"),
     probe: Interval.default("10m"),
-    idle: Duration.default("1m"),
+    idle: Duration.default("1m").meta({ description: "0s: a machine without runs is destroyed at once" }),
     shutdown: Interval.default("10s"),
     /** Absent in configurations that were stored before there was one. */
-    staleRun: Duration.optional().meta({
+    staleRun: Interval.optional().meta({
       description: "so long may something hold on to a run that has ended: 5s if left out",
     }),
     unlisted: Interval.optional().meta({
@@ -89,7 +89,7 @@ export const PoolProbe = z
   })
   .meta({ id: "PoolProbe" });
 
-/** For how long what has ended stays. */
+/** For how long what has ended stays. Short ones cost nothing more: the pool looks once a minute. */
 export const PoolRetention = z
   .strictObject({
     runs: PositiveDuration.default("7d").meta({ description: "how long ended runs stay" }),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { MAX_LABELS, MAX_TEXT_MAP_CHARS } from "../core/limits.ts";
+import { MAX_LABELS, MAX_TEXT_MAP_BYTES } from "../core/limits.ts";
 import { Duration, ProcessText, type Resources, Size, SnapshotId } from "./common.ts";
 
 /** The signals that a task can be stopped with. */
@@ -22,13 +22,15 @@ export const TASK_NAME_PATTERN = /^[a-z0-9-]{1,63}$/;
 /** Tasks in one group (`api.md`, Submitting). */
 export const MAX_TASKS = 64;
 
+const bytesOf = (text: string) => new TextEncoder().encode(text).byteLength;
+
 export const TextMap = z
   .record(z.string().min(1).max(128), z.string().max(1_024))
   .refine((map) => Object.keys(map).length <= MAX_LABELS, {
     error: `must have at most ${MAX_LABELS} entries`,
   })
-  .refine((map) => Object.entries(map).flat().join("").length <= MAX_TEXT_MAP_CHARS, {
-    error: `must have at most ${MAX_TEXT_MAP_CHARS} characters in all, names and values together`,
+  .refine((map) => bytesOf(Object.entries(map).flat().join("")) <= MAX_TEXT_MAP_BYTES, {
+    error: `must have at most ${MAX_TEXT_MAP_BYTES} bytes in all, names and values together`,
   });
 
 export const Environment = z.record(

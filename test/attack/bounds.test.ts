@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { straysFrom } from "../../agent/core/task-environment.ts";
-import { MAX_TEXT_MAP_CHARS } from "../../src/core/limits.ts";
+import { MAX_TEXT_MAP_BYTES } from "../../src/core/limits.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 import { RunSpec } from "../../src/schema/run.ts";
 
@@ -20,6 +20,7 @@ describe("X23: intervals and time-outs of a pool are at least a second", () => {
     ["timeouts.boot", (value: string) => ({ probe: { interval: "1s" }, timeouts: { boot: value } })],
     ["timeouts.probe", (value: string) => ({ probe: { interval: "1s" }, timeouts: { probe: value } })],
     ["timeouts.shutdown", (value: string) => ({ timeouts: { shutdown: value } })],
+    ["timeouts.staleRun", (value: string) => ({ timeouts: { staleRun: value } })],
     ["timeouts.unlisted", (value: string) => ({ timeouts: { unlisted: value } })],
   ])("%s", (place, more) => {
     expect(placesOf(more("999ms"))).toContain(place);
@@ -32,10 +33,13 @@ describe("X26: labels and meta have a bound in all, and not only each of them", 
   const half = Object.fromEntries(Array.from({ length: 8 }, (_, n) => [`${n}`, "v".repeat(1_023)]));
   const full = { ...half, more: "" };
   test.each(["labels", "meta"])("%s", (field) => {
-    expect(Object.entries(half).flat().join("")).toHaveLength(MAX_TEXT_MAP_CHARS);
+    expect(Object.entries(half).flat().join("")).toHaveLength(MAX_TEXT_MAP_BYTES);
     expect(RunSpec.safeParse({ argv: ["true"], [field]: half }).success).toBe(true);
     const { error } = RunSpec.safeParse({ argv: ["true"], [field]: full });
     expect(error?.issues.map(({ path }) => path[0])).toEqual([field]);
+    // Each of these characters takes three bytes: what is stored and sent is bytes.
+    const wide = Object.fromEntries(Array.from({ length: 3 }, (_, n) => [`${n}`, "語".repeat(1_000)]));
+    expect(RunSpec.safeParse({ argv: ["true"], [field]: wide }).success).toBe(false);
     const task = { name: "a", argv: ["true"] };
     expect(RunSpec.safeParse({ tasks: [{ ...task, meta: full }] }).success).toBe(false);
   });
