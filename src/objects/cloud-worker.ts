@@ -137,9 +137,9 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     });
   }
 
-  async admit(call: ClaimedRequest): Promise<Answered<null>> {
+  async admit(call: ClaimedRequest, attempt?: string): Promise<Answered<null>> {
     this.#shell.count();
-    return this.#door.answer(call, async () => null);
+    return this.#door.admit(call, attempt);
   }
 
   /** The host's request for a socket. Nothing follows from it before a frame of the host's has come. */

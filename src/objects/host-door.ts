@@ -1,5 +1,6 @@
 import { DroverError, notKnown, otherBody } from "../core/errors.ts";
 import { SIGNATURE_TOLERANCE_MS } from "../core/limits.ts";
+import { isPlaced } from "../core/worker/believed.ts";
 import {
   isClone,
   isLateEnrollment,
@@ -97,6 +98,17 @@ export class HostDoor {
     });
   }
 
+  /** Lets a call pass whose body does not come here: a log of an attempt, a snapshot, a hello. */
+  admit(call: ClaimedRequest, attempt?: string): Promise<Answered<null>> {
+    return this.answer(call, async () => {
+      // Whoever has seen a hello can repeat it for ever: it uses nothing up.
+      if (call.purpose !== "hello") this.#pace.bytes();
+      const living = livingWorker(this.#actor, this.#name());
+      if (attempt !== undefined && !isPlaced(living, attempt)) throw notPlaced(this.#name(), attempt);
+      return null;
+    });
+  }
+
   /**
    * Does what a call of this worker's host asks for, and gives what its answer is to be signed with. What it
    * is refused with is an answer, too. Throws `bad_signature` if it is nobody's call.
@@ -162,6 +174,10 @@ export class HostDoor {
     const text = `${host} has begun in another boot since; it joins, and enrolls no more`;
     return new DroverError("enrollment_over", text);
   }
+}
+
+function notPlaced(worker: string, attempt: string): DroverError {
+  return new DroverError("unknown_attempt", `attempt "${attempt}" was never placed on worker "${worker}"`);
 }
 
 function outrunJoin(): DroverError {

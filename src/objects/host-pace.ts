@@ -25,6 +25,11 @@ export class HostPace {
     this.#take(unitsOf(bytes));
   }
 
+  /** The same of a log chunk or a snapshot, whose bytes go elsewhere and are not counted. */
+  bytes(): void {
+    this.#take(unitsOf(0));
+  }
+
   /** The same of another start of its agent, or of a socket. */
   start(): void {
     this.#take(UNITS_OF_A_START);

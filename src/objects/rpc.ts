@@ -266,8 +266,11 @@ export interface CloudWorkerApi {
   join(call: SignedCall): Promise<Answered<HostSetup>>;
   /** A report in, orders out. Holds the answer for up to `waitMs` while the host has the current orders. */
   report(call: SignedCall, waitMs: number): Promise<Answered<Orders>>;
-  /** Whether a call whose body does not come here is its host's, and may be made now. */
-  admit(call: ClaimedRequest): Promise<Answered<null>>;
+  /**
+   * Whether a call whose body does not come here is its host's, and may be made now; of a log also whether
+   * its attempt is of a placement that the worker was given.
+   */
+  admit(call: ClaimedRequest, attempt?: string): Promise<Answered<null>>;
   /**
    * A host's signed request for a socket, as it came: 101, or the status of an error with a `SocketRefusal`.
    */

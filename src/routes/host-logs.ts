@@ -18,7 +18,7 @@ const chunk = operation({
   operationId: "putHostLog",
   tag: "Hosts",
   access: "host",
-  codes: ["unknown_attempt", "enrollment_over", "forbidden", "no_bucket"],
+  codes: ["unknown_attempt", "enrollment_over", "forbidden", "no_bucket", "busy"],
   summary: "Log bytes that are too many for a report",
   description:
     "Raw bytes of one stream from `offset` on, signed like a report. They are taken only if they continue " +
@@ -56,7 +56,7 @@ export function hostLogRoutes(app: EdgeApp): void {
     async (c) => {
       const { worker, attempt, stream } = c.req.valid("param");
       const { offset: from } = c.req.valid("query");
-      const { digest } = await admit(c, "log", worker);
+      const { digest } = await admit(c, "log", worker, attempt);
       try {
         const { body } = c.req.raw;
         const put = { worker, attempt, stream, from, length: lengthOf(c), digest, body };

@@ -7,6 +7,7 @@ import { claimOf } from "../signing/claim.ts";
 import { codeKey, readClaim } from "../signing/code.ts";
 import { type ClaimedRequest, isSignedWith, type Purpose } from "../signing/request.ts";
 import type { EdgeContext, EdgeTypes } from "./edge.ts";
+import { atItsPace } from "./host-pace.ts";
 
 /** The headers of a signed call as the document shows them. Whether they are there, `claimed` says. */
 export const SignatureHeaders = z.object({
@@ -65,10 +66,22 @@ export function settled<T>(c: EdgeContext, worker: string, answered: Answered<T>
   throw new DroverError(code, message, more);
 }
 
-/** Lets a call pass that is signed for this by the host of this worker. Its body has not been looked at. */
-export async function admit(c: EdgeContext, purpose: Purpose, worker: string): Promise<ClaimedRequest> {
+/**
+ * Lets a call pass that is signed for this by the host of this worker, if that has not said too much of late.
+ * One about an attempt passes only if that was placed there. Its body has not been looked at.
+ */
+export function admit(c: EdgeContext, purpose: Purpose, worker: string, attempt?: string) {
+  return atItsPace(c, worker, () => verified(c, purpose, worker, attempt));
+}
+
+async function verified(
+  c: EdgeContext,
+  purpose: Purpose,
+  worker: string,
+  attempt?: string,
+): Promise<ClaimedRequest> {
   const call = claimed(c, purpose, worker);
-  settled(c, worker, await c.env.objects.worker(worker).admit(call));
+  settled(c, worker, await c.env.objects.worker(worker).admit(call, attempt));
   return call;
 }
 
@@ -79,7 +92,7 @@ export async function admit(c: EdgeContext, purpose: Purpose, worker: string): P
 export async function answerHello(c: EdgeContext, worker: string): Promise<void> {
   const { keyid = "" } = claimOf(c.req.raw, "hello") ?? {};
   if (readClaim(keyid)?.worker === worker) claimedByCode(c, "hello");
-  else await admit(c, "hello", worker);
+  else await verified(c, "hello", worker);
 }
 
 function refuseStranger(): never {

@@ -87,7 +87,7 @@ const hostPut = operation({
   operationId: "putHostSnapshot",
   tag: "Snapshots",
   access: "host",
-  codes: ["digest_mismatch", "length_required", "enrollment_over", "forbidden", "no_bucket"],
+  codes: ["digest_mismatch", "length_required", "enrollment_over", "forbidden", "no_bucket", "busy"],
   summary: "The result of a run, from its host",
   description:
     "Its `Content-Digest`, which is signed, must be the digest in its name. So the bytes can be streamed, " +
@@ -102,7 +102,7 @@ const hostGet = operation({
   operationId: "getHostSnapshot",
   tag: "Snapshots",
   access: "host",
-  codes: ["unknown_snapshot", "enrollment_over", "forbidden", "range_not_satisfiable", "no_bucket"],
+  codes: ["unknown_snapshot", "enrollment_over", "forbidden", "range_not_satisfiable", "no_bucket", "busy"],
   summary: "An archive for a run, to its host",
   description: "`Range: bytes=n-` goes on after a cut. The archive itself is not signed: its name proves it.",
   request: { ...ofHost, headers: SignatureHeaders.extend({ range: Range }) },

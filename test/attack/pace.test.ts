@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { HttpHost, OWN_POOL } from "../edge/support/http-host.ts";
+import { readdirSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Answer, HttpHost, OWN_POOL } from "../edge/support/http-host.ts";
 import { type Server, startServer } from "../edge/support/server.ts";
 import { until } from "../local/support/scratch.ts";
 
@@ -46,4 +47,40 @@ test("X5: calls that are not signed by the host use nothing up", async () => {
   Object.assign(thief, { worker, incarnation });
   for (let n = 0; n < 250; n += 1) expect((await thief.report()).status).toBe(401);
   expect((await host.report()).status).toBe(200);
+});
+
+describe("a host that brings logs", () => {
+  /** Everything that objects of the local runtime have stored: a file for each of them. */
+  const objects = () =>
+    readdirSync(server.stateDir, { recursive: true, encoding: "utf8" }).filter((name) =>
+      name.endsWith(".sqlite"),
+    );
+
+  async function bring(host: HttpHost, attempt: string): Promise<Answer> {
+    const path = `/v1/hosts/${host.worker}/logs/${encodeURIComponent(attempt)}/stdout?offset=0`;
+    const headers = { ...host.headers("PUT", path, "x"), "content-type": "application/octet-stream" };
+    const answer = await server.send("PUT", path, headers, "x");
+    return { status: answer.status, body: await answer.json() };
+  }
+
+  test("of runs that it was never given, asks no run, and leaves nothing of their names", async () => {
+    const host = await joined();
+    await host.report();
+    const before = objects().length;
+    expect(before).toBeGreaterThan(0);
+    for (let n = 0; n < 20; n += 1) {
+      const refused: Answer = await bring(host, `nobody-${n}/main/1.1`);
+      expect(refused).toMatchObject({ status: 404, body: { code: "unknown_attempt" } });
+      expect(refused.body.detail).toContain("was never placed on worker");
+    }
+    expect(objects().length).toBe(before);
+  });
+
+  test("without a pause is refused for a while, as one that reports is", async () => {
+    const host = await joined();
+    let refused: Answer = await bring(host, "nobody/main/1.1");
+    while (refused.status !== 429) refused = await bring(host, "nobody/main/1.1");
+    expect(refused.body.code).toBe("busy");
+    await until("the host is heard", async () => (await host.report()).status === 200 || undefined);
+  });
 });

@@ -105,7 +105,12 @@ const CODES: Record<ErrorCode, (() => Promise<Response>) | Excuse> = {
     ),
   unauthorized: () => server.send("GET", "/v1/runs", {}),
   bad_signature: async () => told(new HttpHost(server).call("reports", host.next(), host.worker)),
-  forbidden: async () => putLog(await enrolled(), `${await running()}/main/1.1`),
+  forbidden: async () => {
+    const ending = await enrolled();
+    await ending.report();
+    await server.json(200, "POST", `/v1/workers/${ending.worker}/kill`, {});
+    return putLog(ending, "run/main/1.1");
+  },
   not_found: () => ask("GET", "/v1/nothing"),
   unknown_run: () => ask("GET", "/v1/runs/nobody"),
   unknown_task: async () => ask("GET", `/v1/runs/${await submitted()}/stats?task=nobody`),

@@ -50,6 +50,17 @@ export function reportedBy(state: Living, report: Report, now: Instant): Record<
   return report.full ? withMissing(reported, said, rows, report.ordersSeen, now) : reported;
 }
 
+/**
+ * Whether an attempt is of a placement that this worker was given, or of a stranger whose run is asked. When
+ * a log of any other attempt comes, no run is asked (`docs/design/reports.md`).
+ */
+export function isPlaced({ memo, placements }: Living, attempt: string): boolean {
+  const parts = parseAttemptId(attempt);
+  if (parts === undefined) return false;
+  const key = placementKey(parts.run, parts.epoch);
+  return memo.reported[key] !== undefined || placements.get(key) !== undefined;
+}
+
 function byPlacement(report: Report): Map<string, Said> {
   const said = new Map<string, Said>();
   for (const attempt of report.attempts) {
