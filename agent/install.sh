@@ -93,6 +93,10 @@ find_node() {
 place_agent() {
   umask 077
   mkdir -p "$state" || fail "Cannot make $state: name another --state, or be root."
+  # What lies there is started, by root too: nobody else may be able to change it.
+  if [ -L "$state" ] || [ ! -O "$state" ] || [ -n "$(find "$state" -prune -perm /022)" ]; then
+    fail "$state is a link, belongs to another user, or others can write to it: name another --state."
+  fi
   agent=$state/drover-agent.mjs
   say "Fetches the agent from $url into $state."
   curl -fsSL "$url/agent/drover-agent.mjs" -o "$agent.new" || fail "Cannot fetch the agent from $url: is Drover up?"

@@ -22,6 +22,7 @@ import { errorText, makePrivateDir } from "./files.ts";
 import { HostAgent } from "./host-agent.ts";
 import { Journal } from "./journal.ts";
 import { lockState } from "./lock.ts";
+import { strangeState } from "./own-state.ts";
 import { Refusal } from "./plane/control-plane.ts";
 import { REFUSED_EXIT_CODE } from "./plane/exchange.ts";
 import { joinControlPlane } from "./plane/join.ts";
@@ -183,6 +184,10 @@ async function takeOn(
 async function run(settings: Settings & { url: string }): Promise<void> {
   const { url, stateDir, codeFile } = settings;
   makePrivateDir(stateDir);
+  const strange = strangeState(stateDir);
+  if (strange !== undefined) {
+    exit(USAGE_EXIT_CODE, `${stateDir} is no place for its state: ${strange}. Name another --state.`);
+  }
   const holder = lockState(stateDir);
   if (holder !== undefined) {
     const why = `the agent with pid ${holder.pid} serves ${stateDir}.`;

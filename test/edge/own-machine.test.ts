@@ -262,7 +262,7 @@ describe("the script", () => {
   test("says what to do on a machine without Node, or with an old one", async () => {
     const bin = join(home, "bin");
     mkdirSync(bin);
-    const tools = ["sh", "curl", "uname", "id", "cut", "sha256sum", "mkdir", "mv", "rm", "cat"];
+    const tools = ["sh", "curl", "uname", "id", "cut", "sha256sum", "mkdir", "mv", "rm", "cat", "find"];
     const link = (tool: string) => `ln -s "$(command -v ${tool})" '${bin}/${tool}'`;
     expect(await type(tools.map(link).join(" && ")).ended).toBe(0);
     const none = await run("", { PATH: bin });
@@ -272,6 +272,17 @@ describe("the script", () => {
     });
     const old = await run("", { PATH: bin });
     expect([old.code, old.said]).toEqual([1, expect.stringContaining("this is v18.0.0")]);
+  });
+
+  test.each([
+    ["others can write to", "mkdir -m 777 odd"],
+    ["is a link", "mkdir -m 700 there; ln -s there odd"],
+    ...(process.geteuid?.() === 0 ? [["belongs to another user", "mkdir odd; chown 65534 odd"]] : []),
+  ])("puts no agent into a directory that %s", async (_what, make = "") => {
+    expect(await type(make).ended).toBe(0);
+    const { code, said } = await run("--foreground --state odd");
+    expect([code, said]).toEqual([1, expect.stringContaining("name another --state")]);
+    expect(existsSync(join(home, "odd", "drover-agent.mjs"))).toBe(false);
   });
 
   test("takes no agent whose digest is another", async () => {
