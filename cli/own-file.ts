@@ -1,5 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
+import { trackedIn } from "../disk/tracked.ts";
+import { because } from "../src/core/words.ts";
 import { CliError } from "./errors.ts";
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
@@ -12,9 +14,9 @@ const ROOT = 0;
 
 /**
  * Reads a file that decides where tokens and commands go; undefined if it is not there. The file and its
- * directory must belong to the caller or to root, neither may be a link, nobody else may write to them, and
- * nobody else may read the caller's own: a checkout or a directory above may be somebody else's. Throws a
- * `CliError` that names whose it is.
+ * directory must belong to the caller or to root, neither may be a link, nobody else may write to them,
+ * nobody else may read the caller's own, and Git must not track it: a checkout or a directory above may be
+ * somebody else's. Throws a `CliError` that says what is wrong.
  */
 export function readOwnFile(path: string): string | undefined {
   try {
@@ -23,6 +25,7 @@ export function readOwnFile(path: string): string | undefined {
     const file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
       checkOwn(path, fstatSync(file), "file");
+      checkUntracked(path);
       return readFileSync(file, "utf8");
     } finally {
       closeSync(file);
@@ -49,6 +52,15 @@ function checkOwn(path: string, stats: Stats, kind: "directory" | "file"): void 
   if (kind === "file" && stats.uid === me && (stats.mode & OTHERS) !== 0) {
     throw strange(path, `others can read it (mode ${mode}), and so know its token`);
   }
+}
+
+/** A clone belongs to the caller, and is closed to others where the umask says so. */
+function checkUntracked(path: string): void {
+  const tracked = trackedIn(dirname(path), basename(path));
+  if (tracked === undefined) return;
+  if ("unclear" in tracked)
+    throw strange(path, because("Git cannot tell whether it tracks it", tracked.unclear));
+  throw strange(path, "Git tracks it, so it came with the repository");
 }
 
 function strange(path: string, why: string): CliError {

@@ -1,8 +1,7 @@
-import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { trackedIn } from "../disk/tracked.ts";
 import { because } from "../src/core/words.ts";
-import { errnoOf } from "./files.ts";
 import { NAMES, pathIn } from "./names.ts";
 import { UpError } from "./up-error.ts";
 
@@ -11,8 +10,6 @@ const OTHERS = 0o077;
 const WORLD_WRITES = 0o002;
 const STICKY = 0o1000;
 const ROOT = 0;
-/** Git answers at once. One that hangs is no reason not to start. */
-const GIT_TIMEOUT_MS = 10_000;
 
 /**
  * Refuses a state directory that somebody else has made: what lies in it is run, and its secrets are used. To
@@ -45,11 +42,17 @@ export function checkStateFiles(dir: string, fresh: boolean): void {
   }
   const link = linkBelow(pathIn(dir, "objects"));
   if (link !== undefined) throw refused(dir, `${link} is a link`);
-  const tracked = trackedBelow(dir);
-  if (tracked !== undefined) {
-    const why = `Git tracks ${tracked}, so that whoever has the repository knows it and can change it`;
-    throw refused(dir, why, `Take it out of the repository: git rm -r -f ${basename(dir)}`);
-  }
+  checkUntracked(dir);
+}
+
+/**
+ * Refuses a state directory on a file system that keeps no modes, such as FAT or a Windows drive under WSL:
+ * `path` was written there for its owner alone, and others can read it all the same. Throws an `UpError`.
+ */
+export function checkModesStay(dir: string, path: string): void {
+  if ((lstatSync(path).mode & OTHERS) === 0) return;
+  const why = `its file system keeps no modes, so other users could read the secrets in ${path}`;
+  throw refused(dir, why);
 }
 
 /**
@@ -81,36 +84,14 @@ function linkBelow(dir: string): string | undefined {
   return paths.find(isLink);
 }
 
-/**
- * A file of the directory that Git tracks; undefined if there is none, or no Git. Throws an `UpError` if Git
- * cannot tell. The repository is not trusted: no program that its configuration may name is run by this, be
- * it to watch files or to fetch what a partial clone has left out.
- */
-function trackedBelow(dir: string): string | undefined {
-  const args = ["-c", "core.fsmonitor=false", "-C", dir, "ls-files", "-z", "--", "."];
-  const env = {
-    PATH: process.env.PATH,
-    LC_ALL: "C",
-    GIT_OPTIONAL_LOCKS: "0",
-    GIT_CONFIG_GLOBAL: "/dev/null",
-    GIT_ALLOW_PROTOCOL: "none",
-  };
-  const done = spawnSync("git", args, { env, timeout: GIT_TIMEOUT_MS, encoding: "utf8" });
-  const [first = ""] = done.stdout?.split("\0") ?? [];
-  // Much may be tracked, and not all of it be heard: the first of it is enough.
-  if (first !== "") return join(dir, first);
-  if (done.status === 0 || isNoRepository(done)) return undefined;
-  const [why = ""] = (done.stderr ?? "").split("\n");
-  throw refused(
-    dir,
-    because("Git cannot tell whether it tracks it", why || String(done.error ?? done.signal)),
-  );
-}
-
-/** Whether there is no Git, or no repository that Git would look into for this user. */
-function isNoRepository({ error, stderr }: SpawnSyncReturns<string>): boolean {
-  if (error !== undefined) return errnoOf(error) === "ENOENT";
-  return /not a git repository|dubious ownership/i.test(stderr);
+function checkUntracked(dir: string): void {
+  const tracked = trackedIn(dir);
+  if (tracked === undefined) return;
+  if ("unclear" in tracked) {
+    throw refused(dir, because("Git cannot tell whether it tracks it", tracked.unclear));
+  }
+  const why = `Git tracks ${join(dir, tracked.file)}, so everybody who has the repository knows it`;
+  throw refused(dir, why, `Take it out of the repository: git rm -r -f ${basename(dir)}`);
 }
 
 function refused(dir: string, why: string, help = ""): UpError {

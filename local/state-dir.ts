@@ -11,9 +11,10 @@ import {
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import { makeDirs } from "../disk/make-dirs.ts";
+import { removeEmptyObjects } from "./empty-objects.ts";
 import { errnoOf, errorText, writeWhole } from "./files.ts";
 import { isDraft, isOurs, NAMES, type Name, pathIn } from "./names.ts";
-import { checkStateDir, checkStateFiles } from "./own-state.ts";
+import { checkModesStay, checkStateDir, checkStateFiles } from "./own-state.ts";
 import { choosePort } from "./ports.ts";
 import { UpError } from "./up-error.ts";
 
@@ -89,13 +90,14 @@ export function wipe(dir: string): void {
 
 /**
  * Makes the folders that the tools write to. What a killed `drover up` left in the temporary one goes, and so
- * do its drafts: nobody else will remove them. A context that is still there leads to nothing until we are
- * up.
+ * do its drafts, and what is kept of objects that hold nothing: nobody else will remove them. A context that
+ * is still there leads to nothing until we are up.
  */
 export function prepareFolders(dir: string): void {
   for (const name of readdirSync(dir)) if (isDraft(name)) rmSync(join(dir, name), { force: true });
   rmSync(pathIn(dir, "tmp"), { recursive: true, force: true });
   for (const name of ["tmp", "cache"] as const) makeDirs(pathIn(dir, name), 0o700);
+  removeEmptyObjects(dir);
   removeContext(dir);
 }
 
@@ -122,6 +124,7 @@ export async function identityOf(dir: string, port: number | undefined, machines
     providerSecret: kept?.providerSecret ?? secret(),
   };
   writeWhole(path, JSON.stringify(identity));
+  checkModesStay(dir, path);
   return identity;
 }
 

@@ -100,6 +100,14 @@ describe("X10: a context that another can change gets no token and no request", 
       },
       why: /context\.json is not believed: it is no file\./,
     },
+    {
+      what: "a file that came with a repository which a umask has closed",
+      make: () => {
+        spawnSync("git", ["-C", dir, "init", "-q"]);
+        spawnSync("git", ["-C", dir, "add", "-f", ".drover/context.json"]);
+      },
+      why: /context\.json is not believed: Git tracks it, so it came with the repository\./,
+    },
   ];
   for (const { what, make, why, needsRoot } of STRANGE) {
     test.skipIf(needsRoot === true && !isRoot)(what, async () => {

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, symlinkSync, wri
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { readLedger } from "../../local/loopback/ledger.ts";
-import { strangerAbove } from "../../local/own-state.ts";
+import { checkModesStay, strangerAbove } from "../../local/own-state.ts";
 import { openStateDir } from "../../local/state-dir.ts";
 import { UpError } from "../../local/up-error.ts";
 import { scratchDir } from "../local/support/scratch.ts";
@@ -72,7 +72,7 @@ const STRANGE: Strange[] = [
       writeFileSync(inState("up.json"), "{}", { mode: 0o600 });
       git("add", "-f", ".drover/up.json");
     },
-    why: /Git tracks .*up\.json, so that whoever has the repository knows it.* git rm -r -f \.drover/,
+    why: /Git tracks .*up\.json, so everybody who has the repository knows it.* git rm -r -f \.drover/,
     needs: HAS_GIT,
   },
   {
@@ -160,6 +160,17 @@ test("X12: secrets that others could read are no obstacle where all is to be for
   mkdirSync(state, { mode: 0o700 });
   writeFileSync(inState("up.json"), "{}", { mode: 0o644 });
   expect(openStateDir(state, true)).toBe(state);
+});
+
+test("X11: a file system that keeps no modes is named as the reason, at the first start", () => {
+  mkdirSync(state, { mode: 0o700 });
+  // No such file system can be mounted here: this file is as one would show it.
+  writeFileSync(inState("up.json"), "{}", { mode: 0o755 });
+  expect(() => checkModesStay(state, inState("up.json"))).toThrow(
+    /is refused: its file system keeps no modes, so other users could read .* Name another directory/,
+  );
+  chmodSync(inState("up.json"), 0o600);
+  expect(() => checkModesStay(state, inState("up.json"))).not.toThrow();
 });
 
 describe.skipIf(!HAS_GIT)("X12: a repository cannot make its reader's Git run anything", () => {

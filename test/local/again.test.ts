@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { isOurs, NAMES } from "../../local/names.ts";
 import { drover, endDrover, makeHome, type RunningDrover, startDrover } from "../edge/support/drover.ts";
+import { signedBy, strangeSecret } from "../support/signed.ts";
 import { until } from "./support/scratch.ts";
 
 let home: string;
@@ -28,7 +29,37 @@ async function used(): Promise<RunningDrover> {
   expect(readdirSync(stateDir).filter((name) => !isOurs(name))).toEqual([]);
   return up;
 }
+/** A call that nobody's secret has signed, as a worker that there never was. */
+async function knock({ url }: RunningDrover, worker: string): Promise<number> {
+  const headers = signedBy({ worker, secret: strangeSecret() }, "join", ["POST", joinOf(worker)], "{}");
+  return (await fetch(url + joinOf(worker), { method: "POST", headers, body: "{}" })).status;
+}
+const joinOf = (worker: string) => `/v1/hosts/${worker}/join`;
+const databases = ({ stateDir }: RunningDrover) =>
+  readdirSync(join(stateDir, "objects"), { recursive: true })
+    .map(String)
+    .filter((name) => /CloudWorker\/[0-9a-f]+\.sqlite$/.test(name));
 const first = () => up?.call("GET", "/v1/runs/first").then(({ status }) => status);
+
+test.each([
+  ["Ctrl-C", "SIGINT"],
+  ["kill -9", "SIGKILL"],
+] as const)(
+  "X15: what refused calls under new names leave goes with the next start, after %s, and nothing else does",
+  async (_, signal) => {
+    const before = await used();
+    const kept = databases(before);
+    expect(kept.length).toBeGreaterThan(0);
+    for (let n = 0; n < 5; n += 1) expect(await knock(before, `nobody-${n}`)).toBe(401);
+    expect(databases(before)).toHaveLength(kept.length + 5);
+    process.kill(-before.pid, signal);
+    await before.ended;
+    up = await startDrover(home);
+    expect(databases(up).filter((name) => !kept.includes(name))).toHaveLength(0);
+    expect(await first()).toBe(200);
+  },
+  120_000,
+);
 
 test.each([
   ["Ctrl-C", "SIGINT", 0],

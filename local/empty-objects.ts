@@ -1,0 +1,43 @@
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { errnoOf } from "./files.ts";
+import { pathIn } from "./names.ts";
+
+/** The first page of a database lists its tables, and each table has a page of its own. */
+const PAGE_BYTES = 4_096;
+/** What the runtime keeps of a whole class of objects: their alarms. */
+const OF_THE_CLASS = "metadata.sqlite";
+
+/**
+ * Removes the databases of objects that hold nothing. The runtime makes one for each object
+ * that is called, before any of our code runs, so a refused call under a made-up name leaves one too (X15).
+ * To be called while no runtime is up.
+ */
+export function removeEmptyObjects(stateDir: string): void {
+  const objects = join(pathIn(stateDir, "objects"), "do");
+  for (const kind of namesIn(objects)) {
+    for (const name of namesIn(join(objects, kind))) {
+      const database = join(objects, kind, name);
+      if (!name.endsWith(".sqlite") || name === OF_THE_CLASS || !isEmpty(database)) continue;
+      for (const ending of ["-shm", "-wal", ""]) rmSync(database + ending, { force: true });
+    }
+  }
+}
+
+/** Whether a database has no table. What a killed runtime wrote last is still in the file beside it. */
+function isEmpty(database: string): boolean {
+  return sizeOf(database) <= PAGE_BYTES && sizeOf(`${database}-wal`) === 0;
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return [];
+    throw error;
+  }
+}
