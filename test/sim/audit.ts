@@ -47,6 +47,10 @@ export class Audit implements ObjectsAudit {
   /** What was submitted, by run. */
   readonly groups = new Map<string, Group>();
   readonly sticky = new Set<string>();
+  /** Whether runs may be placed on a host that lies. */
+  liarHasRoom = false;
+  /** Runs that were placed on a host that lies: what it says of them counts. */
+  readonly onLiar = new Set<string>();
   /** All processes that there have ever been, by run; and those that lived when that was last looked at. */
   readonly #started = new Map<string, Process[]>();
   readonly #alive = new Set<Process>();
@@ -69,12 +73,15 @@ export class Audit implements ObjectsAudit {
       if (this.acknowledged.has(name)) world.violated(`1: ${name} was acknowledged, and is forgotten`, name);
       return;
     }
-    if (after.endedEpoch > MOST_EPOCHS) {
+    const onLiar = after.placements.find(({ worker }) => worker.endsWith("-liar"));
+    if (onLiar !== undefined) {
+      this.onLiar.add(name);
+      if (!this.liarHasRoom)
+        world.violated(`2: ${name} believes that it is on ${onLiar.worker}, which lies`, name, onLiar.worker);
+    }
+    if (after.endedEpoch > MOST_EPOCHS && !this.onLiar.has(name)) {
       world.violated(`R2: ${name} has had ${after.endedEpoch} epochs: it is placed in circles`, name);
     }
-    const claimed = after.placements.find(({ worker }) => worker.endsWith("-liar"));
-    if (claimed !== undefined)
-      world.violated(`2: ${name} believes that it is on ${claimed.worker}, which lies`, name, claimed.worker);
     this.pleas.stored(after);
     this.#stored.set(name, after);
     if (before?.ended) this.#staysEnded(name, before, after);
@@ -106,11 +113,12 @@ export class Audit implements ObjectsAudit {
     if (row !== undefined && row.opened > record.endedEpoch) {
       world.violated(`R3: ${name} ends while epoch ${row.opened} is open in the pool`, name);
     }
-    this.#endsInTime(name, record);
+    if (!this.onLiar.has(name)) this.#endsInTime(name, record);
     this.#liesInOrder(name, record);
     const alive = this.#of(name).find((process) => process.alive);
     if (alive !== undefined)
       world.violated(`2: ${name} ends while ${alive.id} lives on ${alive.worker}`, name, alive.worker);
+    if (this.onLiar.has(name)) return;
     if (outcome?.state !== "complete" || (outcome.exitCode === null && outcome.signal === null)) return;
     const theirs = this.#of(name).filter((process) => process.epoch === record.endedEpoch);
     const match = theirs.some(
@@ -288,9 +296,13 @@ export class Audit implements ObjectsAudit {
     }
   }
 
-  /** Whether every run that was acknowledged has ended. */
+  /** Whether every run that was acknowledged has ended, but for those that only a host that lies can end. */
   isAllEnded(): boolean {
-    const ended = (name: string) => this.objects?.allocations.get(name)?.disk.value?.ended === true;
+    const ended = (name: string) => {
+      const record = this.objects?.allocations.get(name)?.disk.value;
+      const worker = record?.placements.findLast(({ to }) => to === null)?.worker;
+      return record?.ended === true || worker?.endsWith("-liar") === true;
+    };
     return this.acknowledged.size === this.submitted && [...this.acknowledged].every(ended);
   }
 

@@ -31,7 +31,7 @@ export interface ControlPlane {
 /** It never says anything; it stops answering one day; it finds out one day that it is broken. */
 export type Ill = "silent" | "deaf" | "broken";
 
-const MEANS: Means = { kill: "cgroup", limits: [], acts: [...ACTS] };
+export const MEANS: Means = { kill: "cgroup", limits: [], acts: [...ACTS] };
 /** Of an agent that starts what it is ordered at once. */
 const OLD_MEANS: Means = { ...MEANS, acts: ACTS.filter((act) => act !== "startInMs") };
 const AGENT_RESTART_MS = 3_000;

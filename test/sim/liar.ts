@@ -1,5 +1,5 @@
 import type { AttemptReport, HostSetup, Orders, Report } from "../../src/schema/host.ts";
-import type { ControlPlane } from "./host.ts";
+import { type ControlPlane, MEANS } from "./host.ts";
 import type { SimSocket } from "./socket.ts";
 import { NoReply, type World } from "./world.ts";
 
@@ -17,10 +17,14 @@ const MOST_CLAIMS = 120;
 const PAUSES_MS = [1, 50, 5_000];
 const HUGE = 2 ** 48;
 
+/** How many of its claims are about attempts that it was ordered to run. */
+const SHARE_OF_OWN = 0.5;
+
 /**
- * A host that lies: a machine of one's own on which nothing has room, and whose agent says anything that the
- * schema allows, as often as it likes, of runs that were never given to it. What it says is believed within
- * bounds, so all other invariants hold as if it were not there.
+ * A host that lies: a self-hosted machine whose agent says anything that the schema allows, as often as it
+ * likes: of runs that were placed there, if anything has room there, and of runs that were not. It is
+ * believed within bounds, and about its own runs alone. So for the runs of others all invariants hold as if
+ * it were not there.
  */
 export class Liar {
   readonly worker: string;
@@ -29,16 +33,26 @@ export class Liar {
   readonly #world: World;
   readonly #plane: ControlPlane;
   readonly #targets: Target[];
+  /** Whether runs may be placed on it. */
+  readonly #hasRoom: boolean;
+  /** Attempts that it was ordered to run. */
+  readonly #ordered = new Set<string>();
   #setup: HostSetup | undefined;
   #socket: SimSocket | undefined;
   #seq = 0;
   over = false;
 
-  constructor(world: World, worker: string, plane: ControlPlane, targets: Target[]) {
+  constructor(world: World, worker: string, plane: ControlPlane, targets: Target[], hasRoom: boolean) {
     this.#world = world;
     this.worker = worker;
     this.#plane = plane;
     this.#targets = targets;
+    this.#hasRoom = hasRoom;
+  }
+
+  /** What ends a machine, one that shall get runs says seldom: by then it has had some. */
+  get #farewell(): number {
+    return this.#hasRoom ? 0.0005 : 1;
   }
 
   /** Enrolls, and lies until it is over. */
@@ -71,9 +85,11 @@ export class Liar {
       return;
     }
     const answer: Orders | "stale" = await this.#plane.report(report, 0);
-    const told = answer === "stale" ? [] : answer.attempts.filter((one) => "task" in one);
-    if (told.length > 0)
-      this.#world.violated(`X5: ${this.worker} is told to run ${told[0]?.id}`, this.worker);
+    const orders = answer === "stale" ? [] : answer.attempts.filter((one) => "task" in one);
+    for (const { id } of orders) {
+      this.#ordered.add(id);
+      if (!this.#hasRoom) this.#world.violated(`X5: ${this.worker} is ordered to run ${id}`, this.worker);
+    }
   }
 
   #connect(): Promise<SimSocket> {
@@ -95,21 +111,34 @@ export class Liar {
       full: chance.chance(0.5),
       ordersSeen: chance.chance(0.1) ? chance.between(0, HUGE) : chance.between(0, 3),
       attempts: Array.from({ length: chance.between(0, MOST_CLAIMS) }, () => this.#claim()),
+      ...(this.#hasRoom ? { means: MEANS } : {}),
       ...some(0.3, () => chance.between(0, HUGE), "clock"),
       ...some(0.3, () => this.#placements(), "kept"),
-      ...some(0.2, () => this.#placements().map((one) => ({ run: one.split("/")[0] ?? "" })), "stale"),
-      ...some(0.1, () => chance.pick([null, "a", "b"]), "draining"),
-      ...some(0.1, () => chance.between(0, HUGE), "goneInMs"),
-      ...some(0.05, () => `broken ${chance.between(1, 9)}`, "broken"),
+      ...some(
+        0.2 * this.#farewell,
+        () => this.#placements().map((one) => ({ run: one.split("/")[0] ?? "" })),
+        "stale",
+      ),
+      ...some(0.1 * this.#farewell, () => chance.pick([null, "a", "b"]), "draining"),
+      ...some(0.1 * this.#farewell, () => chance.between(0, HUGE), "goneInMs"),
+      ...some(0.05 * this.#farewell, () => `broken ${chance.between(1, 9)}`, "broken"),
       ...some(0.2, () => ({ ok: chance.chance(0.5), output: `${chance.between(1, 9)}` }), "boot"),
     };
   }
 
-  #claim(): AttemptReport {
+  /** The id of an attempt that it was ordered to run, or of any. */
+  #attempt(): string {
     const { chance } = this.#world;
+    const own = this.#ordered.size > 0 && chance.chance(SHARE_OF_OWN) && chance.pick([...this.#ordered]);
+    if (own) return own;
     const { run, tasks } = this.#target();
     const task = chance.pick(tasks) ?? "main";
-    const id = `${run}/${task}/${chance.between(1, HIGHEST_EPOCH)}.${chance.between(1, HIGHEST_ATTEMPT)}`;
+    return `${run}/${task}/${chance.between(1, HIGHEST_EPOCH)}.${chance.between(1, HIGHEST_ATTEMPT)}`;
+  }
+
+  #claim(): AttemptReport {
+    const { chance } = this.#world;
+    const id = this.#attempt();
     const state = chance.pick(STATES) ?? "running";
     const exit = { code: chance.between(0, 3), signal: null, oomKilled: false, message: "a lie" };
     return {
@@ -117,8 +146,17 @@ export class Liar {
       state,
       startedAgoMs: chance.between(0, HUGE),
       ...(state === "exited" ? { exit, endedAgoMs: chance.between(0, HUGE) } : {}),
-      ...(chance.chance(0.1) ? { kill: { tries: 5, error: "a lie", treeGone: false, by: "cgroup" } } : {}),
+      ...(chance.chance(0.1) ? { timedOut: true } : {}),
+      ...(chance.chance(0.2) ? { log: { stdout: this.#piece(), stderr: this.#piece() } } : {}),
+      ...(chance.chance(0.1 * this.#farewell)
+        ? { kill: { tries: 5, error: "a lie", treeGone: false, by: "cgroup" } }
+        : {}),
     };
+  }
+
+  #piece(): { from: number; size: number } {
+    const size = this.#world.chance.between(0, HUGE);
+    return { from: this.#world.chance.between(0, size), size };
   }
 
   #placements(): string[] {

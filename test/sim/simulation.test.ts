@@ -13,6 +13,7 @@ const STEPS = 2_000;
 const ON_THE_WAY_MS = 5_000;
 /** `npm run sim` goes on from there for as long as one likes. */
 const SEEDS = sized(80, 1_000);
+const LIARS = sized(6, 20);
 /** A bug that is not found within so many seeds is not found within a minute. */
 const SEEDS_FOR_A_BUG = 600;
 
@@ -98,7 +99,7 @@ describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", ()
 
   test("X5: beside a host that lies no run of others is lost, and it costs what is stated", async () => {
     let reports = 0;
-    for (let seed = 1; seed <= 20; seed += 1) {
+    for (let seed = 1; seed <= LIARS; seed += 1) {
       const setting = { rates: { liar: 1 } };
       const options = { ...DEFAULTS, seed, steps: STEPS, setting };
       const { violation, ends, lies, virtualMs } = await simulate({ ...options, faults: ["liar"] });
@@ -111,6 +112,25 @@ describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", ()
       reports += lies?.reports ?? 0;
     }
     expect(reports).toBeGreaterThan(1_000);
+  });
+
+  test("X5: a host that lies of its own runs too spoils those alone, and all of them end", async () => {
+    const spoiled: Record<string, number> = {};
+    for (let seed = 1; seed <= LIARS; seed += 1) {
+      const setting = { rates: { liar: 1 }, liarHasRoom: true };
+      const options = { ...DEFAULTS, seed, steps: STEPS, setting, faults: ["liar" as const] };
+      const { violation, ended, lies, onLiar } = await simulate(options);
+      expect(violation?.message).toBeUndefined();
+      expect(ended.size).toBe(DEFAULTS.runs);
+      const others = [...ended.values()].filter(({ id }) => !onLiar.has(id));
+      expect(others.filter(({ outcome }) => outcome?.state === "unknown")).toEqual([]);
+      for (const id of onLiar) {
+        const state = ended.get(id)?.outcome?.state ?? "none";
+        spoiled[state] = (spoiled[state] ?? 0) + 1;
+      }
+      expect(lies?.rows).toBe(0);
+    }
+    expect(spoiled).toMatchObject({ complete: expect.any(Number), failed: expect.any(Number) });
   });
 
   test("every fault strikes: a fault that never happens would prove nothing", async () => {

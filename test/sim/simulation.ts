@@ -5,6 +5,7 @@ import { refusalOfWish } from "../../src/core/allocation/user.ts";
 import { durationMs } from "../../src/core/duration.ts";
 import { ACKNOWLEDGE_MS } from "../../src/core/limits.ts";
 import { groupOf } from "../../src/core/spec.ts";
+import type { PlacementRow } from "../../src/core/worker/state.ts";
 import { type Timer, until } from "../../src/objects/waiting.ts";
 import type { PoolConfig } from "../../src/schema/pool.ts";
 import { Audit } from "./audit.ts";
@@ -45,6 +46,8 @@ export interface Setting {
   deployedAtMs?: number;
   /** The provider refuses every call in this time, counted from the beginning. */
   refusesAll?: Refusal;
+  /** The host that lies has room, so that runs are placed on it. */
+  liarHasRoom?: boolean;
   /** Faults go on until everything has come to its end. */
   relentless?: boolean;
 }
@@ -61,8 +64,13 @@ export interface Result {
   bill: MachineBill[];
   /** The calls to the provider. */
   calls: Cloud["calls"];
-  /** What a host that lies has said, and what that has cost; undefined: there was none. */
+  /**
+   * What a host that lies has said, and what that has cost: objects asked, and rows of runs that were never
+   * placed there. Undefined: there was none.
+   */
   lies: { reports: number; asked: number; rows: number } | undefined;
+  /** Runs that were placed on a host that lies. */
+  onLiar: Set<string>;
 }
 
 export const DEFAULTS = { runs: 8, faults: ALL_FAULTS, machines: REAL_MACHINES };
@@ -83,7 +91,7 @@ const ACT_AFTER_MS = 5_000;
 /** The machine of one's own, of which there is one at most, and for how long its code can be used. */
 const OWN = "default-sim-own";
 const OWN_CODE_MS = 120_000;
-/** The machine of a host that lies. Nothing has room there, so no run is placed on it. */
+/** The machine of a host that lies. Unless the setting says so nothing has room there, so it gets no run. */
 const LIAR = "default-sim-liar";
 const NO_ROOM = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
 const KILL = { type: "kill" as const, reason: "it is needed elsewhere", by: "operator" };
@@ -170,12 +178,15 @@ class Simulation {
       bill,
       calls: this.#cloud.calls,
       lies: this.#liesTold(),
+      onLiar: this.#audit.onLiar,
     };
   }
 
   #liesTold(): Result["lies"] {
     if (this.#liar === undefined) return undefined;
-    const rows = this.#objects.workers.get(LIAR)?.disk.tables.get("placements")?.size ?? 0;
+    // Only the worker writes them.
+    const placements = this.#objects.workers.get(LIAR)?.disk.tables.get("placements")?.values() ?? [];
+    const rows = ([...placements] as PlacementRow[]).filter(({ run }) => !this.#audit.onLiar.has(run)).length;
     return { reports: this.#liar.reports, asked: this.#objects.askedBy.get(LIAR) ?? 0, rows };
   }
 
@@ -258,25 +269,31 @@ class Simulation {
   async #inviteLiar(): Promise<void> {
     await this.#makeCode(LIAR);
     this.#world.tell(LIAR, "its host is going to lie");
-    const plane = new Plane(this.#world, this.#objects, LIAR, () => 1, this.#timer, NO_ROOM);
+    const { liarHasRoom = false } = this.#setting;
+    this.#audit.liarHasRoom = liarHasRoom;
+    const room = liarHasRoom ? undefined : NO_ROOM;
+    const plane = new Plane(this.#world, this.#objects, LIAR, () => 1, this.#timer, room);
     const targets = [...this.#audit.groups].map(([run, { tasks }]) => ({
       run,
       tasks: tasks.map(({ name }) => name),
     }));
-    const liar = new Liar(this.#world, LIAR, plane, targets);
+    const liar = new Liar(this.#world, LIAR, plane, targets, liarHasRoom);
     this.#liar = liar;
     void liar.live();
-    await this.#takeAway(LIAR);
-    liar.over = true;
+    await this.#takeAway(LIAR, () => {
+      liar.over = true;
+    });
   }
 
-  async #takeAway(worker: string): Promise<void> {
+  /** An operator takes a machine away once all that runs elsewhere has ended. */
+  async #takeAway(worker: string, unplug = () => {}): Promise<void> {
     const isGone = () => this.#objects.workers.get(worker)?.disk.value?.phase === "gone";
     while (!isGone()) {
       await this.#world.time.sleep(UNREST_MS);
       const over = this.#world.quiet && this.#audit.isAllEnded();
-      if (over)
-        await this.#retrying(() => this.#objects.worker(worker).serve((actor) => void actor.apply(KILL)));
+      if (!over) continue;
+      unplug();
+      await this.#retrying(() => this.#objects.worker(worker).serve((actor) => void actor.apply(KILL)));
     }
   }
 
