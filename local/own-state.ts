@@ -91,7 +91,7 @@ function checkUntracked(dir: string): void {
     throw refused(dir, because("Git cannot tell whether it tracks it", tracked.unclear));
   }
   const why = `Git tracks ${join(dir, tracked.file)}, so everybody who has the repository knows it`;
-  throw refused(dir, why, `Take it out of the repository: git rm -r -f ${basename(dir)}`);
+  throw refused(dir, why, `Take it out of the repository: \`git rm -r -f ${basename(dir)}\`.`);
 }
 
 function refused(dir: string, why: string, help = ""): UpError {
