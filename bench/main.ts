@@ -1,4 +1,4 @@
-// `npm run bench`: what a user waits for, and what one machine gets done (`architecture.md` §9). Nothing is
+// `npm run bench`: what a user waits for, and what one machine gets done (budgets.md#budgets). Nothing is
 // asserted: what is printed goes into docs/design/budgets.md with the machine that it was measured on.
 // -- --runs 300 --users 16 --trivial 500 --hosts 1000 are the defaults.
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";

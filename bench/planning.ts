@@ -121,7 +121,7 @@ function decide(state: PoolState, event: PoolEvent, now: number): PoolState {
   return next;
 }
 
-/** How long decisions of a large pool take (`architecture.md` §9). Pure: no server is needed. */
+/** How long decisions of a large pool take (budgets.md#budgets). Pure: no server is needed. */
 export function measurePlanning(): Row[] {
   const config = PoolConfig.parse({
     provider: { kind: "http", url: "http://x", secret: "s" },

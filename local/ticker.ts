@@ -3,7 +3,7 @@ const MINUTE_MS = 60_000;
 
 /**
  * Calls `fire` for each cron at its interval and once at the beginning, and returns what stops that. Cron
- * triggers never fire by themselves under Miniflare (`architecture.md` §10). Only crons that mean "every n
+ * triggers never fire by themselves under Miniflare (tools.md#cron). Only crons that mean "every n
  * minutes" are understood, and any other throws: one that silently never fires would leave forgotten objects
  * forgotten.
  */

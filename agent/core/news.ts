@@ -9,8 +9,8 @@ import type { AttemptState, HostState } from "./types.ts";
 
 /**
  * By when what has changed must be reported. An end, a stop, an unkillable tree and the outcome of the boot
- * probe at once; a start and output may wait a little, because each report has a price (`architecture.md`
- * §9) and a command that ends quickly says all of it in one. What only waits for its time is no news.
+ * probe at once; a start and output may wait a little, because each report has a price (budgets.md#budgets)
+ * and a command that ends quickly says all of it in one. What only waits for its time is no news.
  */
 export function withNewsOf(before: HostState, after: HostState, now: Instant): HostState {
   let by = after.boot.outcome === before.boot.outcome ? undefined : now;

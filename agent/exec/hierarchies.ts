@@ -25,8 +25,9 @@ const LIMITS: readonly Control[] = ["memory", "pids", "cpu"];
 const AGENT_LEAF = "drover-agent";
 
 /**
- * Where cgroups can be made on this machine, found by making one in each place (`architecture.md` §10: per
- * capability, version 1, version 2 and both, nested below the agent's own). `files` stands for `/proc/self`.
+ * Where cgroups can be made on this machine, found by making one in each place
+ * (tools.md#processes-and-cgroups: per capability, version 1, version 2 and both, nested below the agent's
+ * own). `files` stands for `/proc/self`.
  */
 export function findHierarchies(files = "/proc/self"): Hierarchy[] {
   const own = ownPaths(readIfThere(join(files, "cgroup")) ?? "");

@@ -59,7 +59,10 @@ export function parseStat(stat: string): Look | undefined {
   return { pid, ppid: Number(ppid), session: Number(session), startTime, ended };
 }
 
-/** Reads one process that lives: zombies do not, and process 1 may reap late (`architecture.md` §10). */
+/**
+ * Reads one process that lives: zombies do not, and process 1 may reap late
+ * (tools.md#processes-and-cgroups).
+ */
 function readLiving(pid: number): Proc[] {
   const proc = readProc(pid);
   return proc === undefined || proc.ended ? [] : [proc];

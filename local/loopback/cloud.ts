@@ -38,7 +38,7 @@ export interface CloudOptions {
  * A cloud on this machine: an instance is a subtree of processes that can be found and ended whole.
  *
  * An instance is `terminated` only after a look has found none of its processes: the control plane takes that
- * word as proof that nothing of it runs any more (`architecture.md` R5, invariant 3).
+ * word as proof that nothing of it runs any more (rules.md#r5, invariant 3).
  */
 export class LoopbackCloud {
   readonly #options: CloudOptions;

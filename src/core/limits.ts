@@ -1,4 +1,4 @@
-/** Every bound, named, with its unit. A test stands at each of them (`architecture.md` §7). */
+/** Every bound, named, with its unit. A test stands at each of them (CONTRIBUTING.md#style). */
 
 /** A spec, as canonical JSON. Over it a submission is a 400 (`api.md`, Submitting). */
 export const MAX_SPEC_BYTES = 256 * 1024;
@@ -59,7 +59,7 @@ export const SAMPLE_FRESH_MS = 15_000;
 export const SAMPLE_WAIT_MS = 2_000;
 /** Events shown with a task: Nomad's ring (`nomad.md` §1.3). */
 export const MAX_TASK_EVENTS = 10;
-/** Attempts kept with a task, and placements with a run (`architecture.md` §4). */
+/** Attempts kept with a task, and placements with a run (messages.md#bounds-of-a-record). */
 export const MAX_TASK_ATTEMPTS = 50;
 /** How often in a row a task is started anew of which nobody saw how it ended. */
 export const MAX_LOSSES_IN_A_ROW = 5;
@@ -90,7 +90,7 @@ export const MAX_WORKER_EVENT_BYTES = 256 * 1024;
 export const MAX_TEXT_CHARS = 4_096;
 /**
  * How long the report of a mere start may wait, so that a command that ends within it costs one report and
- * not two (`architecture.md` §9, requests per hot run).
+ * not two (budgets.md#budgets, requests per hot run).
  */
 export const START_REPORT_DELAY_MS = 1_000;
 /**
@@ -122,7 +122,7 @@ export const SAVE_DATA_MS = STORE_OUTPUTS_MS;
 export const LAST_BYTE_MS = 60_000;
 /** How long poststop tasks of a run that is to end may take, counted from when their turn has come. */
 export const POSTSTOP_AFTER_WISH_MS = 5 * 60_000;
-/** How long a submission waits for the pool's word before the client gets a 503 (`architecture.md` §4). */
+/** How long a submission waits for the pool's word before the client gets a 503 (messages.md#submission). */
 export const ACKNOWLEDGE_MS = 5_000;
 /** How long a reader of a run waits until its pool has said where the run is. */
 export const PLACE_KNOWN_MS = 1_000;

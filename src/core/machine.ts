@@ -1,5 +1,5 @@
 /**
- * The one idea everywhere: a machine is three pure functions (`architecture.md` §3).
+ * The one idea everywhere: a machine is three pure functions (shell.md#machine).
  *
  * Nothing in here, or in any implementation of it, reads a clock, a random source, an environment or a
  * network.

@@ -7,7 +7,7 @@ import type { ErrorCode } from "./errors.ts";
 import type { Instant, Millis } from "./machine.ts";
 
 /**
- * What the objects say to each other (`architecture.md` §4). Every message is idempotent and may be lost,
+ * What the objects say to each other (messages.md). Every message is idempotent and may be lost,
  * doubled, delayed and reordered; every answer is the answerer's present view (rule R6). Two versions of the
  * code coexist for minutes during a deploy: fields may be added, never given another meaning.
  */

@@ -42,7 +42,7 @@ interface Retry {
 }
 
 /**
- * The shell around a machine, the same for all objects (`architecture.md` §3):
+ * The shell around a machine, the same for all objects (shell.md#shell):
  *
  *     load → apply → commit (state and alarm in one block) → send what is due → each reply is an event
  *

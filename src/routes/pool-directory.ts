@@ -1,6 +1,6 @@
 import type { EdgeBindings } from "./edge.ts";
 
-/** How old the list of pools may be that a query is answered from (`architecture.md` §2, edge cache). */
+/** How old the list of pools may be that a query is answered from (design/README.md#owners, edge cache). */
 const POOL_NAMES_KEPT_MS = 3_000;
 
 /**

@@ -161,7 +161,7 @@ describe("what it writes", () => {
   });
 });
 
-test("a command that ends quickly costs one report (architecture.md §9)", async () => {
+test("a command that ends quickly costs one report (budgets.md#budgets)", async () => {
   const { plane } = bench;
   await plane.until("an idle host", () => plane.reports.some(({ boot }) => boot?.ok) && plane.holds);
   const before = plane.reports.length;

@@ -31,7 +31,7 @@ const find = () =>
     limits,
   }));
 
-describe("where cgroups can be made, below the agent's own (architecture.md §10)", () => {
+describe("where cgroups can be made, below the agent's own (tools.md#processes-and-cgroups)", () => {
   test("version 2, the agent in the leaf that a service manager has made: beside it, with limits", () => {
     put({
       mountinfo: mount("cgroup2", "fs"),

@@ -255,7 +255,7 @@ describe("the end of the agent", () => {
   });
 });
 
-test("an idle agent stays below 80 MB (architecture.md §9)", async () => {
+test("an idle agent stays below 80 MB (budgets.md#budgets)", async () => {
   const agent = bench.start();
   await bench.plane.until(
     "an idle host",

@@ -72,7 +72,7 @@ const STRANGE: Strange[] = [
       writeFileSync(inState("up.json"), "{}", { mode: 0o600 });
       git("add", "-f", ".drover/up.json");
     },
-    why: /Git tracks .*up\.json, so everybody who has the repository knows it.* `git rm -r -f \.drover`\. Or name/,
+    why: /Git tracks .*up\.json, so everybody who has the .* `git rm -r -f \.drover`\. Or name/,
     needs: HAS_GIT,
   },
   {

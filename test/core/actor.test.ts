@@ -16,7 +16,7 @@ const owe = (to: string, text = "hello"): TinyEvent => ({ type: "owe", to, text 
 const done = (to: string): TinyEvent => ({ type: "done", to });
 const nothing: TinyEvent = { type: "settled nothing" };
 
-describe("load, apply, commit, send (architecture.md §3)", () => {
+describe("load, apply, commit, send (shell.md#shell)", () => {
   test("the state is loaded once, and stored before anything is sent (R1)", () => {
     const { world, actor } = tiny();
     world.send = (message) => {

@@ -7,7 +7,7 @@ import {
   STATUS_OF_CODE,
 } from "../../src/core/errors.ts";
 
-describe("an error says whether the same request can succeed later (architecture.md §7)", () => {
+describe("an error says whether the same request can succeed later (CONTRIBUTING.md#style)", () => {
   const codes = Object.entries(STATUS_OF_CODE) as [ErrorCode, number][];
 
   test.each(codes)("%s is answered with %d", (code, status) => {

@@ -8,6 +8,6 @@ test.each([
   [[undefined, 7, undefined, 3, 9], 3],
   [[0, 1], 0],
   [[-1, undefined], -1],
-])("the earliest of %j is %s: what is absent never comes (architecture.md §3)", (instants, first) => {
+])("the earliest of %j is %s: what is absent never comes (shell.md#machine)", (instants, first) => {
   expect(earliest(...instants)).toBe(first);
 });

@@ -40,7 +40,7 @@ function told(...events: RegistryEvent[]): RegistryState {
 const owed = (state: RegistryState) =>
   registryMachine.due(state, 0).map(({ to, body }) => ({ to, revision: body.revision, config: body.config }));
 
-describe("a configuration is repeated until its pool has it (architecture.md §3: level, not edge)", () => {
+describe("a configuration is repeated until its pool has it (messages.md#self-repair)", () => {
   test("a new one is owed to its pool, and to nobody once the pool has confirmed it", () => {
     expect(owed(told(put(small)))).toEqual([{ to: "default", revision: 1, config: small }]);
     expect(owed(told(put(small), configured(1)))).toEqual([]);

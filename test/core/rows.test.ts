@@ -17,7 +17,7 @@ function table() {
   return { disk, load, rows: load() };
 }
 
-describe("changes reach the disk at the flush, and only then (architecture.md §3: one commit)", () => {
+describe("changes reach the disk at the flush, and only then (shell.md#shell: one commit)", () => {
   test("a row that was set is there at once, and on the disk after the flush", () => {
     const { disk, rows } = table();
     rows.set("a", alive(1), 5);

@@ -14,7 +14,7 @@ import { type Counts, countsOf, tableOf } from "./support/table.ts";
 import { Told } from "./support/told.ts";
 
 // The whole system as real processes on one state directory, of which something is killed with SIGKILL again
-// and again, at random moments, while users submit, abort and watch runs (`architecture.md` §8). Agents and
+// and again, at random moments, while users submit, abort and watch runs (CONTRIBUTING.md#tests). Agents and
 // machines outlive `drover up`, commands outlive their agent: a run may end `unknown` only if its own machine
 // was killed. DROVER_CRASH_ROUNDS=100 strikes a hundred times at each; DROVER_SEED=7 chooses jobs,
 // strikes and moments again, though never quite the interleaving.

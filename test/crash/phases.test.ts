@@ -18,7 +18,7 @@ import { strikeWorkerd } from "./support/strikes.ts";
 
 // The control plane is killed once in each phase of a group's life, and started again on the same state. The
 // run must go on and end as the same one did that nobody has struck: state, attempts, events, and what its
-// commands have done, each once (`architecture.md` §3: level, not edge).
+// commands have done, each once (shell.md#machine: level, not edge).
 
 const ARTIFACT = Buffer.from("the artifact\n");
 

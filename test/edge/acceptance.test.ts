@@ -17,7 +17,7 @@ import {
 import type { Json } from "./support/edge.ts";
 
 // What a person is promised, through the built command and over HTTP, on one `drover up` of the built package
-// (`architecture.md` §8): exit codes as a shell and `docker run` have them, output byte for byte, nothing of
+// (CONTRIBUTING.md#tests): exit codes as a shell and `docker run` have them, output byte for byte, nothing of
 // the agent in the task, nothing of the task left over.
 
 const SECRET = "a secret of the person who typed `drover up`";

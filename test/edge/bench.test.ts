@@ -6,7 +6,7 @@ import { percentile } from "../../bench/table.ts";
 
 const MAIN = join(import.meta.dirname, "../../bench/main.ts");
 
-test("the benchmark runs, and prints what it has measured (architecture.md §9)", async () => {
+test("the benchmark runs, and prints what it has measured (budgets.md#budgets)", async () => {
   const args = [MAIN, "--runs", "3", "--users", "2", "--trivial", "4", "--hosts", "3"];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   for (const what of ["acknowledged", "process started", "end told"]) {

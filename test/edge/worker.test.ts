@@ -5,7 +5,7 @@ import type { Json } from "./support/edge.ts";
 import { POOL_CONFIG } from "./support/samples.ts";
 import { type Server, startServer } from "./support/server.ts";
 
-// The built Worker over HTTP (architecture.md §8): what `drover up` runs, with real objects, hosts and
+// The built Worker over HTTP (CONTRIBUTING.md#tests): what `drover up` runs, with real objects, hosts and
 // processes.
 let server: Server;
 beforeAll(async () => {

@@ -32,7 +32,7 @@ async function runningRun() {
 const allocation = () => bindings.ALLOCATION.getByName("run");
 const pool = () => bindings.POOL.getByName("default");
 
-describe("what a restart may not lose (architecture.md §3)", () => {
+describe("what a restart may not lose (shell.md#shell)", () => {
   test("every object can be evicted under a running command, and its end arrives", async () => {
     const { worker, host } = await runningRun();
     expect((await objects.allocation("run").read()).state).toBe("running");
@@ -147,7 +147,7 @@ describe("an object without state writes nothing (rule R6)", () => {
     ["unknown_pool", { pool: "nowhere" }],
     ["unsatisfiable", { resources: { vcpus: 64 } }],
     ["host_paths_not_allowed", { dir: "/tmp" }],
-  ])("a submission that is refused with %s leaves nothing (architecture.md §4)", async (code, more) => {
+  ])("a submission that is refused with %s leaves nothing (messages.md#submission)", async (code, more) => {
     await makePool();
     expect(await refusal(submit("run", more))).toMatchObject({ name: "DroverError", code });
     expect((await refusal(objects.allocation("run").read())).code).toBe("unknown_run");
@@ -168,7 +168,7 @@ function tables(storage: DurableObjectStorage): string[] {
   return rows.toArray().map(({ name }) => name);
 }
 
-test("what a newer version has stored is refused, and stays (architecture.md §3, versions)", async () => {
+test("what a newer version has stored is refused, and stays (shell.md#shell, versions)", async () => {
   await makePool();
   await submit("run");
   await runInDurableObject(allocation(), async (_instance, { storage }) => {

@@ -62,7 +62,7 @@ test.each([
   ["no output", ""],
   ["small output", "hello\n"],
 ])(
-  "a hot run with %s costs at most 8 rows and 8 object requests (architecture.md §9)",
+  "a hot run with %s costs at most 8 rows and 8 object requests (budgets.md#budgets)",
   async (_name, output) => {
     const { cost, status, summary, worker } = await hotRun(output);
     console.info(

@@ -32,7 +32,7 @@ const LOOKED_AT_EACH_STEP = 16;
 const MOST_EPOCHS = 20;
 
 /**
- * Looks after the invariants of `architecture.md` §5: some when something is stored, the others after every
+ * Looks after the invariants of rules.md#invariants: some when something is stored, the others after every
  * step.
  */
 export class Audit implements ObjectsAudit {

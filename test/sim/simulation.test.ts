@@ -28,7 +28,7 @@ async function firstViolation(
   return null;
 }
 
-describe("the simulation (architecture.md §5, invariants 1, 2, 3, 4 and 9)", () => {
+describe("the simulation (rules.md#invariants, invariants 1, 2, 3, 4 and 9)", () => {
   test(`holds over ${SEEDS} seeds of ${STEPS} steps`, { timeout: 600_000 }, async () => {
     const failure = await firstViolation({ ...DEFAULTS, steps: STEPS }, SEEDS);
     expect(failure === null ? "" : `seed ${failure.seed}\n${tellStory(failure.found)}`).toBe("");

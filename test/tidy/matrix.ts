@@ -32,7 +32,7 @@ interface Zone {
 }
 
 /**
- * The import matrix (`architecture.md` §6). Imports point downwards only, so that each part can be read,
+ * The import matrix (design/README.md#imports). Imports point downwards only, so that each part can be read,
  * tested and simulated without the parts above it.
  */
 export const MATRIX: Zone[] = [

@@ -3,7 +3,7 @@ import { isCode } from "./source.ts";
 
 const MAX_FILE_LINES = 400;
 const MAX_TEST_LINES = 700;
-/** A Durable Object class holds storage, an alarm and RPC methods, and no rule (`architecture.md` §3). */
+/** A Durable Object class holds storage, an alarm and RPC methods, and no rule (shell.md#shell). */
 const MAX_OBJECT_CLASS_LINES = 199;
 const MAX_LINE_CHARS = 110;
 

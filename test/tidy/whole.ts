@@ -100,7 +100,7 @@ function loosePins(file: SourceFile): Offence[] {
 export const WHOLE_RULES: Rule[] = [
   {
     name: "import-matrix",
-    mend: "imports point downwards only (`architecture.md` §6): move what is shared down, or pass it in",
+    mend: "imports point downwards only (design/README.md#imports): move what is shared down, or pass it in",
     find: eachFile(isCode, (file) =>
       file.imports.flatMap((found) => {
         const fault = importFault(file, found);
@@ -130,7 +130,7 @@ export const WHOLE_RULES: Rule[] = [
   },
   {
     name: "exact-pins",
-    mend: "name one version: ranges pull in packages that do not work together (`architecture.md` §10)",
+    mend: "name one version: ranges pull in packages that do not work together (tools.md#versions)",
     find: eachFile(below("package.json"), loosePins),
   },
 ];

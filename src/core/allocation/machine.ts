@@ -74,7 +74,7 @@ export type AllocationEvent =
 export type AllocationMessage = Envelope &
   ({ kind: "upsert"; body: RunUpsert } | { kind: "order"; body: Order } | { kind: "clear_logs" });
 
-/** What an allocation decides (`architecture.md` §2 to §5). */
+/** What an allocation decides (rules.md). */
 export const allocationMachine: Machine<AllocationState, AllocationEvent, AllocationMessage> = {
   apply(stored, event, now) {
     const before = withQuestion(withoutOld(stored, now), now);

@@ -3,7 +3,7 @@ import type { Instant } from "../machine.ts";
 import { listHeldUntil } from "./hold-offs.ts";
 import { type Configured, isRemoved, type WorkerRow } from "./state.ts";
 
-/** How often the provider is asked what exists while nothing should (`architecture.md` §3). */
+/** How often the provider is asked what exists while nothing should (messages.md#self-repair). */
 const SWEEP_EMPTY_MS = 3_600_000;
 
 /** When the provider is to be asked next what exists. Sooner while a machine is to disappear. */

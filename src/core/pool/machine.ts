@@ -76,7 +76,7 @@ export type PoolMessage = Envelope &
     | { kind: "list"; tag: string }
   );
 
-/** What a pool decides: who is placed where, and which machines are wanted (`architecture.md` §2 to §5). */
+/** What a pool decides: who is placed where, and which machines are wanted (rules.md). */
 export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
   apply(before, event, now) {
     const state = fold(before, event, now);
@@ -280,7 +280,7 @@ function workerMessages(state: Configured, now: Instant): PoolMessage[] {
   for (const to of drained) owed.push({ to, kind: "drain_worker", repeatedBy: "self" });
   const { by = "" } = state.record.forced ?? {};
   for (const to of workersToKill(state)) owed.push({ to, kind: "kill_worker", repeatedBy: "self", by });
-  // Of these nothing has been heard for one lease: their alarm may be lost (`architecture.md` §3).
+  // Of these nothing has been heard for one lease: their alarm may be lost (messages.md#self-repair).
   const since = now - durationMs(state.record.config.timeouts.lease);
   for (const worker of state.memo.heardWorkers.silentSince(since)) {
     // One that has never been heard of is told to be created. A poke that overtakes that order is answered

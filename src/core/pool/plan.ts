@@ -16,7 +16,7 @@ import {
   type WorkerRow,
 } from "./state.ts";
 
-/** Why a run that waits was not placed (`architecture.md` §5, invariant 5). */
+/** Why a run that waits was not placed (rules.md#invariant-5). */
 export type WaitCode =
   | Blocked["code"]
   | "machine_booting"

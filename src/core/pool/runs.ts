@@ -9,7 +9,9 @@ import { rateOf } from "./money.ts";
 import { fitsOwnMachine } from "./plan.ts";
 import { type Configured, isOpen, isRemoved, type PoolState, type RunRow, runKey } from "./state.ts";
 
-/** Why a run that the pool does not have is not taken: said at once, and only then (`architecture.md` §4). */
+/**
+ * Why a run that the pool does not have is not taken: said at once, and only then (messages.md#submission).
+ */
 function refusal(
   state: PoolState,
   upsert: RunUpsert,

@@ -30,7 +30,7 @@ export const LOOK_CHECKS: readonly Check[] = [
   },
   {
     name: "list-steady",
-    rule: "peers.md §8 case 4; architecture.md, invariant 3",
+    rule: "peers.md §8 case 4; rules.md#invariant-3",
     promise: "what exists is in each listing",
     judge: (transcript) => ofListings(transcript, steady),
   },

@@ -22,7 +22,7 @@ function reportsIn(host: Driven): number | undefined {
   return at === undefined ? undefined : at - host.now;
 }
 
-describe("when a report goes (host-protocol.md; architecture.md §9, requests per hot run)", () => {
+describe("when a report goes (host-protocol.md; budgets.md#budgets, requests per hot run)", () => {
   test.each<[string, () => Driven, number]>([
     [
       "nothing to say: it is held for a probe interval at most",

@@ -33,7 +33,7 @@ const forget = (submittedAt = T0): AllocationEvent => ({ type: "forget", forget:
 const over = () => runAt(started({ env: { TOKEN: "secret" } }), END, observed([exited()]));
 const forgotten = () => at(over(), GONE, forget());
 
-describe("a run is forgotten by word of its pool (architecture.md §4)", () => {
+describe("a run is forgotten by word of its pool (messages.md)", () => {
   test.each<[string, () => AllocationState]>([
     ["one that waits", () => queued()],
     ["one that is placed", () => ordered()],

@@ -190,7 +190,7 @@ describe("whatever happens, in whatever order", () => {
     });
   });
 
-  test("nothing is owed any more once all of it was acknowledged (architecture.md §3)", () => {
+  test("nothing is owed any more once all of it was acknowledged (shell.md#machine)", () => {
     holds((_before, after, now) => {
       const told = acknowledged(after, now);
       expect(allocationMachine.due(told, now)).toEqual([]);
@@ -258,7 +258,7 @@ describe("whatever happens, in whatever order", () => {
     });
   });
 
-  test("the same events again change nothing more: all messages are idempotent (architecture.md §4)", () => {
+  test("the same events again change nothing more: all messages are idempotent (messages.md)", () => {
     fc.assert(
       fc.property(limits, story, event, (more, events, last) => {
         if (last.type === "restart") return;
@@ -276,7 +276,7 @@ describe("whatever happens, in whatever order", () => {
   });
 });
 
-test("until it wakes, time alone changes nothing: a tick is not missed (architecture.md §3, wakeAt)", () => {
+test("until it wakes, time alone changes nothing: a tick is not missed (shell.md#machine, wakeAt)", () => {
   fc.assert(
     fc.property(limits, story, fc.nat(600_000), (more, events, ms) => {
       play(submit(more), events, (_before, state, now) => {

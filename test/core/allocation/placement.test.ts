@@ -33,7 +33,7 @@ const placeOfAnother: AllocationEvent = {
 const over = runAt(started(), T0, ended("lost"));
 const abortedInQueue = runAt(queued(), T0, abort(), pool(2, { kind: "none", version: 2 }));
 
-describe("a place leads to an order of the first attempt (architecture.md §4)", () => {
+describe("a place leads to an order of the first attempt (messages.md)", () => {
   test.each([
     ["in the answer to the upsert", pool(1, placedOn())],
     ["in a message of the pool", place()],
@@ -135,7 +135,7 @@ describe("a placement that an allocation has forgotten in a crash", () => {
   });
 });
 
-test(`the latest ${MAX_TASK_ATTEMPTS} placements are kept: MAX_TASK_ATTEMPTS (architecture.md §4)`, () => {
+test(`the latest ${MAX_TASK_ATTEMPTS} placements are kept (messages.md#bounds-of-a-record)`, () => {
   let state = queued();
   const refuse = () => {
     const epoch = state.record.endedEpoch + 1;

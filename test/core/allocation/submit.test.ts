@@ -46,7 +46,7 @@ describe("an allocation without state says nothing, and only a submission gives 
 });
 
 describe("a submission", () => {
-  test("is told to its pool, as a run that wants a place (architecture.md §4)", () => {
+  test("is told to its pool, as a run that wants a place (messages.md#submission)", () => {
     const state = at(nothing(), T0, submit({ pool: "gpu", priority: 7, labels: { team: "x" } }));
     expect(allocationMachine.due(state, T0)).toEqual([
       {
@@ -110,7 +110,7 @@ describe("a submission", () => {
     expect(state.record).toBe(before.record);
   });
 
-  test("is acknowledged with the pool's word that it has the row (architecture.md §4)", () => {
+  test("is acknowledged with the pool's word that it has the row (messages.md#submission)", () => {
     const fresh = runAt(nothing(), T0, submit());
     expect(fresh.memo.accepted).toBe(false);
     for (const answer of [{ kind: "queued" } as const, placedOn(), { kind: "none", version: 1 } as const]) {
@@ -138,7 +138,7 @@ describe("a pool that refuses", () => {
     expect(state.memo.refusal).toBeNull();
   });
 
-  // `refused` is an answer "only before the submission is acknowledged" (architecture.md §4).
+  // `refused` is an answer "only before the submission is acknowledged" (messages.md#submission).
   test.each([
     ["an acknowledged run", queued()],
     ["a placed run", ordered()],
@@ -150,7 +150,7 @@ describe("a pool that refuses", () => {
   });
 });
 
-describe("after a restart nothing is believed to be known (architecture.md §3)", () => {
+describe("after a restart nothing is believed to be known (shell.md#machine)", () => {
   test("the pool is told again, and its answer brings the placement back", () => {
     const state = reloaded(ordered());
     expect(owed(state, T0)).toMatchObject({ upsert: { version: 1, wants: "place", epoch: 0 } });

@@ -50,7 +50,7 @@ describe("`timeout` counts from the first placement on (api.md, Submitting)", ()
     expect(state.record).toMatchObject({ wish: null, ended: false });
   });
 
-  test("any event will do, not only a tick (architecture.md §3: level, not edge)", () => {
+  test("any event will do, not only a tick (shell.md#machine: level, not edge)", () => {
     expect(owed(runAt(placed, T0 + MINUTE, { type: "poke" }), T0 + MINUTE).order).toMatchObject({
       attempts: [{ want: "stop" }],
     });

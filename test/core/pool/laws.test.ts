@@ -348,7 +348,7 @@ describe("whatever happens, in whatever order", () => {
     });
   });
 
-  test("a restart in between changes nothing of what is decided (architecture.md §3)", () => {
+  test("a restart in between changes nothing of what is decided (shell.md#machine)", () => {
     holds((state, now) => {
       const again = pool(state.record, [...state.runs.live()], [...state.workers.live()]);
       if (again.record === null) return;
@@ -358,7 +358,7 @@ describe("whatever happens, in whatever order", () => {
     });
   });
 
-  test("what is decided is decided: a tick at that moment changes nothing (architecture.md §3)", () => {
+  test("what is decided is decided: a tick at that moment changes nothing (shell.md#machine)", () => {
     holds((state, now) => {
       const rows = () => [[...state.runs.live()], [...state.workers.live()], state.record];
       const before = rows();

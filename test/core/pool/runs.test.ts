@@ -61,7 +61,7 @@ test("a full queue that nothing leaves says each time a later time to try again 
   expect(after(40_000)).toMatchObject({ code: "busy", retryAfterMs: 10_000 });
 });
 
-describe("a submission is refused at once, by code, and then nothing is stored (architecture.md §4)", () => {
+describe("a submission is refused at once, by code, and nothing is stored (messages.md#submission)", () => {
   const huge = { instanceTypes: { small: { vcpus: 4, memory: "1GiB" } } };
 
   test.each<[string, Parameters<typeof configured>, Partial<RunUpsert>, string]>([
@@ -179,7 +179,7 @@ describe("one epoch at a time, and none unasked (R2, R3)", () => {
   });
 });
 
-describe("an allocation that does not know its place is told (architecture.md §4, place)", () => {
+describe("an allocation that does not know its place is told (messages.md#place)", () => {
   const opened = () => at(configured({}, [waiting("a")], [workerRow("w1")]), T0, { type: "tick" });
 
   test("until it says that it does", () => {
@@ -256,7 +256,7 @@ describe("an allocation that does not know its place is told (architecture.md §
   );
 });
 
-describe("an owner that has not been heard of for one lease is asked how it is (architecture.md §3)", () => {
+describe("an owner that was not heard of for one lease is asked how it is (messages.md#self-repair)", () => {
   const state = () => configured({}, [waiting("a")], [workerRow("w1", "booting", { instance: "i-1" })]);
 
   test.each([
@@ -314,7 +314,7 @@ describe("an owner that has not been heard of for one lease is asked how it is (
   });
 });
 
-test("rows lie in the order of submission, whatever the ids are (architecture.md §4)", () => {
+test("rows lie in the order of submission, whatever the ids are (messages.md#hot-path)", () => {
   const keys = [runKey(9, "a"), runKey(T0, "b"), runKey(T0, "c"), runKey(T0 + 1, "a")];
   expect([...keys].reverse().sort()).toEqual(keys);
 });

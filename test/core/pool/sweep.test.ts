@@ -63,7 +63,7 @@ describe("the provider is asked what exists, as often as there is something to s
     ]);
   });
 
-  test("each hour while nothing should exist, when somebody looks (architecture.md §3)", () => {
+  test("each hour while nothing should exist, when somebody looks (messages.md#self-repair)", () => {
     const state = at(configured(), T0 + MINUTE, listed([]));
     for (const one of [state, reloaded(state)]) {
       expect(owed(one, T0 + MINUTE + 3_599_999, "list")).toEqual([]);

@@ -23,7 +23,7 @@ const consents = (state: Configured, worker: string, now = T0) => {
   return answered.kind === "ok" && answered.consent;
 };
 
-describe("the pool consents to a stop (architecture.md §4, Idle)", () => {
+describe("the pool consents to a stop (messages.md#idle)", () => {
   test.each<[string, Parameters<typeof configured>, boolean]>([
     ["of a worker that nothing is on", [{}, [], [workerRow("w1")]], true],
     [

@@ -45,7 +45,7 @@ describe("a report is taken (host-protocol.md, Report)", () => {
     expect(faults(more)).toEqual([]);
   });
 
-  test("what is not known is dropped: N and N-1 understand each other (architecture.md §3)", () => {
+  test("what is not known is dropped: N and N-1 understand each other (shell.md#shell)", () => {
     expect(Report.parse({ ...least, rumors: ["a"] })).toEqual(least);
   });
 });

@@ -39,7 +39,7 @@ function known(state: Living, now: number): Living {
   return at(state, now, answered(state, now, false));
 }
 
-describe("an idle worker proposes to stop, by its own alarm (architecture.md §4, Idle)", () => {
+describe("an idle worker proposes to stop, by its own alarm (messages.md#idle)", () => {
   const fresh = known(ready(), T0);
 
   test("after the idle time-out, and it wakes for that", () => {

@@ -39,7 +39,7 @@ const settings = (more: Partial<ReturnType<typeof intent>["settings"]>) => ({
   settings: { ...intent().settings, ...more },
 });
 
-describe("an order that is accepted is what the host is told (architecture.md §4)", () => {
+describe("an order that is accepted is what the host is told (messages.md)", () => {
   test("it is a placement, and moves the revision of the orders", () => {
     const before = ready();
     const state = at(before, T0, order("a"));
