@@ -1,6 +1,6 @@
 // Builds what is run: the agent (one file for a plain Node 20), the Worker, the command, and the client.
-// `npm ci` calls it by `prepare`. The agent comes first: the Worker carries it, with its digest, and the
-// reference page. Then comes what the client derives from the routes: the command contains the client.
+// `npm ci` calls it by `prepare`. The agent comes first: the Worker carries it, with its digest. The reference
+// page lies beside the Worker. Then comes what the client derives from the routes: the command contains the client.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { build } from "esbuild";
 import { agentOptions, commonOptions, requireBanner, root } from "./bundles.mjs";
 import { clientTypes, documentOfRoutes } from "./client-types.mjs";
 import { run } from "./env.mjs";
-import { referenceFiles } from "./reference.mjs";
+import { writeReference } from "./reference.mjs";
 
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const common = commonOptions(version);
@@ -33,14 +33,7 @@ writeFileSync(
   ].join("\n"),
 );
 
-writeFileSync(
-  join(root, "src/generated/reference-bundle.ts"),
-  [
-    "// Made by scripts/build.mjs from scripts/reference.mjs. Do not edit.",
-    `export const REFERENCE = ${JSON.stringify(referenceFiles(), null, 2)};`,
-    "",
-  ].join("\n"),
-);
+writeReference(join(root, "dist/assets"));
 writeFileSync(join(root, "src/generated/api.ts"), clientTypes(await documentOfRoutes(common)));
 
 await build({

@@ -9,17 +9,36 @@ const CHECKS = [
   { name: "types, workerd", command: "tsc", args: ["-p", "tsconfig.workerd.json"] },
   { name: "types, Node", command: "tsc", args: ["-p", "tsconfig.node.json"] },
   // wrangler bundles the Worker by itself and looks for its objects: no account, no network, two seconds.
-  { name: "deployable", command: "wrangler", args: ["deploy", "--dry-run", "--outdir", ".cache/deploy"] },
+  {
+    name: "deployable",
+    command: "wrangler",
+    args: ["deploy", "--dry-run", "--outdir", ".cache/deploy"],
+    fault: tooHeavy,
+  },
 ];
 
+/** Every isolate loads all of the Worker before it answers its first request. */
+const MAX_WORKER_KIB = 450;
+
+/** What is wrong with the size of the Worker, as wrangler prints it; undefined: nothing. */
+function tooHeavy(output) {
+  const [, kib] = /gzip: ([\d.]+) KiB/.exec(output) ?? [];
+  if (kib === undefined) return "wrangler has not printed the size of the Worker";
+  return Number(kib) <= MAX_WORKER_KIB
+    ? undefined
+    : `the Worker has ${kib} KiB gzip; at most ${MAX_WORKER_KIB}`;
+}
+
 /** Runs one check, shows its output if it has failed, and answers whether it passed. */
-async function check({ name, command, args }) {
+async function check({ name, command, args, fault = () => undefined }) {
   const startedAt = performance.now();
   const { code, output } = await run(command, args, { capture: true });
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
-  if (code !== 0) console.error(`${output.trimEnd()}\n`);
-  console.log(`${code === 0 ? "passed" : "FAILED"}  ${name} (${seconds} s)  ${[command, ...args].join(" ")}`);
-  return code === 0;
+  const wrong = code === 0 ? fault(output) : output.trimEnd();
+  if (wrong !== undefined) console.error(`${wrong}\n`);
+  const verdict = wrong === undefined ? "passed" : "FAILED";
+  console.log(`${verdict}  ${name} (${seconds} s)  ${[command, ...args].join(" ")}`);
+  return wrong === undefined;
 }
 
 const passed = [];

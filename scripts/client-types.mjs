@@ -27,7 +27,7 @@ export async function documentOfRoutes(common) {
   try {
     const { createApp } = await import(pathToFileURL(outfile).href);
     const nothing = { version: "", sha256: "", source: "", installer: "" };
-    return await (await createApp(nothing, []).request("/openapi.json", {}, { now: () => 0 })).json();
+    return await (await createApp(nothing).request("/openapi.json", {}, { now: () => 0 })).json();
   } finally {
     rmSync(outfile, { force: true });
   }

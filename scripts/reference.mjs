@@ -1,9 +1,8 @@
 // The reference page at `/docs`: Swagger UI as its authors build it, and a page around it. Nothing comes from
 // another host, and no script or style stands in the page itself, so that the strictest policy fits.
-import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { gzipSync } from "node:zlib";
+import { join } from "node:path";
 
 const require = createRequire(import.meta.url);
 
@@ -34,19 +33,20 @@ const START = `SwaggerUIBundle({
 });
 `;
 
-/** The files of the page by name, each packed: they are most of the Worker, and seldom asked for. */
-export function referenceFiles() {
+/** Writes the files of the page below `dir`, from where the platform serves them (`assets` in wrangler.toml). */
+export function writeReference(dir) {
   const dist = (name) => readFileSync(require.resolve(`swagger-ui-dist/${name}`), "utf8");
   const files = {
-    "index.html": { type: "text/html", text: PAGE },
-    "start.js": { type: "text/javascript", text: START },
-    "swagger-ui-bundle.js": { type: "text/javascript", text: dist("swagger-ui-bundle.js") },
-    "swagger-ui.css": { type: "text/css", text: dist("swagger-ui.css") },
+    "index.html": PAGE,
+    "start.js": START,
+    "swagger-ui-bundle.js": dist("swagger-ui-bundle.js"),
+    "swagger-ui.css": dist("swagger-ui.css"),
   };
-  return Object.entries(files).map(([name, { type, text }]) => {
+  rmSync(dir, { recursive: true, force: true });
+  mkdirSync(join(dir, "docs"), { recursive: true });
+  for (const [name, text] of Object.entries(files)) {
     // The maps of sources are not served.
     const served = text.replace(/\n(?:\/\/|\/\*)# sourceMappingURL=.*/, "");
-    const sha256 = createHash("sha256").update(served).digest("hex");
-    return { name, type, sha256, gzip: gzipSync(served, { level: 9 }).toString("base64") };
-  });
+    writeFileSync(join(dir, "docs", name), served);
+  }
 }

@@ -1,6 +1,5 @@
 import { CLOCK_WAS_SET, confirmedBy } from "./core/clock.ts";
 import { AGENT } from "./generated/agent-bundle.ts";
-import { REFERENCE } from "./generated/reference-bundle.ts";
 import { confirmClock, droverNow } from "./objects/clock.ts";
 import { type Env, urlOf } from "./objects/env.ts";
 import { objectsOf } from "./objects/stubs.ts";
@@ -11,13 +10,13 @@ export { CloudWorker } from "./objects/cloud-worker.ts";
 export { Pool } from "./objects/pool.ts";
 export { Registry } from "./objects/registry.ts";
 
-const app = createApp(AGENT, REFERENCE);
+const app = createApp(AGENT);
 
 export default {
   fetch(request, env, ctx) {
     const objects = objectsOf(env);
     const secrets = { adminToken: env.DROVER_ADMIN_TOKEN, signingKey: env.DROVER_SIGNING_KEY ?? "" };
-    const bindings = { ...secrets, url: urlOf(env), objects, now: droverNow };
+    const bindings = { ...secrets, url: urlOf(env), objects, assets: env.ASSETS, now: droverNow };
     return app.fetch(request, bindings, ctx);
   },
   async scheduled({ cron }, env) {

@@ -14,6 +14,8 @@ export interface Env {
    * always do, and there are no snapshots.
    */
   LOGS?: R2Bucket;
+  /** The files of the reference page. */
+  ASSETS: Fetcher;
   /** The first admin's token. */
   DROVER_ADMIN_TOKEN: string;
   /** What enrollment codes are signed with. */

@@ -21,7 +21,7 @@ import { poolRoutes } from "./pools.ts";
 import { renderError } from "./problem.ts";
 import { proofRoute } from "./proof.ts";
 import { readAway } from "./read-away.ts";
-import { type ReferenceFile, referenceRoutes } from "./reference.ts";
+import { referenceRoutes } from "./reference.ts";
 import { runAbortsRoute } from "./run-aborts.ts";
 import { runAskRoutes } from "./run-asks.ts";
 import { runEventRoutes } from "./run-events.ts";
@@ -45,7 +45,7 @@ const SNAPSHOTS = "/v1/snapshots/*";
  * `EdgeBindings`. `agent` is what it serves to machines that want to become hosts, `reference` the page at
  * `/docs`.
  */
-export function createApp(agent: AgentBundle, reference: readonly ReferenceFile[]): EdgeApp {
+export function createApp(agent: AgentBundle): EdgeApp {
   useOurWording();
   const app = new OpenAPIHono<EdgeTypes>();
   const pools = createPoolDirectory();
@@ -81,7 +81,7 @@ export function createApp(agent: AgentBundle, reference: readonly ReferenceFile[
   healthRoutes(app, agent.version);
   proofRoute(app);
   openApiRoute(app, agent.version);
-  referenceRoutes(app, reference);
+  referenceRoutes(app);
   return app;
 }
 

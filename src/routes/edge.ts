@@ -5,6 +5,11 @@ import type { Objects } from "../objects/rpc.ts";
 import type { PoolDirectory } from "./pool-directory.ts";
 import type { AnswerSigner } from "./signature.ts";
 
+/** Files beside the Worker, by the path of a request. */
+export interface Assets {
+  fetch(request: Request): Promise<Response>;
+}
+
 /** What the Worker gives to the app with each request. */
 export interface EdgeBindings {
   /** The token that may do everything (`api.md`, Auth). */
@@ -15,6 +20,8 @@ export interface EdgeBindings {
   url: string;
   /** Stubs of this request: a stub must not outlive the request that made it. */
   objects: Objects;
+  /** The files of the reference page (`assets` in wrangler.toml). */
+  assets: Assets;
   /** Drover's time (`objects/clock.ts`). */
   now: () => Instant;
 }

@@ -1,22 +1,10 @@
-import { etag } from "hono/etag";
 import { z } from "zod";
 import { DroverError } from "../core/errors.ts";
 import { headersOf } from "./answer-headers.ts";
-import type { EdgeApp } from "./edge.ts";
+import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";
 import { notModifiedAnswer, problemAnswer } from "./params.ts";
-
-/** One file of the reference page, as `scripts/build.mjs` packs it. */
-export interface ReferenceFile {
-  name: string;
-  /** Its media type. */
-  type: string;
-  /** Of its text, in hexadecimal. */
-  sha256: string;
-  /** Its bytes by gzip, in base64: so they cost the Worker little while nobody reads the page. */
-  gzip: string;
-}
 
 /** Scripts and styles come from here alone, and nothing is asked of another host. */
 const POLICY = [
@@ -89,25 +77,38 @@ const part = operation({
 });
 
 /** Adds the page at `/docs` (`api.md`). Open: it shows what `/openapi.json` says, and nothing else. */
-export function referenceRoutes(app: EdgeApp, files: readonly ReferenceFile[]): void {
-  app.use("/docs", etag());
-  app.use("/docs/*", etag());
+export function referenceRoutes(app: EdgeApp): void {
   app.openapi(home, (c) => c.redirect(PATH), refuse());
-  app.openapi(page, () => serve(files, PAGE), refuse());
-  app.openapi(part, (c) => serve(files, c.req.valid("param").file), refuse());
+  app.openapi(page, (c) => serve(c, PAGE), refuse());
+  app.openapi(part, (c) => serve(c, c.req.valid("param").file), refuse());
 }
 
-function serve(files: readonly ReferenceFile[], name: string): Response {
-  const file = files.find((one) => one.name === name);
-  if (file === undefined) throw new DroverError("not_found", `the page at /docs has no file "${name}"`);
-  const bytes = Uint8Array.from(atob(file.gzip), (c) => c.charCodeAt(0));
-  const headers = {
-    "content-type": `${file.type}; charset=utf-8`,
-    "cache-control": "no-cache",
-    etag: `"${file.sha256}"`,
-    "content-security-policy": POLICY,
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-  };
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")), { headers });
+/** A file of the page as the platform serves it, and by which rules a browser shows it. */
+async function serve(c: EdgeContext, name: string): Promise<Response> {
+  const { origin } = new URL(c.req.url);
+  const headers = new Headers();
+  const known = c.req.header("if-none-match");
+  if (known !== undefined) headers.set("if-none-match", known);
+  const asked = new Request(`${origin}${PATH}/${encodeURIComponent(name)}`, { headers });
+  const { status, body, headers: served } = await c.env.assets.fetch(asked);
+  if (status === 404) throw new DroverError("not_found", `the page at /docs has no file "${name}"`);
+  return new Response(body, {
+    status,
+    headers: {
+      ...pick(served, "content-type", "etag"),
+      "cache-control": "no-cache",
+      "content-security-policy": POLICY,
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+    },
+  });
+}
+
+function pick(headers: Headers, ...names: string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headers.get(name);
+      return value === null ? [] : [[name, value]];
+    }),
+  );
 }

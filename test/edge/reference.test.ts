@@ -1,5 +1,5 @@
-import { describe, expect, test } from "vitest";
-import { createEdge } from "./support/edge.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Server, startServer } from "./support/server.ts";
 
 /** Every place that a page takes something from. */
 function sourcesOf(html: string): string[] {
@@ -7,7 +7,11 @@ function sourcesOf(html: string): string[] {
 }
 
 describe("GET /docs: the reference page (api.md, The rest)", () => {
-  const edge = createEdge();
+  let edge: Server;
+  beforeAll(async () => {
+    edge = await startServer();
+  });
+  afterAll(() => edge?.stop());
 
   test("needs no token, and takes everything from this Drover", async () => {
     const answer = await edge.send("GET", "/docs", {});
@@ -54,6 +58,14 @@ describe("GET /docs: the reference page (api.md, The rest)", () => {
     const tag = answer.headers.get("etag") ?? "";
     const again = await edge.send("GET", `/docs/${name}`, { "if-none-match": tag });
     expect([again.status, await again.text()]).toEqual([304, ""]);
+  });
+
+  test("what a browser has of the page already is not sent again", async () => {
+    const { etag } = Object.fromEntries((await edge.send("GET", "/docs", {})).headers);
+    const again = await edge.send("GET", "/docs", { "if-none-match": etag ?? "" });
+    expect([again.status, await again.text()]).toEqual([304, ""]);
+    const { paths } = await edge.json(200, "GET", "/openapi.json");
+    expect(paths["/docs"].get.responses).toHaveProperty(["304"]);
   });
 
   test("has no other files", async () => {

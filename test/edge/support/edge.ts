@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { referenceFiles } from "../../../scripts/reference.mjs";
 import { createApp } from "../../../src/routes/app.ts";
-import type { EdgeApp } from "../../../src/routes/edge.ts";
+import type { Assets, EdgeApp } from "../../../src/routes/edge.ts";
 import { DocumentCheck } from "./document.ts";
 import { createWorld, type FakeWorld } from "./fake-objects.ts";
 
@@ -27,6 +26,11 @@ export const AGENT = {
   source,
   sha256: createHash("sha256").update(source).digest("hex"),
   installer: "url='@DROVER_URL@' sha256='@AGENT_SHA256@'\n",
+};
+
+/** What stands for the files beside a Worker: what really serves them is met in `reference.test.ts`. */
+const NO_ASSETS: Assets = {
+  fetch: async () => new Response("<!doctype html>", { headers: { "content-type": "text/html" } }),
 };
 
 /** The edge over objects in memory. */
@@ -55,7 +59,7 @@ let checkOfApp: DocumentCheck | undefined;
 /** Makes an edge with the pools named, `default` if none is. */
 export function createEdge(...pools: string[]): Edge {
   const world = createWorld(...(pools.length === 0 ? ["default"] : pools));
-  const app = createApp(AGENT, referenceFiles());
+  const app = createApp(AGENT);
   const noFault = world.fault;
   const send: Send = async (method, path, headers, body) => {
     const init = {
@@ -69,6 +73,7 @@ export function createEdge(...pools: string[]): Edge {
       signingKey: SIGNING_KEY,
       url: DROVER_URL,
       objects: world.objects,
+      assets: NO_ASSETS,
       now: () => Date.now(),
     };
     const answer = await app.request(path, init, bindings);
