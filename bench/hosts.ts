@@ -53,8 +53,8 @@ class LightHost {
 
 /**
  * So many hosts of one pool, on sockets of their own: how long it takes until each is heard when all connect
- * again at once (`peers.md` §8 case 15), and what an idle one costs in memory. They come back with the full
- * jitter that agents have on their first try.
+ * again at once (cases.md#case-15), and what an idle one costs in memory. They come back with the full jitter
+ * that agents have on their first try.
  */
 export async function measureHosts(drover: Drover, count: number): Promise<Row[]> {
   await drover.call("PUT", "/v1/pools/hosts", POOL);

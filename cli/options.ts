@@ -5,7 +5,7 @@ import { parseDuration } from "../src/core/duration.ts";
 import { escapeReferences } from "../src/core/references.ts";
 import { parseSize } from "../src/core/size.ts";
 
-/** What `--state` of a list of runs takes (`api.md`, States). */
+/** What `--state` of a list of runs takes (api.md#state-filter). */
 export const STATE_WORDS: readonly StateFilter[] = [...RUN_STATE_NAMES, "done", "all"];
 
 /** Checks a duration. It stays text: the wire carries it as people write it. */

@@ -19,8 +19,8 @@ const EXIT_OF_FAILURE: Record<string, number> = {
 };
 
 /**
- * The exit code of `drover run` for a run that has ended: the command's own, or one of `EXIT` (`api.md`, One
- * run). `interruptedAs` is the code for a run that this very command has aborted.
+ * The exit code of `drover run` for a run that has ended: the command's own, or one of `EXIT`
+ * (api.md#one-run). `interruptedAs` is the code for a run that this very command has aborted.
  */
 export function verdictOf(run: RunStatus, interruptedAs?: number): Verdict {
   switch (run.state) {

@@ -15,9 +15,7 @@ import type {
   WorkerStatus,
 } from "./types.ts";
 
-/**
- * The routes of pools (`api.md`, Pools and workers). Each call rejects with `ApiError` or `UnreachableError`.
- */
+/** The routes of pools (api.md#pools). Each call rejects with `ApiError` or `UnreachableError`. */
 export function poolsOf(target: Target) {
   return {
     /** Creates the pool, or changes it into this. */

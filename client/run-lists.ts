@@ -22,7 +22,7 @@ export type RunQueryInput = Omit<Operations["queryRuns"]["body"], "wait">;
 /** Which runs are aborted: what does not say which must say `all`. */
 export type AbortManyInput = Operations["abortRuns"]["body"];
 
-/** Lists of runs (`api.md`, Query semantics). Each call rejects with `ApiError` or `UnreachableError`. */
+/** Lists of runs (api.md#query). Each call rejects with `ApiError` or `UnreachableError`. */
 export function runListsOf(target: Target) {
   async function list(filter: RunFilter = {}, options: CallOptions = {}): Promise<RunList> {
     const { ids, states, labels, all, ...rest } = filter;

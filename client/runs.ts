@@ -30,7 +30,7 @@ export interface SubmitOptions extends CallOptions {
 }
 
 /**
- * Submitting (`api.md`, Submitting). Each call rejects with `ApiError` or `UnreachableError`.
+ * Submitting (api.md#submitting). Each call rejects with `ApiError` or `UnreachableError`.
  *
  * A submission always carries what tells its repetition from another one: the ids of its runs, or a key. So
  * it is tried again after a lost answer, and never makes two runs of one.
@@ -69,7 +69,7 @@ export function newRunId(): string {
   return `r${Date.now().toString(36).padStart(9, "0")}${random}`;
 }
 
-/** One run (`api.md`, Runs). Each call rejects with `ApiError` or `UnreachableError`. */
+/** One run (api.md#one-run). Each call rejects with `ApiError` or `UnreachableError`. */
 export function singleRunsOf(target: Target) {
   async function get(run: string, options: CallOptions & { until?: StateFilter } = {}): Promise<RunStatus> {
     const { until, ...rest } = options;

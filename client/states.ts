@@ -2,7 +2,7 @@ import type { EndedRun, RunState, RunStatus, WorkerState } from "./types.ts";
 
 // Lists and not schemas, whose values would bring the whole validator along.
 
-/** Every state of a run, in the order of their numbers (`api.md`, States). */
+/** Every state of a run, in the order of their numbers (api.md#states). */
 export const RUN_STATE_NAMES = [
   "unknown",
   "pending",

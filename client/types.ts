@@ -36,5 +36,5 @@ export type WorkerState = WorkerSummary["state"];
 export type ServiceStatus = RunList["service"][number];
 export type SignalName = Operations["signalRun"]["body"]["signal"];
 export type EnrollmentRequest = Operations["createEnrollment"]["body"];
-/** What the state filter of a query takes (`api.md`, States). */
+/** What the state filter of a query takes (api.md#state-filter). */
 export type StateFilter = RunState | "done" | "all" | number;

@@ -84,7 +84,7 @@ export const WATCHDOG_LAST_LEAD_MS: Millis = 20_000;
 export const WATCHDOG_BARE_LEAD_MS: Millis = 15_000;
 /** How often the watchdog looks. Within the lead there must be room for it. */
 export const WATCHDOG_LOOK_MS: Millis = 2_000;
-/** The stop of a task that the agent knows only by its id. Defaults of `api.md`, Submitting. */
+/** The stop of a task that the agent knows only by its id. Defaults of api.md#forms-and-defaults. */
 export const DEFAULT_KILL_TIMEOUT_MS: Millis = 5_000;
 /**
  * What runs is sampled this often, and first this long after its own start: soon enough for the report of

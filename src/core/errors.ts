@@ -147,7 +147,7 @@ export const FAILURE_CODES = [
 ] as const;
 export type FailureCode = (typeof FAILURE_CODES)[number];
 
-/** Whether the command or the machinery is to blame (`scoot.md` §2.10: the two never mix). */
+/** Whether the command or the machinery is to blame (api.md#blame: the two never mix). */
 export function failureClass(code: FailureCode): "task" | "infrastructure" {
   switch (code) {
     case "command_not_found":

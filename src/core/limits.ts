@@ -1,18 +1,18 @@
 /** Every bound, named, with its unit. A test stands at each of them (CONTRIBUTING.md#style). */
 
-/** A spec, as canonical JSON. Over it a submission is a 400 (`api.md`, Submitting). */
+/** A spec, as canonical JSON. Over it a submission is a 400 (api.md#refused-specs). */
 export const MAX_SPEC_BYTES = 256 * 1024;
 /** A request body of the client API: a batch of a thousand ordinary specs fits, a mistake does not. */
 export const MAX_BODY_BYTES = 16 * 1024 * 1024;
-/** Runs in one batch (`api.md`, Runs). */
+/** Runs in one batch (api.md#batches). */
 export const MAX_BATCH_RUNS = 1_000;
 /** Labels of one run, and so labels that a query can name. */
 export const MAX_LABELS = 64;
-/** Ids in one query (`api.md`, Runs). */
+/** Ids in one query (api.md#query-ids). */
 export const MAX_QUERY_IDS = 10_000;
 /** A report of a host (`host-protocol.md`, Report). */
 export const MAX_REPORT_BYTES = 1024 * 1024;
-/** The longest time for which a read is held (`api.md`, Waiting). */
+/** The longest time for which a read is held (api.md#waiting). */
 export const MAX_WAIT_MS = 60_000;
 /**
  * Waits that one pool holds, and ids that different ones of these name: what they take of the 128 MB that its
@@ -74,7 +74,7 @@ export const MIN_TASK_ATTEMPTS = 4;
  */
 export const MAX_RUN_EVENT_BYTES = 384 * 1024;
 export const MAX_RUN_ATTEMPT_TEXT_BYTES = 128 * 1024;
-/** How long the id of a deleted run answers 410, and is given to no other (`api.md`, Conventions). */
+/** How long the id of a deleted run answers 410, and is given to no other (api.md#ids). */
 export const TOMBSTONE_MS = 30 * 24 * 3_600_000;
 /** Ended runs that a pool looks at, and lets go, at once. */
 export const FORGET_BATCH = 32;

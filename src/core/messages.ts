@@ -368,7 +368,7 @@ export interface ProviderFailure {
 export type CreateAnswer =
   | { kind: "created"; instance: Instance }
   | { kind: "failed"; failure: ProviderFailure };
-/** `unknown`: the provider says that there is no such machine. It may live (`peers.md` §8 case 3). */
+/** `unknown`: the provider says that there is no such machine. It may live (cases.md#case-3). */
 export type DestroyAnswer = { kind: "asked"; unknown?: true } | { kind: "failed"; failure: ProviderFailure };
 export type ListAnswer =
   /** `partial`: why a machine may exist that is not in it. What it shows exists all the same. */

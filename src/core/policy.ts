@@ -77,7 +77,7 @@ const RESCHEDULE_DEFAULTS: Record<RunType, ReschedulePolicy> = {
 
 /**
  * The restart policy of a task: what it says itself, what its group says, the default of the type, field by
- * field (`nomad.md` §3.5). The short form restarts only if it says how often (`api.md`, Submitting).
+ * field (`nomad.md` §3.5). The short form restarts only if it says how often (api.md#forms-and-defaults).
  */
 export function restartPolicy(
   type: RunType,
@@ -114,7 +114,7 @@ export function restartFault(policy: RestartPolicy): PolicyFault | null {
 
 /**
  * The reschedule policy of a run (`nomad.md` §7.3). `attempts` alone means that many, not endlessly. The
- * short form is not rescheduled unless it says so (`api.md`, Submitting).
+ * short form is not rescheduled unless it says so (api.md#forms-and-defaults).
  */
 export function reschedulePolicy(
   type: RunType,

@@ -6,8 +6,8 @@ interface Placed {
 }
 
 /**
- * The task whose end is the run's: its leader, or its one main task (`api.md`, One run, as read). None, if
- * there are several main tasks and no leader.
+ * The task whose end is the run's: its leader, or its one main task (api.md#result-task). None, if there are
+ * several main tasks and no leader.
  */
 export function resultTaskOf(tasks: readonly Placed[]): string | undefined {
   const mains = tasks.filter(({ lifecycle }) => lifecycle?.hook === undefined);

@@ -1,4 +1,4 @@
-/** The states of a run, in the order of their numbers (`scoot.md` §1.1). */
+/** The states of a run, in the order of their numbers (api.md#states). */
 export const RUN_STATES = [
   "unknown",
   "pending",

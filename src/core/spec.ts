@@ -26,7 +26,7 @@ export interface GroupTask {
 /** A run as the rules see it: the short form is a group with one task, called `main`. */
 export interface Group {
   tasks: readonly GroupTask[];
-  /** One main task and nothing else, in either form: what it exits with is the run's (`api.md`, States). */
+  /** One main task and nothing else, in either form: what it exits with is the run's (api.md#lone). */
   lone: boolean;
   /** It came as one command, which is not started again unless it says so. */
   short: boolean;

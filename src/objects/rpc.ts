@@ -242,7 +242,7 @@ export interface LogBucket {
   get(part: LogObject): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** The archives of runs (`api.md`, snapshots). The edge alone carries their bytes. All throw `no_bucket`. */
+/** The archives of runs (api.md#snapshots). The edge alone carries their bytes. All throw `no_bucket`. */
 export interface SnapshotStore {
   /** Resolves if there is a place for snapshots at all. */
   ready(): Promise<void>;

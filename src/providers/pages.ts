@@ -28,9 +28,9 @@ interface Walk {
  * It fails if nothing was read, and if the service wants a pause, since only a failure can say so.
  *
  * While machines end, rows of a cloud that counts its pages move up, and one may slip from a page that is
- * still to be read to one that has been (`peers.md` §8 case 19). So pages are read again: if everything that
- * one reading has shown is there in the next, nothing has left meanwhile, nothing has moved up, and nothing
- * was passed over. This needs no promise of the service but an order that stays.
+ * still to be read to one that has been (cases.md#case-19). So pages are read again: if everything that one
+ * reading has shown is there in the next, nothing has left meanwhile, nothing has moved up, and nothing was
+ * passed over. This needs no promise of the service but an order that stays.
  */
 export async function listPages(read: Read, beganAt: number): Promise<ListAnswer> {
   const seen = new Map<string, Instance>();

@@ -41,7 +41,7 @@ const HOST_SNAPSHOTS = "/v1/hosts/:worker/snapshots/*";
 const SNAPSHOTS = "/v1/snapshots/*";
 
 /**
- * Makes the HTTP API (`api.md`). It keeps nothing but caches; whom it asks comes with each request as
+ * Makes the HTTP API (api.md#resources). It keeps nothing but caches; whom it asks comes with each request as
  * `EdgeBindings`. `agent` is what it serves to machines that want to become hosts, `reference` the page at
  * `/docs`.
  */

@@ -8,8 +8,8 @@ const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 const ADMIN = "admin";
 
 /**
- * Lets a request pass that carries the admin token (`api.md`, Auth). 401 `unauthorized` otherwise, with the
- * same text for every wrong token.
+ * Lets a request pass that carries the admin token (api.md#auth). 401 `unauthorized` otherwise, with the same
+ * text for every wrong token.
  */
 export const requireToken = createMiddleware<EdgeTypes>(async (c, next) => {
   const header = c.req.header("authorization");

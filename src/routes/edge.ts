@@ -12,7 +12,7 @@ export interface Assets {
 
 /** What the Worker gives to the app with each request. */
 export interface EdgeBindings {
-  /** The token that may do everything (`api.md`, Auth). */
+  /** The token that may do everything (api.md#auth). */
   adminToken: string;
   /** What enrollment codes are made with. */
   signingKey: string;

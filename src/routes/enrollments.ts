@@ -31,7 +31,7 @@ const create = operation({
   },
 });
 
-/** Adds the route by which machines of one's own join (`api.md`, Pools and workers). */
+/** Adds the route by which machines of one's own join (api.md#enrollments). */
 export function enrollmentRoutes(app: EdgeApp): void {
   app.openapi(
     create,

@@ -1,4 +1,4 @@
-/** How long a stream stays silent at most: proxies cut what says nothing for longer (`api.md`, Streams). */
+/** How long a stream stays silent at most: proxies cut what says nothing for longer (api.md#streams). */
 export const KEEP_ALIVE_MS = 15_000;
 
 /**

@@ -50,7 +50,7 @@ const events = operation({
   },
 });
 
-/** Adds the events of pools (`api.md`, The rest and Streams). */
+/** Adds the events of pools (api.md#pool-events, api.md#streams). */
 export function eventRoutes(app: EdgeApp): void {
   app.openapi(
     events,

@@ -28,7 +28,7 @@ const route = operation({
   },
 });
 
-/** Adds the metrics (`api.md`, The rest). */
+/** Adds the metrics (api.md#metrics). */
 export function metricsRoutes(app: EdgeApp): void {
   app.openapi(
     route,

@@ -12,7 +12,7 @@ export function waitMs(wait: string | undefined, longest = MAX_WAIT_MS): number 
   return wait === undefined || wait === "0" ? 0 : Math.min(parseDuration(wait) ?? 0, longest);
 }
 
-/** The largest bit set of states: all seven (`api.md`, States). */
+/** The largest bit set of states: all seven (api.md#state-filter). */
 const ALL_STATES_MASK = 2 ** RUN_STATES.length - 1;
 const STATE_WORDS = [...RUN_STATES, "done", "all"] as const;
 
@@ -51,7 +51,7 @@ export function repeatable<Item extends z.ZodType>(item: Item) {
   );
 }
 
-/** How many items a page has (`api.md`, Lists). */
+/** How many items a page has (api.md#lists). */
 export const Limit = z
   .string()
   .regex(/^(1000|[1-9]\d{0,2})$/, "must be a whole number from 1 to 1000")
@@ -59,7 +59,7 @@ export const Limit = z
   .transform(Number)
   .meta({ type: "integer", minimum: 1, maximum: 1_000, description: "how many items at most" });
 
-/** The key of a POST that creates (`api.md`, Idempotency). */
+/** The key of a POST that creates (api.md#idempotency). */
 export const IdempotencyKey = z
   .string()
   .regex(/^[\x20-\x7e]{1,255}$/, "must be 1 to 255 printable ASCII characters")

@@ -104,7 +104,7 @@ function placeOf({ at, id }: Position) {
   return { priority: Number(priority), submittedAt: Number(submittedAt), run: id };
 }
 
-/** Adds the routes of pools (`api.md`, Pools and workers). */
+/** Adds the routes of pools (api.md#pools). */
 export function poolRoutes(app: EdgeApp): void {
   app.openapi(
     put,

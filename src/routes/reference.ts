@@ -76,7 +76,10 @@ const part = operation({
   },
 });
 
-/** Adds the page at `/docs` (`api.md`). Open: it shows what `/openapi.json` says, and nothing else. */
+/**
+ * Adds the page at `/docs` (api.md#reference-page). Open: it shows what `/openapi.json` says, and nothing
+ * else.
+ */
 export function referenceRoutes(app: EdgeApp): void {
   app.openapi(home, (c) => c.redirect(PATH), refuse());
   app.openapi(page, (c) => serve(c, PAGE), refuse());

@@ -29,7 +29,7 @@ const abortMany = operation({
   responses: { 200: jsonAnswer("the runs that were asked to end", AbortedList), default: problemAnswer },
 });
 
-/** Adds the route that ends many runs (`api.md`, Runs). */
+/** Adds the route that ends many runs (api.md#abort-of-many). */
 export function runAbortsRoute(app: EdgeApp): void {
   app.openapi(
     abortMany,

@@ -55,14 +55,14 @@ const signal = operation({
   responses: { 200: jsonAnswer("the run", RunStatus, ["Idempotency-Replayed"]), default: problemAnswer },
 });
 
-/** What tells a repetition of this request, if it has a key (`api.md`, Idempotency). */
+/** What tells a repetition of this request, if it has a key (api.md#idempotency). */
 async function askOf(what: string, body: object, key: string | undefined): Promise<Ask | undefined> {
   if (key === undefined) return undefined;
   const short = async (text: string) => (await sha256(text)).slice(0, ASK_HASH_CHARS);
   return { key: await short(key), hash: await short(`${what} ${canonicalize(body)}`) };
 }
 
-/** Adds the routes by which a run is asked to do something to its processes (`api.md`, Runs). */
+/** Adds the routes by which a run is asked to do something to its processes (api.md#restart-and-signal). */
 export function runAskRoutes(app: EdgeApp): void {
   app.openapi(
     restart,

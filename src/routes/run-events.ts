@@ -45,7 +45,7 @@ const events = operation({
   },
 });
 
-/** Adds the route of a run's events (`api.md`, Runs and Streams). */
+/** Adds the route of a run's events (api.md#run-events, api.md#streams). */
 export function runEventRoutes(app: EdgeApp): void {
   app.openapi(
     events,

@@ -72,7 +72,7 @@ const query = operation({
   responses: answers,
 });
 
-/** Adds the two forms of the query (`api.md`, Query semantics). */
+/** Adds the two forms of the query (api.md#query). */
 export function runListRoutes(app: EdgeApp): void {
   app.openapi(
     list,

@@ -46,7 +46,7 @@ const logs = operation({
   },
 });
 
-/** Adds the route of a run's output (`api.md`, Runs). */
+/** Adds the route of a run's output (api.md#logs). */
 export function runLogRoutes(app: EdgeApp): void {
   app.openapi(
     logs,

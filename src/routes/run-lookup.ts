@@ -34,7 +34,7 @@ export interface Found {
 /**
  * The runs with these ids as they are now: from the pools, and from their allocations where a pool lacks one
  * or may lag. Only an allocation says that an id does not exist, and then the whole query is 404
- * `unknown_run` with all such ids (`api.md`, Query semantics).
+ * `unknown_run` with all such ids (api.md#query-1, api.md#query-5).
  */
 export async function lookUp(objects: Objects, wanted: Wanted): Promise<Found> {
   const { ids, told } = wanted;

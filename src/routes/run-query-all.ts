@@ -8,8 +8,8 @@ import { listRuns } from "./run-list.ts";
 import type { RunQuestion } from "./run-query.ts";
 
 /**
- * Waits until all runs that the labels and pools select are in one of the states (`scoot.md` §1.11, `all`).
- * The answer has those that are, and says whether these are all.
+ * Waits until all runs that the labels and pools select are in one of the states (api.md#wait-for-all). The
+ * answer has those that are, and says whether these are all.
  */
 export async function queryAllOf(objects: Objects, question: RunQuestion): Promise<RunList> {
   const { states, labels, pools, limit, position } = question;

@@ -47,7 +47,7 @@ function fits(run: RunSummary, { labels, pools, onlyThesePools }: RunQuestion): 
   return Object.entries(labels).every(([name, value]) => run.labels[name] === value);
 }
 
-/** Whether waiting can help. A path is pending, running, end, or pending, end (`api.md`, States). */
+/** Whether waiting can help. A path is pending, running, end, or pending, end (api.md#states). */
 function isOpen({ state }: RunSummary, { states }: RunQuestion): boolean {
   if (isTerminal(state) || states.includes(state)) return false;
   return states.some((wanted) => wanted === "running" || isTerminal(wanted));

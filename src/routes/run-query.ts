@@ -7,7 +7,7 @@ import { listRuns, placeOf } from "./run-list.ts";
 import { queryAllOf } from "./run-query-all.ts";
 import { queryIds } from "./run-query-ids.ts";
 
-/** What a query asks, in whichever way it came (`api.md`, Query semantics). */
+/** What a query asks, in whichever way it came (api.md#query). */
 export interface RunQuestion {
   /** Absent: all runs. */
   ids?: string[] | undefined;

@@ -58,7 +58,7 @@ const submit = operation({
 type Stored = { created: boolean; status: RunStatus };
 type Outcome = Stored | { error: ReturnType<typeof asDroverError> } | undefined;
 
-/** Adds the route that submits runs (`api.md`, Submitting). */
+/** Adds the route that submits runs (api.md#submitting). */
 export function submitRoutes(app: EdgeApp): void {
   app.openapi(
     submit,

@@ -124,7 +124,7 @@ const stats = operation({
 /** How long a forced deletion waits for the end of its run. */
 const FORCED_WAIT_MS = 10_000;
 
-/** Adds the routes of one run (`api.md`, Runs). */
+/** Adds the routes of one run (api.md#one-run). */
 export function runRoutes(app: EdgeApp): void {
   app.openapi(
     read,

@@ -28,7 +28,7 @@ export interface Sent {
 const encoder = new TextEncoder();
 
 /**
- * Gives each run its id and hash (`api.md`, Idempotency). With a key the hash is of the whole body, since the
+ * Gives each run its id and hash (api.md#idempotency). With a key the hash is of the whole body, since the
  * key stands for all of it; without, of the one spec, so that a run with a chosen id is found again in
  * another batch. Throws `invalid_request` for a key beside an id, an id used twice, and a spec that is too
  * large.

@@ -86,7 +86,7 @@ const kill = operation({
   responses: oneWorker,
 });
 
-/** Adds the routes of workers (`api.md`, Pools and workers). */
+/** Adds the routes of workers (api.md#workers). */
 export function workerRoutes(app: EdgeApp): void {
   app.openapi(
     list,

@@ -68,9 +68,9 @@ const Fields = z.strictObject({
 });
 
 /**
- * A run (`api.md`, Submitting). The short form has `argv`, one command; the long form has `tasks`, a group
- * that is placed on one worker. In the long form what a task does not say (`env`, `meta`, `dir`, `resources`,
- * `restart`, how it is stopped) is what the group says.
+ * A run (api.md#forms-and-defaults). The short form has `argv`, one command; the long form has `tasks`, a
+ * group that is placed on one worker. In the long form what a task does not say (`env`, `meta`, `dir`,
+ * `resources`, `restart`, how it is stopped) is what the group says.
  */
 export const RunSpec = Fields.superRefine((spec, context) => {
   // Whatever else is wrong, this is no run then: `continue` tells the union that `Submission` is.

@@ -230,7 +230,7 @@ const TimedOutRun = AnyRun.extend({
   abort: none,
 }).meta({ id: "TimedOutRun" });
 
-/** One run, whole: which fields have a value depends on its state (`scoot.md` §1.3). */
+/** One run, whole: which fields have a value depends on its state (api.md#fields-by-state). */
 export const RunStatus = z
   .discriminatedUnion("state", [
     PendingRun,
@@ -381,8 +381,8 @@ export const RunQuery = z.strictObject({
 });
 
 /**
- * Everything that the state filter of a query may say, as the set of states that it selects (`api.md`,
- * States).
+ * Everything that the state filter of a query may say, as the set of states that it selects
+ * (api.md#state-filter).
  */
 export function statesSelected(filter: (string | number)[]): Set<RunState> {
   const selected = new Set<RunState>();

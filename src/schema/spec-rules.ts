@@ -27,7 +27,7 @@ interface Ruled {
   outputs?: string[];
 }
 
-/** What is wrong with a spec whose fields are right one by one (`api.md`, Rejected with a 400). */
+/** What is wrong with a spec whose fields are right one by one (api.md#refused-specs). */
 export function specFaults(spec: Ruled): SpecFault[] {
   return [
     ...formFaults(spec),

@@ -19,7 +19,7 @@ export type SignalName = z.output<typeof Signal>;
 /** The name of a task: a part of attempts' ids and of paths. */
 export const TASK_NAME_PATTERN = /^[a-z0-9-]{1,63}$/;
 
-/** Tasks in one group (`api.md`, Submitting). */
+/** Tasks in one group (api.md#forms-and-defaults). */
 export const MAX_TASKS = 64;
 
 const bytesOf = (text: string) => new TextEncoder().encode(text).byteLength;
@@ -61,8 +61,8 @@ export const Umask = z
   .meta({ example: "022" });
 
 /**
- * What a run needs of its machine (`api.md`, Submitting). No word about memory is no default that could be
- * filled in: what was not asked for is no limit.
+ * What a run needs of its machine (api.md#forms-and-defaults). No word about memory is no default that could
+ * be filled in: what was not asked for is no limit.
  */
 export const ResourcesWanted = z
   .strictObject({

@@ -51,7 +51,7 @@ const waitFor = (name: string) => `while ! [ -e ${fileOf(name)} ]; do sleep 0.02
 const attemptFolder = () => join(bench.stateDir, "attempts", "build-17_main_1.1");
 const shimFile = () => join(attemptFolder(), "exit");
 
-describe("an agent that is killed while tasks run (host-protocol.md, Survives; peers.md §8 case 11)", () => {
+describe("an agent that is killed while tasks run (host-protocol.md, Survives; cases.md#case-11)", () => {
   // nomad.md §4.7 row 2, row 7, §4.1 point 5
   test("its next start adopts them: their exit and every byte of their output arrive", async () => {
     const first = `echo once >>${fileOf("count")}; echo ready; ${waitFor("go")}`;
@@ -202,7 +202,7 @@ test("an agent that is killed again and again loses no task and starts none twic
   expect(started.sort((a, b) => a - b)).toEqual(ids.map((_, index) => index));
 });
 
-describe("a process is known by its pid and its start, in one boot (peers.md §8 case 11)", () => {
+describe("a process is known by its pid and its start, in one boot (cases.md#case-11)", () => {
   test("one that has a recorded pid but another start is not taken for it, nor touched", async () => {
     await kill(await busyAgent("echo ready; exec sleep 300"));
     const innocent = spawn("sleep", ["300"], { detached: true });

@@ -67,7 +67,7 @@ function tarOf(make: (folder: string) => void, ...flags: string[]): Buffer {
   return execFileSync("tar", ["-C", folder, ...flags, "-cf", "-", "."], { maxBuffer: 2 ** 28 });
 }
 
-describe("an artifact is fetched (api.md, Submitting)", () => {
+describe("an artifact is fetched (api.md#artifacts)", () => {
   test("into a folder below the task's own, under its name", async () => {
     const content = randomBytes(300_000);
     server.on("/files/a%20b.bin?token=x", content);
@@ -228,7 +228,7 @@ describe("an artifact is fetched (api.md, Submitting)", () => {
   });
 });
 
-describe("one that cannot be had is a start error (api.md, `artifact_failed`)", () => {
+describe("one that cannot be had is a start error (api.md#artifacts)", () => {
   const content = Buffer.from("content");
   const cases: [string, () => void, string, object?][] = [
     [

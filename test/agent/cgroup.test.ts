@@ -57,7 +57,7 @@ describe("an agent on this machine", () => {
     expect(report.means?.acts).toEqual([...ACTS]);
   });
 
-  // nomad.md §4.4 row 15; peers.md §8 case 12
+  // nomad.md §4.4 row 15; cases.md#case-12
   test("a task that forks twice and leaves its session and environment is gone, with proof", async () => {
     // Waited for until nothing but a cgroup connects them: no parent, no session, no marker. It names itself
     // last, since `setsid` may have to fork.

@@ -149,7 +149,7 @@ describe("the exchange", () => {
     expect(bench.plane.attempt(ID)?.state).toBe("running");
   });
 
-  test("a wrong clock is corrected by the time of a signed answer (peers.md §8 case 16)", async () => {
+  test("a wrong clock is corrected by the time of a signed answer (cases.md#case-16)", async () => {
     let shifted = 0;
     bench.plane.override = ({ headers, path }) => {
       if (!path.endsWith("/reports")) return undefined;

@@ -21,7 +21,7 @@ afterEach(async () => {
 const reported = (draining: string | null) =>
   bench.plane.until(`it reports ${draining}`, () => bench.plane.reports.at(-1)?.draining === draining);
 
-describe("a host whose machine is about to go (peers.md §8 case 9)", () => {
+describe("a host whose machine is about to go (cases.md#case-9)", () => {
   test("says what the file says, for as long as it is there", async () => {
     bench.start();
     await reported(null);

@@ -118,7 +118,7 @@ describe("`exited` means that the tree is empty (host-protocol.md, Report)", () 
   });
 });
 
-test("the host enforces the time limit itself (api.md, Submitting, nomad.md §4.5 row 3)", async () => {
+test("the host enforces the time limit itself (api.md#time-limits, nomad.md §4.5 row 3)", async () => {
   await runScript("trap '' TERM; echo ready; sleep 300", { killTimeoutMs: 100 }, 500);
   const attempt = await bench.plane.untilState(ID, "exited");
   expect(attempt).toMatchObject({ timedOut: true, exit: { signal: "SIGKILL" } });

@@ -68,7 +68,7 @@ test.each<[name: string, run: RunSpec, options: { key?: string }, keys: unknown]
   ["an id", { ...spec, id: "r1" }, {}, undefined],
   ["a key", spec, { key: "k1" }, "k1"],
   ["both, which the server refuses", { ...spec, id: "r1" }, { key: "k1" }, "k1"],
-])("a submission with %s is sent again as it was (api.md, Idempotency)", async (_name, run, options, key) => {
+])("a submission with %s is sent again as it was (api.md#idempotency)", async (_name, run, options, key) => {
   plane.on("POST", RUNS, (_seen, res) => problem(res, 503, "unavailable"), 1);
   plane.on("POST", RUNS, (_seen, res) => res.destroy(), 1);
   await client.runs.submit(run, options);
@@ -155,7 +155,7 @@ test.each<[what: string, spec: object, task: string]>([
   expect(plane.seen.at(-1)?.path).toBe(`/v1/runs/r1/logs/${task}/stdout`);
 });
 
-test("abort answers at once, and with `wait` when the run has ended (api.md, Runs)", async () => {
+test("abort answers at once, and with `wait` when the run has ended (api.md#abort)", async () => {
   plane.runs.set("r1", statusOf("r1"));
   plane.on("POST", /abort$/, (_seen, res) => json(res, 200, plane.runs.get("r1")));
   expect((await client.abort("r1")).state).toBe("pending");

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { durationMs, formatDuration, MAX_DURATION_MS, parseDuration } from "../../src/core/duration.ts";
 
-describe("a duration is numbers with units (api.md, Conventions)", () => {
+describe("a duration is numbers with units (api.md#durations)", () => {
   test.each([
     ["250ms", 250],
     ["10s", 10_000],
@@ -36,7 +36,7 @@ describe("a duration is numbers with units (api.md, Conventions)", () => {
   });
 });
 
-describe("the longest duration is MAX_DURATION_MS (api.md: an overflowing one is a 400)", () => {
+describe("the longest duration is MAX_DURATION_MS (api.md#durations: an overflowing one is a 400)", () => {
   test.each([
     ["36500d", MAX_DURATION_MS],
     ["36500d1ms", undefined],

@@ -41,7 +41,7 @@ describe("an error says whether the same request can succeed later (CONTRIBUTING
   });
 });
 
-describe("the command or the machinery is to blame, never both (scoot.md §2.10)", () => {
+describe("the command or the machinery is to blame, never both (api.md#blame)", () => {
   const task = [
     "command_not_found",
     "not_executable",

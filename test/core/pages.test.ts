@@ -50,7 +50,7 @@ const BOUNDARIES = [50, 200].flatMap((size) =>
   [size - 1, size, size + 1].map((machines) => ({ size, machines })),
 );
 
-describe("a page boundary while machines are being deleted (peers.md §8 case 19)", () => {
+describe("a page boundary while machines are being deleted (cases.md#case-19)", () => {
   test.each(BOUNDARIES)(
     "$machines machines, $size to a page, and none ends: all, for certain",
     async (row) => {

@@ -1,22 +1,24 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { repositoryFiles } from "../tidy/source.ts";
-import { PEERS_CASES } from "./support/peers-cases.ts";
 
-// Tests cite a case in their names, or where that gets too long in a comment above: "peers.md §8 case 7".
+// Holds the hard cases (docs/design/cases.md) to the tests: each has one that cites it in its name, or where
+// that gets too long in a comment above, as "cases.md#case-7".
 
 const files = repositoryFiles(join(import.meta.dirname, "..", ".."));
+const page = files.find(({ path }) => path === "docs/design/cases.md")?.text ?? "";
 const tests = files.filter(({ path }) => /^test\/.*\.test\.ts$/.test(path) && !path.includes("peers-cases"));
 const cited = new Set(
-  tests.flatMap(({ text }) => [...text.matchAll(/peers\.md §8 case (\d+)/g)].map(([, n]) => Number(n))),
+  tests.flatMap(({ text }) => [...text.matchAll(/cases\.md#case-(\d+)/g)].map(([, n]) => Number(n))),
 );
-const cases = Object.keys(PEERS_CASES).map(Number);
+// A paragraph begins with its anchor and the same number for people.
+const cases = [...page.matchAll(/^<a id="case-(\d+)"><\/a>\*\*\1\. /gm)].map(([, n]) => Number(n));
 
-test.each(cases)("case %i has a test (peers.md §8)", (number) => {
+test.each(cases)("case %i has a test (docs/design/cases.md)", (number) => {
   expect(cited).toContain(number);
 });
 
 test("there are 22, and none else is cited", () => {
-  expect(cases).toHaveLength(22);
+  expect(cases).toEqual(Array.from({ length: 22 }, (_, index) => index + 1));
   expect([...cited].filter((number) => !cases.includes(number))).toEqual([]);
 });

@@ -11,7 +11,7 @@ import {
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-// api.md, Submitting: the short form does not restart.
+// api.md#forms-and-defaults: the short form does not restart.
 describe("a restart policy", () => {
   test.each([
     [
@@ -27,13 +27,13 @@ describe("a restart policy", () => {
       { attempts: 2, intervalMs: 30 * MINUTE, delayMs: 15_000, mode: "fail" },
     ],
     [
-      "api.md, Submitting",
+      "api.md#forms-and-defaults",
       "batch",
       true,
       { attempts: 0, intervalMs: 24 * HOUR, delayMs: 15_000, mode: "fail" },
     ],
     [
-      "api.md, Submitting",
+      "api.md#forms-and-defaults",
       "service",
       true,
       { attempts: 0, intervalMs: 30 * MINUTE, delayMs: 15_000, mode: "fail" },

@@ -65,7 +65,7 @@ describe("a configuration is repeated until its pool has it (messages.md#self-re
   });
 });
 
-describe("a refused configuration is taken back (409 pool_in_use, api.md)", () => {
+describe("a refused configuration is taken back (409 pool_in_use, api.md#pool-in-use)", () => {
   test("the pool keeps what it has, and nothing is owed", () => {
     const state = told(put(small), configured(1), put(large), refused(2));
     expect(state.record?.pools.default).toMatchObject({ wanted: small, accepted: { revision: 2 } });
@@ -90,7 +90,7 @@ test("a tick changes nothing, and time alone never does", () => {
   expect(registryMachine.due({ record: null, refusals: {} }, 0)).toEqual([]);
 });
 
-describe("a pool is deleted by a configuration that says so (api.md, DELETE /v1/pools/{name})", () => {
+describe("a pool is deleted by a configuration that says so (api.md#pool-deletion)", () => {
   const remove = (how: "empty" | "drained"): RegistryEvent => ({ type: "remove", pool: "default", how });
   const removed = (revision: number) => answered({ kind: "configured", revision, removed: true });
   const names = (state: RegistryState) => poolsOf(state).map(([name]) => name);

@@ -32,7 +32,7 @@ describe.each<[field: keyof RunPatch, can: RunStatus["state"][], must: RunStatus
   ["snapshot", ["complete", "failed"], []],
   ["startedAt", ["running", ...ENDS], ["running"]],
   ["finishedAt", ENDS, ENDS],
-])("a run has `%s` where it means something (scoot.md §1.3)", (field, can, must) => {
+])("a run has `%s` where it means something (api.md#fields-by-state)", (field, can, must) => {
   test.each(RUN_STATES)("%s", (state) => {
     const run = changed(statusOf("r"), { state });
     const takes = (value: unknown) => RunStatus.safeParse({ ...run, [field]: value }).success;

@@ -10,7 +10,7 @@ test.each([
   [4, "failed", true],
   [5, "aborted", true],
   [6, "timedout", true],
-] as const)("state %d is %s, terminal: %s (scoot.md §1.1)", (number, state, terminal) => {
+] as const)("state %d is %s, terminal: %s (api.md#states)", (number, state, terminal) => {
   expect(RUN_STATES[number]).toBe(state);
   expect(isTerminal(state)).toBe(terminal);
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { formatSize, parseSize, sizeBytes } from "../../src/core/size.ts";
 
-describe("a size is a number with a unit of ten or of two (api.md, Conventions)", () => {
+describe("a size is a number with a unit of ten or of two (api.md#sizes)", () => {
   test.each([
     ["0", 0],
     ["1048576", 1_048_576],

@@ -4,7 +4,7 @@ import { InstanceType } from "../../src/schema/pool.ts";
 import { RunSpec } from "../../src/schema/run.ts";
 import { specOf } from "./support/allocation.ts";
 
-test("the short form is one task called main (api.md, Submitting)", () => {
+test("the short form is one task called main (api.md#forms-and-defaults)", () => {
   const spec = specOf({ env: { CI: "1" }, meta: { a: "b" }, killTimeout: "20s", killSignal: "SIGINT" });
   expect(tasksOf(spec)).toEqual([
     {
@@ -63,7 +63,7 @@ test("what a run needs, and a machine has, is in whole numbers", () => {
 const argv = ["true"];
 
 // nomad.md §4.10 point 3
-test("what a task of the long form does not say, it takes from its group (api.md, Submitting)", () => {
+test("what a task of the long form does not say, it takes from its group (api.md#forms-and-defaults)", () => {
   const spec = RunSpec.parse({
     env: { A: "group", B: "group" },
     meta: { m: "group" },

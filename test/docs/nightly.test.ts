@@ -7,7 +7,7 @@ import { until } from "../local/support/scratch.ts";
 import { openProxy, type Trouble } from "./support/proxy.ts";
 
 // docs/recipes/nightly.sh makes one run a day, whatever becomes of the script or of the control plane
-// (`api.md`, Submitting: idempotency keys).
+// (api.md#idempotency).
 
 const SCRIPT = join(import.meta.dirname, "../../docs/recipes/nightly.sh");
 

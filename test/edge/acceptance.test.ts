@@ -90,7 +90,7 @@ describe("the output of a run", () => {
   });
 });
 
-describe("the exit code of `drover run` (scoot.md §2.10 and the rules of a shell)", () => {
+describe("the exit code of `drover run` (api.md#ends-of-a-command and the rules of a shell)", () => {
   test.each([
     { what: "of the command, zero", args: ["--", "true"], code: 0, state: "complete", says: /^$/ },
     { what: "of the command, not zero", args: sh("exit 3"), code: 3, state: "complete", says: /^$/ },

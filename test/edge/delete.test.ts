@@ -41,7 +41,7 @@ test("logs go before their run: reading them is a 410 that says so, and the run 
   expect(await up.json(200, "GET", "/v1/runs/logged")).toMatchObject({ state: "complete", exitCode: 0 });
 }, 60_000);
 
-test("only a run that has ended is deleted, and then its id answers 410 (api.md, DELETE)", async () => {
+test("only a run that has ended is deleted, and then its id answers 410 (api.md#delete)", async () => {
   const argv = ["sh", "-c", `while ! [ -e ${join(home, "go")} ]; do sleep 0.05; done; echo done`];
   expect(existsSync(join(home, "go"))).toBe(false);
   await up.json(201, "POST", "/v1/runs", { id: "old", argv });

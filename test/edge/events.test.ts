@@ -73,7 +73,7 @@ describe("events as a list", () => {
   );
 });
 
-describe("events as a stream (api.md, Streams)", () => {
+describe("events as a stream (api.md#streams)", () => {
   test("come as they happen, numbered, with an explicit end", async () => {
     const { edge, run } = edgeWithEvents(2);
     const answer = await edge.call("GET", PATH, undefined, stream);
@@ -160,7 +160,7 @@ describe("events as a stream (api.md, Streams)", () => {
   });
 });
 
-describe("the changes of a pool as a stream (api.md, The rest)", () => {
+describe("the changes of a pool as a stream (api.md#pool-events)", () => {
   test("say once that there is nothing, and not again after each read", async () => {
     const edge = createEdge();
     const heard = listen(await edge.call("GET", "/v1/events?after=7", undefined, stream));

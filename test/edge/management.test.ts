@@ -7,7 +7,7 @@ const down = (name: string) => (call: string) => {
   if (call.startsWith(`pool ${name} `)) throw new Error("it is broken");
 };
 
-describe("GET /metrics (api.md, The rest)", () => {
+describe("GET /metrics (api.md#metrics)", () => {
   test("takes a token, and is what Prometheus reads", async () => {
     const edge = createEdge("a", "b");
     expect((await edge.send("GET", "/metrics", {})).status).toBe(401);
@@ -32,7 +32,7 @@ describe("GET /metrics (api.md, The rest)", () => {
   });
 });
 
-describe("DELETE /v1/pools/{name} (api.md, Pools and workers)", () => {
+describe("DELETE /v1/pools/{name} (api.md#pool-deletion)", () => {
   test.each([
     ["", true],
     ["?drain=0", true],
@@ -49,7 +49,7 @@ describe("DELETE /v1/pools/{name} (api.md, Pools and workers)", () => {
   });
 });
 
-describe("GET /v1/events (api.md, The rest)", () => {
+describe("GET /v1/events (api.md#pool-events)", () => {
   test("is a list, of the pool `default` unless it is said", async () => {
     const edge = createEdge("default", "b");
     expect(await edge.json(200, "GET", "/v1/events")).toMatchObject({ items: [{ number: 7 }], next: 7 });

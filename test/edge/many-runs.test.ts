@@ -134,7 +134,7 @@ async function sendPart(key: string, body: string, bytes: number): Promise<void>
   socket.destroy();
 }
 
-describe("a client that is killed while it submits, and started again (api.md, Idempotency)", () => {
+describe("a client that is killed while it submits, and started again (api.md#idempotency)", () => {
   const one = (label: string) => JSON.stringify({ ...WAITS, labels: { killed: label } });
   const many = (label: string) =>
     JSON.stringify({ runs: Array.from({ length: 40 }, () => ({ ...WAITS, labels: { killed: label } })) });

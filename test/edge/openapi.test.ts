@@ -75,7 +75,7 @@ describe("GET /openapi.json", () => {
     expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
   });
 
-  test("says who may call what: a token, a host by its signature, or anybody (api.md, Auth)", async () => {
+  test("says who may call what: a token, a host by its signature, or anybody (api.md#auth)", async () => {
     const { paths } = await document();
     for (const [path, methods] of Object.entries<Json>(paths)) {
       for (const { operationId, security } of Object.values<Json>(methods)) {

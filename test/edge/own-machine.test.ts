@@ -152,7 +152,7 @@ describe("a machine that has pasted the line of an enrollment", () => {
     expect(existsSync(`/proc/${pid}`)).toBe(false);
   });
 
-  test("drains while it has notice, and stops its runs before it goes (peers.md §8 case 9)", async () => {
+  test("drains while it has notice, and stops its runs before it goes (cases.md#case-9)", async () => {
     const { machine, worker } = await joined();
     const argv = ["sleep", "600"];
     const { id } = await server.json(201, "POST", "/v1/runs", { pool: "own", argv });

@@ -7,7 +7,7 @@ const STATES = [
   ["end", "complete"],
 ] as const;
 
-describe("a wait for all says that it holds only if it does (scoot.md §1.11, `all`)", () => {
+describe("a wait for all says that it holds only if it does (api.md#wait-for-all)", () => {
   const path = "/v1/runs?label=set:x&state=complete&all=1&wait=60s";
   const labels = { set: "x" };
   const still = { holds: false, open: 1, possible: true };

@@ -17,7 +17,7 @@ async function idsOf(edge: Edge, path: string): Promise<string[]> {
   return (await edge.json(200, "GET", path)).items.map((run: { id: string }) => run.id);
 }
 
-describe("the state filter (api.md, States)", () => {
+describe("the state filter (api.md#state-filter)", () => {
   const cases: [string, string[]][] = [
     ["state=unknown", ["unknown"]],
     ["state=pending", ["pending"]],
@@ -45,7 +45,7 @@ describe("the state filter (api.md, States)", () => {
   });
 });
 
-describe("a query by ids (api.md, Query semantics)", () => {
+describe("a query by ids (api.md#query)", () => {
   test("1: any id that does not exist fails the whole query, and all such ids are named", async () => {
     const edge = createEdge();
     edge.addRun("a");
@@ -55,7 +55,7 @@ describe("a query by ids (api.md, Query semantics)", () => {
     expect(one).toMatchObject({ code: "unknown_run", runs: ["x"] });
   });
 
-  test("2: matches come at once, in the order of the ids, as often as named (scoot.md §1.6)", async () => {
+  test("2: matches come at once, in the order of the ids, as often as named (api.md#query-2)", async () => {
     const edge = edgeWithAllStates();
     const ids = await idsOf(edge, "/v1/runs?id=failed&id=running&id=complete&id=failed&state=done&wait=60s");
     expect(ids).toEqual(["failed", "complete", "failed"]);
@@ -235,7 +235,7 @@ describe("a list of all runs", () => {
   });
 });
 
-describe("a wait outlives the object that holds it (api.md, Waiting)", () => {
+describe("a wait outlives the object that holds it (api.md#waiting)", () => {
   const waits: [string, string, string][] = [
     ["for the first of many", "/v1/runs?state=done&wait=60s", "pool default wait"],
     ["for the first of some ids", "/v1/runs?id=a&id=b&state=done&wait=60s", "pool default wait"],
@@ -274,7 +274,7 @@ describe("a wait outlives the object that holds it (api.md, Waiting)", () => {
   });
 });
 
-describe("service: how each pool that was asked is (scoot.md §2.3)", () => {
+describe("service: how each pool that was asked is (api.md#query-service)", () => {
   test("a pool that fails hides no other, and says so", async () => {
     const edge = createEdge("broken", "default");
     edge.addRun("a");

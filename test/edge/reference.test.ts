@@ -6,7 +6,7 @@ function sourcesOf(html: string): string[] {
   return [...html.matchAll(/ (?:src|href)="([^"]*)"/g)].map(([, source]) => source ?? "");
 }
 
-describe("GET /docs: the reference page (api.md, The rest)", () => {
+describe("GET /docs: the reference page (api.md#reference-page)", () => {
   let edge: Server;
   beforeAll(async () => {
     edge = await startServer();

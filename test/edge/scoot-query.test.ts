@@ -6,8 +6,9 @@ import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, poolConfigOf, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
 
-// The tables of `scoot.md` on querying, waiting, polling and history, row by row over HTTP on a real
-// `drover up`. A row that has no counterpart here has its reason in place of a test.
+// What docs/design/api.md says of querying, waiting, polling and history, row by row over HTTP on a real
+// `drover up`. The rows are those of an older system with the same calls: "there" is that system, and a row
+// that has no counterpart here has its reason in place of a test.
 
 let home: string;
 let up: RunningDrover;
@@ -60,7 +61,7 @@ async function inState(id: string, state: string): Promise<void> {
 
 const NEWEST_FIRST = [...MADE].reverse();
 
-describe("matching (scoot.md §1.2, §1.6): id, or all, and state", () => {
+describe("matching (api.md#state-filter, api.md#query-4): id, or all, and state", () => {
   const masks: [string, string, string[]][] = [
     ["UNKNOWN_MASK, there 2 by mistake", "1", []],
     ["PENDING_MASK, there 1 by mistake", "2", ["pending"]],
@@ -100,7 +101,7 @@ describe("matching (scoot.md §1.2, §1.6): id, or all, and state", () => {
   });
 });
 
-describe("order of evaluation (scoot.md §1.6)", () => {
+describe("order of evaluation (api.md#query)", () => {
   test("1: any unknown id fails the whole query, which names all such", async () => {
     const body = { runs: ["pending", "nobody", "complete", "none"] };
     const problem = await up.json(404, "POST", "/v1/runs/query", body);
@@ -190,7 +191,7 @@ describe("order of evaluation (scoot.md §1.6)", () => {
   });
 });
 
-describe("all of them (scoot.md §1.11, Poll's `all`)", () => {
+describe("all of them (api.md#wait-for-all)", () => {
   test("is held until the last, counts what is open, and has each that is there", async () => {
     for (const id of ["all-1", "all-2"]) {
       await submit({ id, labels: { all: "x" }, argv: ["true"], pool: "patient" });
@@ -228,7 +229,7 @@ describe("all of them (scoot.md §1.11, Poll's `all`)", () => {
   });
 });
 
-describe("convenience calls (scoot.md §1.7), by the client", () => {
+describe("convenience calls (api.md#query), by the client", () => {
   const client = () => createClient({ url: up.url, token: up.token });
 
   test("StatusNow: the run, and an unknown id is an error and never an empty list", async () => {
@@ -258,7 +259,7 @@ describe("convenience calls (scoot.md §1.7), by the client", () => {
   });
 });
 
-describe("polling (scoot.md §1.8)", () => {
+describe("polling (api.md#query-1, api.md#query-service)", () => {
   test("is not needed: an unknown id is no empty list, and a pool without runs is healthy", async () => {
     expect(await up.json(404, "GET", "/v1/runs?id=nobody&wait=1s")).toMatchObject({ runs: ["nobody"] });
     const { service, items } = await get("pool=patient&label=made:none");
@@ -267,7 +268,7 @@ describe("polling (scoot.md §1.8)", () => {
   });
 });
 
-describe("history (scoot.md §1.9)", () => {
+describe("history (api.md#history)", () => {
   test("ended runs are kept until their time is over or they are deleted; then 410, not 404", async () => {
     await submit({ id: "old", argv: ["true"], pool: "patient" });
     await abort("old");
@@ -286,7 +287,7 @@ describe("history (scoot.md §1.9)", () => {
   // That the pool lets go by itself when its retention is over: test/objects/forget.test.ts.
 });
 
-test("10,000 ids in one query, with duplicates, in the order of the ids (api.md, Runs)", async () => {
+test("10,000 ids in one query, with duplicates, in the order of the ids (api.md#query-ids)", async () => {
   const runs = Array.from({ length: 10_000 }, (_, index) => MADE[(index * 7) % MADE.length] ?? "");
   const beganAt = performance.now();
   const { items } = await post({ runs, states: ["all"] });

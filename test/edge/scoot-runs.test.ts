@@ -5,8 +5,9 @@ import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, poolConfigOf, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
 
-// The tables of `scoot.md` on submitting, aborting, ends and exit codes, row by row over HTTP on a real
-// `drover up`. A row that has no counterpart here has its reason in place of a test.
+// What docs/design/api.md says of submitting, aborting, ends and exit codes, row by row over HTTP on a real
+// `drover up`. The rows are those of an older system with the same calls: "there" is that system, and a row
+// that has no counterpart here has its reason in place of a test.
 
 let home: string;
 let up: RunningDrover;
@@ -53,23 +54,23 @@ const NOWHERE = { url: "http://127.0.0.1:1/x", sha256: SHA256, to: "x" };
 
 /** A row of a table that says something else here: why. */
 const NO_COUNTERPART: Record<string, string[]> = {
-  "§1.4": [
+  "api.md#submitting": [
     "service not initialized: a pool is configured before it takes anything; until then it is unknown_pool",
     "initialization failed: there is nothing to initialize that could fail after the pool was put",
-    "service unhealthy: a run is queued, and `why` says what the pool waits for (api.md, Submitting)",
+    "service unhealthy: a run is queued, and `why` says what the pool waits for (api.md#submitting)",
     "no runners, runner busy: never returned there; here `why` has the reason `no_workers`",
   ],
-  "§2.4": [
+  "api.md#ends-of-a-command": [
     "wait error: the host's shim has the kernel's own word for an end, or the end is not known",
     "memory above cap at the first sample: the cap is in force before the command begins, so it is the cap",
-    "abort during upload: as uploading in §1.5",
+    "abort during upload: as uploading in api.md#abort",
   ],
-  "§2.10": [
+  "api.md#blame": [
     "200 and 230, pre- and post-processing: there is no filer and no Bazel",
     "211 to 216, git and bundles: there are none; a snapshot is one archive, see 210",
     "217, snapshot database: there is none",
     "220, log references: a host that cannot make its files fails the start, see 240",
-    "250, unexpected process state: as wait error in §2.4",
+    "250, unexpected process state: as wait error in api.md#ends-of-a-command",
   ],
 };
 
@@ -79,7 +80,7 @@ test("each row without a counterpart has a reason", () => {
   }
 });
 
-describe("Run (scoot.md §1.4)", () => {
+describe("Run (api.md#submitting)", () => {
   test("accepted: pending, at once, durable, and nothing else filled", async () => {
     const run = await submit({ id: "accepted", argv: ["true"], pool: "patient" });
     expect(run).toMatchObject({
@@ -135,7 +136,7 @@ describe("Run (scoot.md §1.4)", () => {
   });
 });
 
-describe("Abort (scoot.md §1.5)", () => {
+describe("Abort (api.md#abort)", () => {
   const ABORTED = {
     state: "aborted",
     exitCode: null,
@@ -256,7 +257,7 @@ describe("Abort (scoot.md §1.5)", () => {
   });
 });
 
-describe("Abort of many (api.md, Runs)", () => {
+describe("Abort of many (api.md#abort-of-many)", () => {
   const make = (id: string, labels: object) => submit({ id, argv: ["true"], pool: "patient", labels });
 
   test("by label: those that fit and have not ended, and the same again asks none", async () => {
@@ -316,7 +317,7 @@ describe("Abort of many (api.md, Runs)", () => {
   });
 });
 
-describe("what ends a command (scoot.md §2.4), and exit codes (§2.10)", () => {
+describe("what ends a command (api.md#ends-of-a-command), and exit codes (api.md#blame)", () => {
   const cases: { what: string; spec: object; end: object }[] = [
     { what: "it exits with 0", spec: sh("exit 0"), end: { state: "complete", exitCode: 0, signal: null } },
     { what: "it exits with n", spec: sh("exit 7"), end: { state: "complete", exitCode: 7, signal: null } },

@@ -36,7 +36,7 @@ function send(method: string, path: string, headers: Record<string, string> = {}
 
 const codeOf = async (answer: Response) => ((await answer.json()) as Json).code;
 
-describe("a snapshot of a client (api.md, The rest)", () => {
+describe("a snapshot of a client (api.md#snapshots)", () => {
   test("is stored once, read whole, and found there when it is sent again", async () => {
     const first = await send("PUT", PATH, {}, SMALL);
     expect([first.status, await first.json()]).toEqual([201, { id: ID, bytes: 1_000 }]);
@@ -180,7 +180,7 @@ describe("a snapshot of a host (host-protocol.md)", () => {
   });
 });
 
-describe("what is refused before a byte is read (api.md, The rest)", () => {
+describe("what is refused before a byte is read (api.md#snapshots)", () => {
   const line: [string, string] = ["PUT", `/v1/hosts/w-1/snapshots/${ID}`];
   const digest = digestField(Buffer.from(ID.slice(7), "hex").toString("base64"));
   const signer = { worker: "w-1", secret: strangeSecret() };

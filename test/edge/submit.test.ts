@@ -199,7 +199,7 @@ describe("a batch", () => {
   });
 });
 
-describe("a run that names a snapshot (api.md, Submitting)", () => {
+describe("a run that names a snapshot (api.md#refused-specs)", () => {
   const [here, gone] = [`sha256:${"a".repeat(64)}`, `sha256:${"b".repeat(64)}`];
   const looks = ({ calls }: Edge) => calls.filter((call) => call === "snapshots size");
   const edgeWith = (id: string) => {

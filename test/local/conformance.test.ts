@@ -169,7 +169,7 @@ describe("of a provider that lies the suite names the promise that it breaks, an
     expect(brokenOf(await tested(cloud, options))).toEqual([promise]);
   });
 
-  it("pages that shift while machines end (peers.md §8 case 19)", async () => {
+  it("pages that shift while machines end (cases.md#case-19)", async () => {
     const cloud = new PaperCloud();
     for (let machine = 0; machine < 500; machine += 1) {
       const tags = { "drover-pool": "p" };

@@ -185,7 +185,7 @@ it("a long address or type is cut, so that it can be stored and hides no other m
   expect(listing).not.toHaveProperty("partial");
 });
 
-describe("when to ask again (peers.md §8 case 20, RFC 9110 §10.2.3)", () => {
+describe("when to ask again (cases.md#case-20, RFC 9110 §10.2.3)", () => {
   const slow = { class: "rate_limit", text: "slow down" };
 
   it.each<[string, object | string, Record<string, string>, number | undefined]>([

@@ -49,20 +49,20 @@ const ROWS: Row[] = [
   { lie: "is at its quota", faults: refused("quota", 2_000), machines: 2, tells: /\(quota\)/ },
   { lie: "limits the rate", faults: refused("rate_limit", 2_500), machines: 1 },
   { lie: "fails for a moment", faults: refused("temporary"), machines: 1 },
-  // peers.md §8 case 1: one worker, two machines; both must end.
+  // cases.md#case-1: one worker, two machines; both must end.
   {
     lie: "knows no tokens",
     faults: { lostCreateAnswers: 1, duplicatedCreates: 1 },
     machines: 1,
     twice: true,
   },
-  // peers.md §8 case 3.
+  // cases.md#case-3.
   { lie: "says of living machines that they are not there", faults: { unfoundDestroys: 1 }, machines: 1 },
   { lie: "does not vouch for its listings", faults: { unvouchedListings: 5 }, machines: 1 },
   { lie: "lists in pages of one", faults: { pageSize: 1 }, machines: 1 },
   { lie: "has a clock that jumps", faults: { clockStepMs: 3_600_000 }, machines: 1 },
   { lie: "begins destroys that never end", faults: { stuckDestroys: 1 }, machines: 1 },
-  // peers.md §8 case 20.
+  // cases.md#case-20.
   { lie: "refuses everything with 429", faults: stormOf("rate_limit"), machines: 1 },
   { lie: "refuses everything with 503", faults: stormOf("temporary"), machines: 1 },
 ];

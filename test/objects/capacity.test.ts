@@ -35,7 +35,7 @@ test("a refusal of the cloud is shown with its scope, its reason and its time (D
   expect(world.cloud.calls.filter((call) => call === "POST /instances")).toHaveLength(1);
 });
 
-test("a machine that nobody knows of is taken in, and not destroyed yet (peers.md §8 case 2)", async () => {
+test("a machine that nobody knows of is taken in, and not destroyed yet (cases.md#case-2)", async () => {
   await makePool({ sync: { interval: "1s" } });
   await submit("a");
   const forgotten = await forgottenMachine(world.cloud);

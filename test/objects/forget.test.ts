@@ -57,7 +57,7 @@ async function isForgotten(id: string): Promise<void> {
   expect(await inBucket()).toEqual([`${id}-other`]);
 }
 
-test("an ended run is deleted with its logs, and its id answers that (api.md, DELETE)", async () => {
+test("an ended run is deleted with its logs, and its id answers that (api.md#delete)", async () => {
   await makePool();
   await endedRun("old");
   const { submittedAt } = await objects.allocation("old").read();

@@ -7,7 +7,7 @@ import { eventually, freshWorld, makePool, objects, submit } from "./support/wor
 
 freshWorld();
 
-describe("a query by labels (api.md, Query semantics)", () => {
+describe("a query by labels (api.md#query)", () => {
   test.each([40, 41, 64])("takes %i of them, and looks at each", async (count) => {
     const labels = Object.fromEntries(Array.from({ length: count }, (_, index) => [`l${index}`, "v"]));
     await makePool({ maxInstances: 0 });
@@ -19,7 +19,7 @@ describe("a query by labels (api.md, Query semantics)", () => {
   });
 });
 
-describe("a wait for all of a label (scoot.md §1.11, `all`)", () => {
+describe("a wait for all of a label (api.md#wait-for-all)", () => {
   const all = { labels: { set: "x" }, all: true };
 
   test("does not hold if one has failed while the pool was reset", async () => {
@@ -34,7 +34,7 @@ describe("a wait for all of a label (scoot.md §1.11, `all`)", () => {
   });
 });
 
-describe("labels that change while they are waited for (api.md, PATCH)", () => {
+describe("labels that change while they are waited for (api.md#update)", () => {
   const held = () => eventually(async () => ((await waiting()) === 1 ? true : undefined));
   const settled = { holds: true, open: 0, possible: true };
 
@@ -94,16 +94,13 @@ describe("labels that change while they are waited for (api.md, PATCH)", () => {
 test.each([
   ["no state", []],
   ["the state that it is in", ["pending" as const]],
-])(
-  "a wait for one run that is over before it begins: %s (api.md, Query semantics 4)",
-  async (_what, states) => {
-    await makePool({ maxInstances: 0 });
-    await submit("one");
-    expect(await objects.allocation("one").wait(states, 60_000)).toMatchObject({ state: "pending" });
-  },
-);
+])("a wait for one run that is over before it begins: %s (api.md#query-4)", async (_what, states) => {
+  await makePool({ maxInstances: 0 });
+  await submit("one");
+  expect(await objects.allocation("one").wait(states, 60_000)).toMatchObject({ state: "pending" });
+});
 
-test("what one change of many brings is newest first, too (api.md, Waiting)", async () => {
+test("what one change of many brings is newest first, too (api.md#query-3)", async () => {
   await makePool({ maxInstances: 0 });
   for (const id of ["a", "b", "c"]) await tellOf(id, "pending", 1);
   const filter = question({ states: ["running"] });

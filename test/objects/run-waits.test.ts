@@ -21,7 +21,7 @@ function rowsOf(ids: readonly string[]) {
   return { state, change, runs };
 }
 
-test("who waits reads anew if more has changed at once than is remembered (api.md, Waiting)", async () => {
+test("who waits reads anew if more has changed at once than is remembered (api.md#waiting)", async () => {
   const ids = Array.from({ length: MAX_CHANGES_KEPT + 1 }, (_, index) => `r${index}`);
   const { state, change } = rowsOf(ids);
   const waits = new RunWaits(() => () => undefined);

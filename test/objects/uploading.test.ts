@@ -64,7 +64,7 @@ test("complete: the result stands in the status, and is read from the bucket", a
   expect((await objects.worker(worker).read()).state).toBe("idle");
 });
 
-test("aborted: the upload is stopped, though the process had ended (scoot.md §1.5)", async () => {
+test("aborted: the upload is stopped, though the process had ended (api.md#abort)", async () => {
   const { host } = await uploadingRun();
   const aborted = objects.allocation("built").abort({ reason: "enough", by: "ann", waitMs: 20_000 });
   await eventually(async () => orderOf(await host.report())?.want === "stop" || undefined);
@@ -86,7 +86,7 @@ test("timed out: one deadline over all phases ends the upload, too", async () =>
   expect(await read()).toMatchObject({ state: "timedout", exitCode: null, failure: null, snapshot: null });
 });
 
-test("failed: the machinery is to blame, and the exit code is kept (scoot.md §2.10)", async () => {
+test("failed: the machinery is to blame, and the exit code is kept (api.md#ends-of-a-command)", async () => {
   const { host } = await uploadingRun({}, { ...EXIT, code: 3 });
   await say(host, over("exited", { exit: { ...EXIT, code: 3 }, outputs: { error: "the disk is full" } }));
   const failure = { class: "infrastructure", code: "outputs_failed" };

@@ -9,7 +9,7 @@ test("a machine that can end itself is told how, as one word; any other is not (
   expect(userDataScript(FACTS)).not.toContain("--power-off");
 });
 
-test("a machine that can be taken back is told how it hears of that (peers.md §8 case 9)", () => {
+test("a machine that can be taken back is told how it hears of that (cases.md#case-9)", () => {
   const script = userDataScript({ ...FACTS, powerOff: "poweroff", notice: "curl -sf http://metadata" });
   expect(script).toContain(`--power-off poweroff --notice 'curl -sf http://metadata' || code=$?`);
   expect(userDataScript(FACTS)).not.toContain("--notice");

@@ -50,7 +50,7 @@ async function hold(questions: RunQuestion[]) {
   return answers;
 }
 
-describe("1,000 clients wait at once (api.md, Waiting; scoot.md §1.6)", () => {
+describe("1,000 clients wait at once (api.md#waiting, api.md#query-3)", () => {
   const repeat = (make: (index: number) => Partial<RunQuestion>) =>
     Array.from({ length: CLIENTS }, (_, index) => question(make(index % RUNS)));
 
@@ -86,7 +86,7 @@ describe("1,000 clients wait at once (api.md, Waiting; scoot.md §1.6)", () => {
   });
 });
 
-describe("a wait outlives the object that it is held by (api.md, Waiting)", () => {
+describe("a wait outlives the object that it is held by (api.md#waiting)", () => {
   const kinds: [string, Partial<RunQuestion>][] = [
     ["for the first of a label", { labels: { set: "x" } }],
     ["for all of a label", { labels: { set: "x" }, all: true }],
@@ -112,7 +112,7 @@ describe("a wait outlives the object that it is held by (api.md, Waiting)", () =
   // What a reset cuts off is asked again by the edge: test/edge/query.test.ts, test/edge/many-runs.test.ts.
 });
 
-describe("what a wait by ids is over for (api.md, Query semantics 4)", () => {
+describe("what a wait by ids is over for (api.md#query-4)", () => {
   const ids = IDS.slice(0, 2);
   const ask = { ids, labels: {}, states: ["failed" as const] };
 

@@ -34,7 +34,7 @@ const endsOf = ({ ended }: Result) =>
   new Set([...ended.values()].map(({ outcome }) => `${outcome?.state} ${outcome?.exitCode}`));
 const epochsOf = ({ ended }: Result) => Math.max(...[...ended.values()].map(({ endedEpoch }) => endedEpoch));
 
-describe("a storage that takes no writes for an hour (peers.md §8 case 14)", () => {
+describe("a storage that takes no writes for an hour (cases.md#case-14)", () => {
   const again = { reschedule: { attempts: 3, delay: "5s", interval: "24h" }, restart: { attempts: 0 } };
   const jobs = [1, 2, 3, 4, 5, 6].map((n) => job(`run-${n}`, n * SECOND, "10m", again));
 
@@ -77,7 +77,7 @@ describe("A4, P18: a provider that refuses everything for an hour", () => {
   );
 });
 
-describe("hundreds of hosts that connect again at once (peers.md §8 case 15)", () => {
+describe("hundreds of hosts that connect again at once (cases.md#case-15)", () => {
   const HOSTS = sized(200, 1_000);
   /**
    * All runs have been started by then, and none ends before the window in which words are counted is over.
@@ -121,7 +121,7 @@ describe("hundreds of hosts that connect again at once (peers.md §8 case 15)", 
   });
 });
 
-describe("a demand that sits at the boundary of one machine more (peers.md §8 case 18)", () => {
+describe("a demand that sits at the boundary of one machine more (cases.md#case-18)", () => {
   const whole = { resources: { vcpus: 2, memory: "1GiB" } };
   const often = 30;
   /** A machine may boot for 40 s: the second demand comes when it has had the first, or it needs one more. */

@@ -9,7 +9,7 @@ export interface Ask {
 }
 
 /**
- * Whether this has been asked for, and done (`api.md`, Idempotency). The run remembers the latest
+ * Whether this has been asked for, and done (api.md#idempotency). The run remembers the latest
  * `MAX_ASKS_REMEMBERED` keys. Throws `idempotency_mismatch` for a key that was used to ask for something
  * else.
  */

@@ -87,7 +87,7 @@ function killed(
 
 /**
  * A command by itself that may not be started again ends with what it said: that is no failure of a task
- * (`api.md`, States). In every other case the task has failed.
+ * (api.md#lone). In every other case the task has failed.
  */
 function notRestarting(
   record: AllocationRecord,

@@ -10,7 +10,7 @@ const DECIMALS = 1e9;
 /**
  * What a run has cost up to `now`, by list prices: for each placement that is remembered its time times its
  * rate (`PlacementRecord.rate`). Placements without a known rate are counted and never taken for free: if
- * none has one, the amount is null (`peers.md` §8 case 21).
+ * none has one, the amount is null (cases.md#case-21).
  */
 export function costOf(state: Existing, now: Instant): RunCost {
   const open = openPlacement(state);

@@ -32,7 +32,7 @@ const SIGNAL_NUMBERS: Record<string, number> = {
 const NO_EXIT = { exitCode: null, signal: null, failure: null };
 
 /**
- * How a run ends whose one main task's attempt is over (`scoot.md` §2.4 as decided).
+ * How a run ends whose one main task's attempt is over (api.md#ends-of-a-command).
  *
  * A wish that was stored before the exit decides the state, whatever the command did then (`decisions.md`,
  * abort). An exit code, zero or not, is `complete`; only the mechanism fails a run.
@@ -65,7 +65,7 @@ function exitOf(attempt: AttemptRecord): Pick<Outcome, "exitCode" | "signal" | "
 
 /**
  * How a run ends all of whose tasks are dead. A command by itself ends with what it said, in a group a failed
- * task fails the run (`api.md`, One run, as read); who is blamed is decided by time, then by name.
+ * task fails the run (api.md#group-failure); who is blamed is decided by time, then by name.
  */
 export function outcomeOf(
   record: AllocationRecord,
@@ -117,8 +117,8 @@ export function interruption(
 /**
  * How a run ends that its host has stopped by itself, and that may not be placed anew. At the end of a lease,
  * or of the machine, it is what the worker would say (rule R4: the machine counts as lost). An agent that was
- * told to end is the mechanism that fails the run (`api.md`, States). What the command made of the signal is
- * no result.
+ * told to end is the mechanism that fails the run (api.md#ends-of-a-command). What the command made of the
+ * signal is no result.
  */
 function outcomeOfHostStop(stopped: HostStop, now: Instant): Outcome {
   if (stopped === "lease") {
@@ -158,8 +158,8 @@ export function outcomeOfWish(wish: Wish, now: Instant): Outcome {
 }
 
 /**
- * How a run ends whose machine was lost after the host may have begun it: nobody can know (`api.md`, States).
- * But of one command that had ended by itself only its outputs are lost.
+ * How a run ends whose machine was lost after the host may have begun it: nobody can know
+ * (api.md#ends-of-a-command). But of one command that had ended by itself only its outputs are lost.
  */
 export function outcomeOfLoss(record: AllocationRecord, ended: Ended, now: Instant): Outcome {
   const { worker, cause } = ended;

@@ -22,7 +22,7 @@ import { reasonOf } from "./why-stopped.ts";
 
 type TaskStatus = RunStatus["tasks"][number];
 
-/** One run, whole, as a reader sees it (`api.md`, One run, as read). */
+/** One run, whole, as a reader sees it (api.md#one-run). */
 export function statusOf(state: AllocationState & { record: AllocationRecord }): RunStatus {
   const { record } = state;
   const { spec } = record;
@@ -57,8 +57,8 @@ function placementsOf(state: AllocationState & { record: AllocationRecord }): Pl
 type PartOf<Run> = Run extends RunStatus ? Omit<Run, keyof AnyRun> : never;
 
 /**
- * What a run has in its state and in no other (`scoot.md` §1.3). An end that is not final yet is not shown,
- * and what a run ended with stands beside no state to which it does not belong.
+ * What a run has in its state and in no other (api.md#fields-by-state). An end that is not final yet is not
+ * shown, and what a run ended with stands beside no state to which it does not belong.
  */
 function partOfState(record: AllocationRecord): PartOf<RunStatus> {
   const { outcome } = record;
@@ -113,8 +113,8 @@ function refsOf(record: AllocationRecord) {
 }
 
 /**
- * The task whose output stands for the run's, once there can be any (`scoot.md` §1.3): the leader, or the
- * first main task.
+ * The task whose output stands for the run's, once there can be any (api.md#fields-by-state): the leader, or
+ * the first main task.
  */
 function shownTask(record: AllocationRecord): string | null {
   const { tasks } = groupOfRun(record);
@@ -126,7 +126,7 @@ function shownTask(record: AllocationRecord): string | null {
 
 /**
  * Nomad's client status, which looks at the exit code where a run's `state` does not (`nomad.md` §2.1,
- * `api.md`).
+ * api.md#alloc-status).
  */
 function allocStatus(record: AllocationRecord): RunStatus["allocStatus"] {
   const state = stateOf(record);

@@ -10,7 +10,7 @@ import { preferredWorker } from "./sticky.ts";
 const COMMAND_CHARS = 80;
 
 /**
- * The state of a run, one of Scoot's seven. It ends only when nothing of it can be left anywhere (rule R3):
+ * The state of a run (api.md#states). It ends only when nothing of it can be left anywhere (rule R3):
  * until then a run whose command has been started is `running`, an aborted one too.
  */
 export function stateOf(record: AllocationRecord): RunState {

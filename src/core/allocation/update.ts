@@ -7,7 +7,7 @@ import { groupOf } from "../spec.ts";
 import { addEvent } from "./events.ts";
 import type { AllocationRecord } from "./state.ts";
 
-/** What of a run may change while it runs (`api.md`, `PATCH /v1/runs/{id}`): the rest is another run. */
+/** What of a run may change while it runs (api.md#update): the rest is another run. */
 const CHANGEABLE = new Set([
   "restart",
   "reschedule",

@@ -15,9 +15,9 @@ export interface Change {
 }
 
 /**
- * Numbers the rows of a pool by their latest change that a reader sees (`api.md`, `GET /v1/events`). A number
- * is used once, and later changes have higher ones: it is made from the time, so that nothing must be stored
- * for it beside the row. (A clock that is put back while the pool is not loaded could make some again.)
+ * Numbers the rows of a pool by their latest change that a reader sees (api.md#pool-events). A number is used
+ * once, and later changes have higher ones: it is made from the time, so that nothing must be stored for it
+ * beside the row. (A clock that is put back while the pool is not loaded could make some again.)
  */
 export class Changes {
   /** What has changed since this process began: by number, one for each row. */

@@ -7,8 +7,8 @@ export const MAX_EVENTS_READ = 1_000;
 
 /**
  * What has changed in a pool after the change of this number: each row once, as it is now, in the order of
- * their latest changes (`api.md`, `GET /v1/events`: intermediate states may be missing, the latest never).
- * `after` null: all that lives. A row that is gone is no change.
+ * their latest changes (api.md#pool-events: intermediate states may be missing, the latest never). `after`
+ * null: all that lives. A row that is gone is no change.
  */
 export function eventsAfter(state: Configured, after: number | null): PoolEventList {
   const { rows, isAll } = after === null ? livingRows(state) : rowsAfter(state, after);

@@ -9,9 +9,9 @@ import { newWorkerRow } from "./workers.ts";
 const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0, price: 0 };
 
 /**
- * A machine of one's own may join as this worker for `ttlMs` from now on (`api.md`, `POST /v1/enrollments`).
- * It is no permit: `maxInstances` bounds what a provider is asked for. The same worker again changes nothing;
- * one too many is not written, which `worker` not being there tells.
+ * A machine of one's own may join as this worker for `ttlMs` from now on (api.md#enrollments). It is no
+ * permit: `maxInstances` bounds what a provider is asked for. The same worker again changes nothing; one too
+ * many is not written, which `worker` not being there tells.
  */
 export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now: Instant): Configured {
   if (state.workers.get(worker) !== undefined || isFullOfInvitations(state)) return state;

@@ -46,7 +46,7 @@ export function resumeLine(state: WorkerState, note: LineNote, heardAt: Instant 
 /**
  * The host's socket has shown that it lives. It proves no attempt and grants no lease (rule R4). Reports
  * renew the lease long before its end: a host that lives and reports no more is silent from then on
- * (`peers.md` §8 case 8).
+ * (cases.md#case-8).
  */
 export function foldHeard(state: Living, beatAt: Instant): WorkerState {
   const at = Math.min(beatAt, state.record.leaseUntil);

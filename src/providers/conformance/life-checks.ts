@@ -21,13 +21,13 @@ interface Life {
 export const LIFE_CHECKS: readonly Check[] = [
   {
     name: "create-answered",
-    rule: "peers.md §8 cases 1 and 2",
+    rule: "cases.md#case-1, cases.md#case-2",
     promise: "a create call that makes a machine says so",
     judge: createAnswered,
   },
   {
     name: "create-once",
-    rule: `${CONTRACT} (idempotent); peers.md §8 case 1`,
+    rule: `${CONTRACT} (idempotent); cases.md#case-1`,
     promise: "the same token gives the same machine, while it lives and after",
     judge: (transcript) => ofLife(transcript, createOnce),
   },
@@ -51,7 +51,7 @@ export const LIFE_CHECKS: readonly Check[] = [
   },
   {
     name: "destroy-known",
-    rule: "peers.md §8 case 3",
+    rule: "cases.md#case-3",
     promise: "no machine that lives is said not to be there",
     judge: (transcript) => ofLife(transcript, destroyKnown),
   },

@@ -8,7 +8,7 @@ const CONTRACT = "host-protocol.md, the provider contract";
 export const LOOK_CHECKS: readonly Check[] = [
   {
     name: "answers",
-    rule: "peers.md §8 case 20; host-protocol.md, errors",
+    rule: "cases.md#case-20; host-protocol.md, errors",
     promise: "a call is answered as agreed, or is by the time that its refusal names",
     judge: answers,
   },
@@ -20,7 +20,7 @@ export const LOOK_CHECKS: readonly Check[] = [
   },
   {
     name: "list-whole",
-    rule: `${CONTRACT}; peers.md §8 case 19`,
+    rule: `${CONTRACT}; cases.md#case-19`,
     promise: "a listing is complete, whatever its pages",
     judge: (transcript) =>
       ofListings(transcript, (listings) => {
@@ -30,7 +30,7 @@ export const LOOK_CHECKS: readonly Check[] = [
   },
   {
     name: "list-steady",
-    rule: "peers.md §8 case 4; rules.md#invariant-3",
+    rule: "cases.md#case-4; rules.md#invariant-3",
     promise: "what exists is in each listing",
     judge: (transcript) => ofListings(transcript, steady),
   },

@@ -26,7 +26,7 @@ describe("a notice as it is written", () => {
   });
 });
 
-describe("a host looks for a notice (arvados.md §5.3, peers.md §8 case 9)", () => {
+describe("a host looks for a notice (arvados.md §5.3, cases.md#case-9)", () => {
   test("from its join on, every few seconds, one look at a time", () => {
     const host = idleHost();
     expect(host.message("look")).toBeDefined();
@@ -63,7 +63,7 @@ describe("a host looks for a notice (arvados.md §5.3, peers.md §8 case 9)", ()
   });
 });
 
-describe("before its machine goes, a host stops what runs there (peers.md §8 case 9)", () => {
+describe("before its machine goes, a host stops what runs there (cases.md#case-9)", () => {
   /** With the 5 s of its kill timeout it must begin then. */
   const BEGINS = 120_000 - LAST_WORDS_MS - 5_000;
 

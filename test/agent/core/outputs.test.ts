@@ -60,7 +60,7 @@ describe("the outputs of a task are collected when it has ended by itself (decis
   });
 });
 
-describe("what ends the collection (scoot.md §1.5; issue: one deadline over all phases)", () => {
+describe("what ends the collection (api.md#abort; issue: one deadline over all phases)", () => {
   test.each<[string, () => Driven, object]>([
     ["an order", () => collecting().order([stop()]), { kill: { treeGone: true } }],
     ["the deadline", () => collecting({ timeoutMs: 60_000 }).pass(60_000), { timedOut: true }],

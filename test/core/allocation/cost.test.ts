@@ -40,7 +40,7 @@ test("a run on a free machine costs nothing, and that is known", () => {
   });
 });
 
-test("a price that is not known is never 0 in silence (peers.md §8 case 21)", () => {
+test("a price that is not known is never 0 in silence (cases.md#case-21)", () => {
   const state = runAt(submitted(), T0, placed());
   expect(costAt(state, T0 + HOUR)).toEqual({ amount: null, unpriced: 1, perHour: null });
   expect(RunStatus.parse(readRun(state, T0 + HOUR)).cost?.amount).toBeNull();

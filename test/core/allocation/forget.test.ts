@@ -135,7 +135,7 @@ describe("logs that go before their run (`retention.logs`)", () => {
   });
 });
 
-describe("the tombstone (api.md, Conventions)", () => {
+describe("the tombstone (api.md#ids)", () => {
   const loaded = () => loadedAllocation(forgotten().tombstone ?? null, true);
 
   test.each<[string, AllocationEvent]>([

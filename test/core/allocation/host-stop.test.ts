@@ -9,10 +9,11 @@ const TERM = { code: null, signal: "SIGTERM" } as const;
 const stopped = (why: HostStop, exit: Parameters<typeof exited>[0] = TERM) =>
   observed([{ ...exited(exit), stopped: why }]);
 
-describe("a command that its host has stopped is no end of its own (rule R4, api.md States)", () => {
+// api.md#ends-of-a-command
+describe("a command that its host has stopped is no end of its own (rule R4)", () => {
   test.each<[string, HostStop, Parameters<typeof exited>[0], object]>([
     ["at the end of the lease it is lost, as its worker would say", "lease", TERM, LOST],
-    ["a machine that is taken away is lost to it (peers.md §8 case 9)", "interruption", TERM, LOST],
+    ["a machine that is taken away is lost to it (cases.md#case-9)", "interruption", TERM, LOST],
     ["the end of the agent fails it", "agent", TERM, FAILED],
     ["whatever number it made of the signal", "agent", { code: 143 }, FAILED],
     ["zero too: nobody knows whether it was done", "lease", { code: 0 }, LOST],

@@ -24,7 +24,7 @@ const lost: AllocationEvent = { type: "ended", ended: { ...end, cause: "interrup
 const stopped = observed([{ ...exited({ code: null, signal: "SIGTERM" }), stopped: "interruption" }]);
 const endOf = ({ record }: Submitted) => record.events.find(({ type }) => type === "Placement Ended");
 
-describe("a run whose machine was taken away, and whose host had said so (peers.md §8 case 9)", () => {
+describe("a run whose machine was taken away, and whose host had said so (cases.md#case-9)", () => {
   test.each<[string, AllocationEvent, "lost" | "gone"]>([
     ["the machine went with it", lost, "lost"],
     ["its host has stopped it before", stopped, "gone"],

@@ -128,7 +128,7 @@ describe("of a stream MAX_LOG_BYTES are kept", () => {
   });
 });
 
-// peers.md §8 case 13
+// cases.md#case-13
 describe("a run ends when the last byte of its logs is stored, or LAST_BYTE_MS after its exit", () => {
   const waiting = runAt(started(), T0, observed([exitedButUnlogged]));
   const rest = says(piece(0, "0123456789"), exited({ code: 3 }));

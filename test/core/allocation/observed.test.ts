@@ -52,8 +52,8 @@ describe("an attempt goes on and never back, in whatever order its reports arriv
   });
 });
 
-// A non-zero exit code is complete, never failed: failed means that the mechanism failed (scoot.md §1.1,
-// §2.4).
+// A non-zero exit code is complete, never failed: failed means that the mechanism failed (api.md#states,
+// api.md#ends-of-a-command).
 describe("how the attempt ended decides how the run ends", () => {
   test.each([
     ["exit code 0", exited(), { state: "complete", exitCode: 0, signal: null, failure: null }],
@@ -106,7 +106,7 @@ test("an end that was seen empties the order, and tells the pool that the place 
   });
 });
 
-describe("times are durations on the host's own clock: its date is never asked (peers.md §8 case 16)", () => {
+describe("times are durations on the host's own clock: its date is never asked (cases.md#case-16)", () => {
   test("the start and the end of an attempt are that long ago", () => {
     const state = runAt(
       ordered(),
@@ -131,7 +131,7 @@ describe("times are durations on the host's own clock: its date is never asked (
   );
 });
 
-// peers.md §8 case 10
+// cases.md#case-10
 describe("a report that is not of the open placement is not applied (invariant 2)", () => {
   const second = runAt(ordered(), T0, ended("refused", { held: false }), place("w2", 2, 2));
   const end = [exited()];

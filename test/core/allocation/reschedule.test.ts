@@ -89,7 +89,7 @@ test.each<[string, Partial<ReschedulePolicy>, number, number, boolean]>([
 
 const TWICE: Partial<RunSpecInput> = { reschedule: { attempts: 2, delay: "30s" } };
 
-describe("a run whose machine was lost is placed anew, if it says so (api.md, Submitting)", () => {
+describe("a run whose machine was lost is placed anew, if it says so (api.md#forms-and-defaults)", () => {
   const lost = runAt(started(TWICE), T0 + 1_000, ended("lost"));
 
   test("it waits, wants nothing, and still runs as far as anybody can see", () => {

@@ -41,8 +41,8 @@ const noPlace = runAt(
   pool(2, { kind: "none", version: 2 }),
 );
 
-// A run's `state` is Scoot's (scoot.md §1.1), its `allocStatus` Nomad's (nomad.md §2.1): they differ where a
-// command ends with another exit code than zero.
+// A run has a `state` (api.md#states) and an `allocStatus` (api.md#alloc-status, nomad.md §2.1): they differ
+// where a command ends with another exit code than zero.
 describe("state and allocStatus (nomad.md §1.6 point 2)", () => {
   test.each<[string, Submitted, string, string, string]>([
     ["in the queue", queued(), "pending", "pending", "waiting for a place on a machine"],
@@ -120,7 +120,7 @@ describe("state and allocStatus (nomad.md §1.6 point 2)", () => {
   });
 });
 
-describe("who is to blame stands in `failure`, and only where something failed (scoot.md §2.10)", () => {
+describe("who is to blame stands in `failure`, and only where something failed (api.md#blame)", () => {
   test.each<[string, Submitted, object | null]>([
     ["exit code 2", end(exited({ code: 2 })), null],
     ["not executable", end(notFound), { class: "task", code: "not_executable", text: "no" }],
@@ -269,8 +269,9 @@ test("A3: a placement that only its pool has stored is shown, and since when", (
   expect(statusOf(runAt(placed, later, observed([running]))).placements).toMatchObject([open]);
 });
 
-// Which field is valid in which state (scoot.md §1.3, §2.4): what is not valid is null, and never a guess.
-describe("the fields of a status record are valid in their states only (scoot.md §1.3, §2.10)", () => {
+// Which field is valid in which state (api.md#fields-by-state, api.md#ends-of-a-command): what is not valid
+// is null, and never a guess.
+describe("the fields of a status record are valid in their states only (api.md#fields-by-state)", () => {
   const snapshot = `sha256:${"c".repeat(64)}`;
   const outputs = ["*"];
   const refs = {

@@ -77,7 +77,7 @@ describe("a submission", () => {
   test.each([
     ["an absolute directory is one of the host's", "/srv", true],
     ["a relative one is the task's own", "srv", false],
-  ])("%s (api.md, `allowHostPaths`)", (_what, dir, hostPaths) => {
+  ])("%s (api.md#refused-specs)", (_what, dir, hostPaths) => {
     expect(owed(at(nothing(), T0, submit({ dir })), T0).upsert?.hostPaths).toBe(hostPaths);
   });
 

@@ -23,7 +23,7 @@ const MINUTE = 60_000;
 const tick = { type: "tick" } as const;
 const none = (version: number) => pool(version, { kind: "none" as const, version });
 
-describe("`timeout` counts from the first placement on (api.md, Submitting)", () => {
+describe("`timeout` counts from the first placement on (api.md#time-limits)", () => {
   const placed = ordered({ timeout: "1m" });
 
   test("the run is woken at its end, and its host knows what is left of it", () => {
@@ -93,7 +93,7 @@ describe("`timeout` counts from the first placement on (api.md, Submitting)", ()
   });
 });
 
-describe("`queueTimeout` is for each wait for a place (api.md, Submitting)", () => {
+describe("`queueTimeout` is for each wait for a place (api.md#time-limits)", () => {
   const waiting = queued({ queueTimeout: "1m" });
 
   test("the run is woken at its end", () => {

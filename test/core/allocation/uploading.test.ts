@@ -46,7 +46,7 @@ const begun = (more: Parameters<typeof started>[0] = {}) =>
 const types = ({ record }: Submitted) => record.events.map(({ type }) => type);
 const eventOf = ({ record }: Submitted, type: string) => record.events.findLast((one) => one.type === type);
 
-describe("while its outputs are being stored a run is still running (scoot.md §1.5, §2.4)", () => {
+describe("while its outputs are being stored a run is still running (api.md#abort, api.md#states)", () => {
   test("its state, its task's phase, and nothing of the end yet", () => {
     const status = statusOf(begun());
     expect(status).toMatchObject({
@@ -155,7 +155,7 @@ describe("how a run ends that is asked for outputs", () => {
       { state: "failed", exitCode: 0, failure: lost, ...none },
     ],
     [
-      "it is aborted although the process had ended (scoot.md §1.5)",
+      "it is aborted although the process had ended (api.md#abort)",
       runAt(begun(), T0 + 9, abort(), observed([cut()])),
       { state: "aborted", exitCode: null, failure: null, ...none },
     ],

@@ -208,7 +208,7 @@ test.each<[string, GroupStory, { task?: string }, string[]]>([
   expect(signaled).toEqual(names);
 });
 
-describe("a request with a key of its own (api.md, Idempotency)", () => {
+describe("a request with a key of its own (api.md#idempotency)", () => {
   const ask = { key: "k", hash: "h" };
   const hup = { type: "signal", wish: { signal: "SIGHUP", by } } as const;
 
@@ -369,7 +369,7 @@ describe("a spec is updated in place", () => {
   });
 
   test("one that was valid when it was stored goes on, and is mended only by one that is now", () => {
-    // As a later version finds it whose rules are stricter (`api.md`, Rejected with a 400).
+    // As a later version finds it whose rules are stricter (api.md#refused-specs).
     const restart = { attempts: 9, delay: "1s", interval: "2s" };
     const story = new GroupStory(first);
     const stored = { ...story.run.record.spec, tasks: [task("m", { restart }), task("n")] };

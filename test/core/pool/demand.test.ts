@@ -20,7 +20,7 @@ import {
 const tick: PoolEvent = { type: "tick" };
 const type = (price: number) => ({ vcpus: 4, memory: "1GiB", price });
 
-describe("no capacity in any type that would do (peers.md §8 case 5)", () => {
+describe("no capacity in any type that would do (cases.md#case-5)", () => {
   const scopes = ["type:a", "type:b"];
   const none = (until: number) =>
     scopes.map((scope) => hold(until, { cause: "capacity", scope, reason: "none left" }));
@@ -50,7 +50,7 @@ describe("no capacity in any type that would do (peers.md §8 case 5)", () => {
   });
 });
 
-describe("a run that is canceled while its machine is made (peers.md §8 case 6)", () => {
+describe("a run that is canceled while its machine is made (cases.md#case-6)", () => {
   const booting = () => configured({}, [waiting("x")], [workerRow("w1", "booting")]);
   const canceled = run("x", { version: 2, state: "aborted", wants: "nothing" });
 

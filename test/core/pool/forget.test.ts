@@ -25,7 +25,7 @@ function forgets(state: Configured, now = T0): string[] {
 const answered = (row: RunUpsert, answer: object = { kind: "forgotten" }) =>
   ({ type: "forget_answered", key: runKey(row.submittedAt, row.run), answer }) as PoolEvent;
 
-describe("how long logs are kept, said with the word that no place is wanted (api.md, `retention`)", () => {
+describe("how long logs are kept, said with the word that no place is wanted (api.md#retention)", () => {
   test.each<[object, number | undefined]>([
     [{}, undefined],
     [{ retention: { runs: "1h" } }, undefined],
@@ -42,7 +42,7 @@ describe("how long logs are kept, said with the word that no place is wanted (ap
   });
 });
 
-describe("what a pool lets go (api.md, `retention`)", () => {
+describe("what a pool lets go (api.md#retention)", () => {
   test.each<[string, RunRow, boolean]>([
     ["one whose retention ends now", over("a", HOUR), true],
     ["one with a moment left", over("a", HOUR - 1), false],

@@ -195,7 +195,7 @@ describe("failures while it lasts are of machines that were under way: no furthe
   });
 
   // arvados.md §2.6 point 3
-  test("a rate limit is never shortened by a later word (peers.md §8 case 20)", () => {
+  test("a rate limit is never shortened by a later word (cases.md#case-20)", () => {
     const said = (retryAfterMs: number) => ({ class: "rate_limit" as const, retryAfterMs });
     const first = at(two(), T0, fails("w1", said(60_000), T0), fails("w2", said(1_000), T0));
     expect(only(first)).toMatchObject({ tries: 1, until: T0 + 60_000 });
@@ -300,7 +300,7 @@ describe("a quota ends early when one of ours has left (D7, arvados.md §2.4 poi
   });
 });
 
-describe("the breaker stops a type after 3 boot failures in a row (D24, peers.md §8 case 17)", () => {
+describe("the breaker stops a type after 3 boot failures in a row (D24, cases.md#case-17)", () => {
   const boots = (count: number) => {
     let state = configured({ instanceTypes: TYPES });
     for (let n = 1; n <= count; n += 1) {
@@ -440,7 +440,7 @@ describe("a run that waits for it is told the scope, the reason and the time (in
   });
 });
 
-describe("a listing has a bucket of its own (arvados.md §2.6 point 2, peers.md §8 case 20)", () => {
+describe("a listing has a bucket of its own (arvados.md §2.6 point 2, cases.md#case-20)", () => {
   const limited: PoolEvent = {
     type: "listed",
     answer: { kind: "failed", failure: { class: "rate_limit", text: "slow down", retryAfterMs: 5 * MINUTE } },

@@ -308,7 +308,7 @@ const holds = (look: Look) =>
   );
 
 describe("whatever happens, in whatever order", () => {
-  test("a run has at most one epoch open, each above the one before (R2, peers.md §8 case 22)", () => {
+  test("a run has at most one epoch open, each above the one before (R2, cases.md#case-22)", () => {
     fc.assert(
       fc.property(config, stories, (more, steps) => {
         const highest = new Map<string, number>();
@@ -340,7 +340,7 @@ describe("whatever happens, in whatever order", () => {
     });
   });
 
-  test("a machine's name is never used twice (invariant 3, peers.md §8 case 22)", () => {
+  test("a machine's name is never used twice (invariant 3, cases.md#case-22)", () => {
     holds((state) => {
       const numbers = [...state.workers.live()].map((one) => Number(one.worker.split("-").at(-1)));
       expect(Math.max(0, ...numbers)).toBeLessThan(state.record.nextWorker);

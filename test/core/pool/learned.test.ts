@@ -133,7 +133,7 @@ describe("what is learned replaces the 95 % of that type", () => {
   });
 });
 
-describe("a type that never fits is not asked for again (peers.md §3)", () => {
+describe("a type that never fits is not asked for again (cases.md#learned-memory)", () => {
   const story = (more: Partial<PoolConfigInput>) => at(configured(more), T0, run("a", mib(950)));
   const first = "default-s-1";
 

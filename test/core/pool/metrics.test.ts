@@ -67,7 +67,7 @@ describe("gauges are queries over rows (invariant 6, arvados.md §2.12)", () => 
     },
   );
 
-  test("the worst bill is left out while a price is not known (peers.md §8 case 21)", () => {
+  test("the worst bill is left out while a price is not known (cases.md#case-21)", () => {
     const type = { vcpus: 4, memory: "1GiB" };
     expect(textOf(configured({ instanceTypes: { small: type } }))).not.toContain("_max_price");
   });

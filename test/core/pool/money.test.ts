@@ -11,7 +11,7 @@ const TYPE: InstanceType = { vcpus: 4, memory: "1GiB", disk: "0", gpus: 0 };
 const at = (price?: number): InstanceType => (price === undefined ? TYPE : { ...TYPE, price });
 const GIB = 1024 ** 3;
 
-describe("what a pool's machines cost an hour (api.md: spend per hour, worst-case bill)", () => {
+describe("what a pool's machines cost an hour (api.md#spend: spend per hour, worst-case bill)", () => {
   const types = { cheap: { vcpus: 1, memory: "1GiB", price: 0.1 }, dear: { ...TYPE, price: 2 } };
 
   test("all that may exist count, whatever their state, and what is gone does not (invariant 3)", () => {
@@ -74,7 +74,7 @@ describe("what a pool's machines cost an hour (api.md: spend per hour, worst-cas
     });
   });
 
-  test("a price that is not known is never 0 in silence (peers.md §8 case 21)", () => {
+  test("a price that is not known is never 0 in silence (cases.md#case-21)", () => {
     const state = configured(
       { instanceTypes: { ...types, unknown: TYPE } },
       [],
@@ -87,7 +87,7 @@ describe("what a pool's machines cost an hour (api.md: spend per hour, worst-cas
     expect(WorkerSummary.parse(shown).price).toBeNull();
   });
 
-  test("a type without a price is still used: it is taken for free (peers.md §8 case 21)", () => {
+  test("a type without a price is still used: it is taken for free (cases.md#case-21)", () => {
     const config = poolConfig({ instanceTypes: { cheap: types.cheap, unknown: TYPE } });
     expect(eligibleTypes(config, NEED).map(({ name }) => name)).toEqual(["unknown"]);
   });

@@ -39,7 +39,7 @@ const listed = (...items: Instance[]): PoolEvent => ({
 const live = (state: Configured) => [...state.workers.live()].map((row) => row.worker);
 
 // arvados.md §2.7 row 4
-describe("a machine with our tags that nobody knows is taken in (adoption, peers.md §8 case 2)", () => {
+describe("a machine with our tags that nobody knows is taken in (adoption, cases.md#case-2)", () => {
   const adopted = () => at(configured(), T0, listed(instance("default-s-7")));
 
   test("as a worker in `unknown`, which is told what it is until it knows, over a restart too", () => {
@@ -133,7 +133,7 @@ describe("a machine of somebody else is shown, and left alone", () => {
   });
 });
 
-describe("two machines of one worker, which a provider made by mistake (peers.md §8 case 1)", () => {
+describe("two machines of one worker, which a provider made by mistake (cases.md#case-1)", () => {
   const known = () => configured({}, [], [workerRow("w1")]);
   const one = instance("w1");
   const two = instance("w1", { id: "i-2" });

@@ -38,7 +38,7 @@ const leaves = [
   workerSays("w1", { version: 4, phase: "gone", idleBehavior: "drain" }),
 ];
 
-describe("a pool is deleted only if it is empty (api.md, DELETE /v1/pools/{name})", () => {
+describe("a pool is deleted only if it is empty (api.md#pool-deletion)", () => {
   test("then it is gone at once, also after a restart, and takes no run", () => {
     const state = at(configured({}, [], [workerRow("w1", "gone")]), T0, configure("empty"));
     expect(answered(state, "empty")).toEqual({ kind: "configured", revision: 2, removed: true });
@@ -66,7 +66,7 @@ describe("a pool is deleted only if it is empty (api.md, DELETE /v1/pools/{name}
   });
 });
 
-describe("or it is drained (peers.md §8 case 7: deleted while a run is being placed)", () => {
+describe("or it is drained (cases.md#case-7: deleted while a run is being placed)", () => {
   const draining = (...more: Parameters<typeof configured>) =>
     at(configured(...more), T0, configure("drained"));
 

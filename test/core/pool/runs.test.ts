@@ -53,7 +53,7 @@ describe("what a pool answers is its present view of the run (R6)", () => {
   });
 });
 
-test("a full queue that nothing leaves says each time a later time to try again (api.md, Submitting)", () => {
+test("a full queue that nothing leaves says each time a later time to try again (api.md#submitting)", () => {
   const on = configured({ maxInstances: 1, maxQueue: 10 }, [], [workerRow("w1")]);
   const full = at(on, T0, ...Array.from({ length: 14 }, (_, n) => run(`r${n}`)));
   const after = (ms: number) => answerRun(full, upsert("more"), T0 + ms);

@@ -157,13 +157,13 @@ describe("since when a machine has been missing, in all listings (R5)", () => {
     expect(missing(at(reloaded(first()), T0, listed([], T0 + 9)))).toBe(T0);
   });
 
-  // peers.md §8 case 19: pages that shift, or a service that does not vouch for its listing.
+  // cases.md#case-19: pages that shift, or a service that does not vouch for its listing.
   const partial = (items: Instance[], beganAt: number): PoolEvent => ({
     type: "listed",
     answer: { kind: "listed", beganAt, items, partial: "its pages shift" },
   });
 
-  test("a partial listing proves no absence, and says why (peers.md §8 case 19)", () => {
+  test("a partial listing proves no absence, and says why (cases.md#case-19)", () => {
     const state = at(one(), T0, partial([], T0));
     expect(sightings(state)).toEqual([]);
     expect(state.memo.sweepError).toContain("its pages shift");

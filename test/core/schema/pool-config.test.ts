@@ -12,7 +12,7 @@ function faults(more: Record<string, unknown>): string[] {
   return [...new Set(error?.issues.map((issue) => issue.path.join("/")) ?? [])];
 }
 
-test("what is not said has its default (api.md, Pools and workers)", () => {
+test("what is not said has its default (api.md#pools)", () => {
   expect(PoolConfig.parse({ provider, instanceTypes: { small } })).toEqual({
     provider,
     instanceTypes: { small: { vcpus: 2, memory: "2GiB", disk: "0", gpus: 0 } },
@@ -64,7 +64,7 @@ describe("a pool is taken", () => {
   });
 });
 
-describe("a pool that contradicts itself is refused, and all is named at once (400, api.md)", () => {
+describe("a pool that contradicts itself is refused, and all is named at once (400, api.md#pools)", () => {
   const minute = { probe: { interval: "1m" } };
   test.each<[string, Record<string, unknown>, string[]]>([
     ["more at least than at most", { minInstances: 4, maxInstances: 3 }, ["minInstances"]],
@@ -101,7 +101,7 @@ describe("a pool that contradicts itself is refused, and all is named at once (4
   });
 });
 
-describe("a pool is refused, and the refusal names the field (400, api.md)", () => {
+describe("a pool is refused, and the refusal names the field (400, api.md#pools)", () => {
   const type = (more: object) => ({ instanceTypes: { small: { ...small, ...more } } });
 
   test.each<[string, Record<string, unknown>, string]>([

@@ -12,7 +12,7 @@ function faults(more: Record<string, unknown>): string[] {
 const entries = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]));
 
-test("what is not said has its default (api.md, Submitting, nomad.md §4.6 point 1)", () => {
+test("what is not said has its default (api.md#forms-and-defaults, nomad.md §4.6 point 1)", () => {
   expect(RunSpec.parse({ argv: ["make"] })).toEqual({
     argv: ["make"],
     pool: "default",
@@ -77,7 +77,7 @@ describe("a group is taken at its bounds (beyond them: test/edge/support/bad-tas
   });
 });
 
-describe("a spec is refused, and the refusal names the field (400, api.md)", () => {
+describe("a spec is refused, and the refusal names the field (400, api.md#refused-specs)", () => {
   test.each<[string, Record<string, unknown>, string]>([
     ["no command", { argv: [] }, "argv"],
     ["a command without a name", { argv: [""] }, "argv"],
@@ -173,7 +173,7 @@ describe("a query names at most MAX_QUERY_IDS runs", () => {
   });
 });
 
-// Bit n is state n (scoot.md §1.2, masks corrected by decisions.md).
+// Bit n is state n (api.md#state-filter).
 describe("what a state filter selects", () => {
   test.each([
     [[0], []],

@@ -84,7 +84,7 @@ describe("eligibility for shutdown (arvados.md §1.11 row 2, row 3, row 4, row 5
   });
 
   // arvados.md §1.11 point 3
-  // What a run has written is stored before it ends, or for too long not: peers.md §8 case 13.
+  // What a run has written is stored before it ends, or for too long not: cases.md#case-13.
   test("drained, it goes in the step in which its last run ends, and says for whom", () => {
     const both = [exitedOf("a"), exitedOf("b")];
     const exited = at(at(holding(["a", "b"]), T0, set("drain")), T0, report(2, { attempts: both }));

@@ -115,7 +115,7 @@ describe("a worker that does not become ready is given up (arvados.md T8)", () =
   });
 });
 
-describe("a machine that is to disappear is asked to, until it has (T19, peers.md §8 case 3)", () => {
+describe("a machine that is to disappear is asked to, until it has (T19, cases.md#case-3)", () => {
   const asking = (state: Living, now = T0) => owed(state, now, "destroy").length;
   const took: WorkerEventIn = { type: "destroy_answered", answer: { kind: "asked" } };
   const refused: WorkerEventIn = {

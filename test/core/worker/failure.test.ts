@@ -125,7 +125,7 @@ describe("a machine that was made and ends before it is ready is a boot failure 
   });
 });
 
-describe("a destroy that the provider puts off is not asked for again before (peers.md §8 case 20)", () => {
+describe("a destroy that the provider puts off is not asked for again before (cases.md#case-20)", () => {
   const putOff: WorkerEventIn = {
     type: "destroy_answered",
     answer: { kind: "failed", failure: { class: "rate_limit", text: "slow down", retryAfterMs: 5 * MINUTE } },
@@ -142,7 +142,7 @@ describe("a destroy that the provider puts off is not asked for again before (pe
   });
 });
 
-describe("a machine that nobody knew of (adoption, peers.md §8 case 2)", () => {
+describe("a machine that nobody knew of (adoption, cases.md#case-2)", () => {
   const adopt = { id: "i-1", address: "10.0.0.1" };
   // Its permit is long over: nothing is to be created.
   const create: WorkerEventIn = { type: "create", intent: intent({ adopt, notAfter: T0 }) };

@@ -149,7 +149,7 @@ describe("deltas (host-protocol.md: a delta is absolute for what it names)", () 
   });
 });
 
-describe("a host whose heart beats and which reports no more (peers.md §8 case 8)", () => {
+describe("a host whose heart beats and which reports no more (cases.md#case-8)", () => {
   const over = T0 + LEASE;
   const beaten = (ms: number) => at(ready(), over + ms, { type: "heard", at: over + ms });
 

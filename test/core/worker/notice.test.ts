@@ -48,7 +48,7 @@ const noticed = at(holding(["a"]), T0, report(2, { ...SPOT, attempts: on }));
 const accepts = (state: Living) =>
   answerOrder(at(state, T0, order("new")), order("new").order).kind === "accepted";
 
-describe("a host gives notice of its machine's near end (peers.md §8 case 9, decisions.md)", () => {
+describe("a host gives notice of its machine's near end (cases.md#case-9, decisions.md)", () => {
   test("in boot: it is shut down, and that is no failure of its boot", () => {
     const state = at(booting, T0, report(1, SPOT));
     expect(state.record).toMatchObject({ phase: "shutdown", bootOutcome: "aborted" });
@@ -144,7 +144,7 @@ describe("a notice is level, not edge", () => {
   });
 });
 
-describe("what is lost with a machine that was to go is an interruption (peers.md §8 case 9)", () => {
+describe("what is lost with a machine that was to go is an interruption (cases.md#case-9)", () => {
   test("its allocations are told so", () => {
     expect(owed(at(noticed, T0, terminated), T0, "ended")).toEqual([
       { run: "a", epoch: 1, worker: "default-s-1", how: "lost", held: true, cause: "interruption", at: T0 },

@@ -43,7 +43,7 @@ const unleased = at(nothing(), T0, { type: "create", intent: intent() }, created
 const stopping = at(unleased, T0, kill);
 
 test.each(["terminated", "error", "stopped"] as const)(
-  "another machine with its tags that is %s says nothing of its own (invariant 4, peers.md §8 case 1)",
+  "another machine with its tags that is %s says nothing of its own (invariant 4, cases.md#case-1)",
   (state) => {
     const another = { ...INSTANCE, id: "i-twin", state };
     const seen = at(holding(["a"]), T0, listing(T0, { instance: another }));
@@ -115,7 +115,7 @@ describe("that a listing omits it is proof only the second time, and spaced (R5,
   });
 });
 
-describe("no omission counts while the host's lease may live (R5, peers.md §8 case 4)", () => {
+describe("no omission counts while the host's lease may live (R5, cases.md#case-4)", () => {
   const over = LEASE + LEASE_MARGIN_MS;
   const patient = ready(T0, { settings: { ...intent().settings, probeMs: 10 * LEASE } });
 

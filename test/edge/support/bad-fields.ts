@@ -96,7 +96,7 @@ const SPECS: BadRequest[] = [
 const main = { name: "main", argv };
 const group = (...tasks: object[]) => ({ tasks });
 
-/** `api.md`, Rejected with a 400; `nomad.md` §3.5 and §7.3. */
+/** api.md#refused-specs; `nomad.md` §3.5 and §7.3. */
 const GROUPS: BadRequest[] = [
   post("no tasks", { tasks: [] }, "/tasks", "at least 1 entry"),
   post(

@@ -100,5 +100,5 @@ const LIMITS: BadRequest[] = [
   run("a directory that is empty", { dir: "" }, "/dir", "at least 1 character"),
 ];
 
-/** What is wrong in a task, an artifact, a policy or a limit (`api.md`, Rejected with a 400). */
+/** What is wrong in a task, an artifact, a policy or a limit (api.md#refused-specs). */
 export const BAD_TASKS: BadRequest[] = [...TASKS, ...ARTIFACTS, ...POLICIES, ...LIMITS];
