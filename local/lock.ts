@@ -14,10 +14,10 @@ const TRIES = 10;
 /**
  * Takes the lock of a state directory for this process; returns what gives it back.
  *
- * Two runtimes on one state directory are two live copies of every object (`cloudflare.md` §5.4). The lock is
- * a file that names its holder by pid and start time: one whose holder is dead is taken over. That two others
- * take over at the same moment is met by looking at what was moved away, and past that by the port, which
- * only one of them can have. Throws an `UpError` that says who holds it.
+ * Two runtimes on one state directory are two live copies of every object (platform.md#local-crashes). The
+ * lock is a file that names its holder by pid and start time: one whose holder is dead is taken over. That
+ * two others take over at the same moment is met by looking at what was moved away, and past that by the
+ * port, which only one of them can have. Throws an `UpError` that says who holds it.
  */
 export function takeLock(path: string): () => void {
   const self = readProcess(process.pid);

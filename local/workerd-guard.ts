@@ -7,8 +7,8 @@ import { writeWhole } from "./files.ts";
  * Writes the program that is started in the place of workerd, and makes it executable.
  *
  * Miniflare ends workerd when it is told to; a Node process that dies by SIGKILL cannot, and workerd would
- * stay and go on firing alarms on the same state (`cloudflare.md` §5.4). So a watcher waits at the other end
- * of workerd's control pipe, on which Node never says anything: it ends at the moment in which Node does,
+ * stay and go on firing alarms on the same state (platform.md#local-crashes). So a watcher waits at the other
+ * end of workerd's control pipe, on which Node never says anything: it ends at the moment in which Node does,
  * however that happens. The watcher is workerd's child (`exec` keeps the pid), so as long as its parent is
  * still that pid, that pid is still workerd.
  *

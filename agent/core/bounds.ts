@@ -67,7 +67,7 @@ export const MAX_KEPT_DATA = 32;
 export const LEASE_KILL_MS: Millis = 30_000;
 /** How long each try of a kill waits for the tree to be empty (`nomad.md` §4.6). The last is repeated. */
 export const KILL_WAITS_MS: readonly Millis[] = [5_000, 20_000, 80_000, 120_000, 120_000];
-/** How often the host looks whether its machine is about to be taken away (`arvados.md` §5.3). */
+/** How often the host looks whether its machine is about to be taken away (workers.md#notice). */
 export const NOTICE_EVERY_MS: Millis = 5_000;
 /** The longest kill timeout when the agent itself is told to end: whoever ends it does not wait for long. */
 export const SHORT_STOP_MS: Millis = 5_000;

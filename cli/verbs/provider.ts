@@ -21,7 +21,10 @@ Examples:
   drover provider test -f pool.json
   drover provider test -f pool.json --create small`;
 
-/** `drover provider test`: is this service what Drover expects of a provider? (`arvados.md` §7.6) */
+/**
+ * `drover provider test`: is this service what Drover expects of a provider?
+ * (pool.md#provider-promises)
+ */
 export function addProvider(program: Command, io: Io, exitWith: (code: number) => void): void {
   program
     .command("provider")

@@ -9,7 +9,7 @@ import type { Io } from "../io.ts";
 import { warnOf } from "../left-behind.ts";
 import { printable } from "../text.ts";
 
-/** One way to tend machines by hand (`arvados.md` §1.11). */
+/** One way to tend machines by hand (workers.md#idle-behaviors). */
 interface Tending {
   verb: "hold" | "drain" | "resume" | "kill";
   summary: string;

@@ -100,7 +100,7 @@ export interface ErrorIds {
 /**
  * A fault that a caller can act on. It crosses object boundaries (own properties survive RPC): compare
  * `code`, not the class. No property may be called `retryable` or `overloaded`: the platform uses these names
- * (`cloudflare.md` §1.3).
+ * (platform.md#calls-and-faults).
  */
 export class DroverError extends Error {
   override readonly name = "DroverError";

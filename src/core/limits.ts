@@ -16,7 +16,7 @@ export const MAX_REPORT_BYTES = 1024 * 1024;
 export const MAX_WAIT_MS = 60_000;
 /**
  * Waits that one pool holds, and ids that different ones of these name: what they take of the 128 MB that its
- * isolate has is bounded (`cloudflare.md` §2).
+ * isolate has is bounded (platform.md#limits).
  */
 export const MAX_HELD_WAITS = 10_000;
 export const MAX_HELD_WAIT_IDS = 100_000;
@@ -104,7 +104,7 @@ export const REPEAT_AFTER_CRASH_MS = 1_000;
 export const RETRY_FIRST_MS = 1_000;
 export const RETRY_LONGEST_MS = 60_000;
 /**
- * What the alarm is never set closer than: a past-due alarm cannot be trusted to fire (`cloudflare.md` §1.5).
+ * What the alarm is never set closer than: a past-due alarm cannot be trusted to fire (platform.md#alarms).
  */
 export const MIN_ALARM_DELAY_MS = 5;
 /** Beyond the lease: how long the control plane waits until it says `lost` (rule R4). */
@@ -148,7 +148,10 @@ export const MAX_WORKER_NUMBER = 1_000_000_000;
 export const MAX_STRANGERS_SHOWN = 20;
 /** The pool's own tags for its machines. */
 export const MAX_POOL_TAGS = 32;
-/** How long something may hold on to a run that has ended, before its machine counts as broken (§1.8). */
+/**
+ * How long something may hold on to a run that has ended, before its machine counts as broken
+ * (workers.md#stale-3).
+ */
 export const STALE_RUN_MS = 5_000;
 /** The longest `killTimeout` that hosts grant, where a pool says nothing (`nomad.md` §4.6 step 6). */
 export const MAX_KILL_MS = 3_600_000;

@@ -178,7 +178,7 @@ export type EndedAnswer = { kind: "noted" } | NoSuch;
 /** The phases of a worker. `idle` and `running` are `ready`, told apart by the pool's rows (invariant 6). */
 export type WorkerPhase = "unknown" | "booting" | "ready" | "shutdown" | "gone";
 export type IdleBehavior = "run" | "hold" | "drain";
-/** What came of a machine's boot: one of these, once, and the first stays (`arvados.md` §1.13). */
+/** What came of a machine's boot: one of these, once, and the first stays (workers.md#boot-outcomes). */
 export type BootOutcome = "success" | "failure" | "aborted" | "disappeared";
 
 /** What an hour of a machine costs by its provider's word, and since which listing. */

@@ -2,7 +2,7 @@ import type { Resources } from "../schema/common.ts";
 
 /**
  * The share of a machine's memory that is asked for but never usable: hosts have less than is advertised
- * (`arvados.md` §6.1).
+ * (pool.md#usable-memory).
  */
 const USABLE_PERCENT = 95;
 
@@ -15,8 +15,8 @@ export function usableMemory(advertised: number, measured = Number.POSITIVE_INFI
 }
 
 /**
- * What is left of `total` when all of `used` is on it. Runs that ask for no vCPU share one (`arvados.md`
- * §6.4). `measured`: its bytes of memory, if they are known.
+ * What is left of `total` when all of `used` is on it. Runs that ask for no vCPU share one (pool.md#fit).
+ * `measured`: its bytes of memory, if they are known.
  */
 export function remaining(
   total: Resources,
@@ -28,7 +28,7 @@ export function remaining(
   return left;
 }
 
-/** Whether `need` fits into what is left: the packing table of `arvados.md` §6.4. */
+/** Whether `need` fits into what is left: the packing table of pool.md#fit. */
 export function accommodates(left: Resources & { shared: boolean }, need: Resources): boolean {
   const enough =
     left.vcpus >= need.vcpus &&

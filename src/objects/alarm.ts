@@ -3,7 +3,7 @@ import type { Instant } from "../core/machine.ts";
 import { fromPlatform, onPlatform } from "./clock.ts";
 import { meter } from "./meter.ts";
 
-/** An armed alarm that is this late will not fire any more (`cloudflare.md` §1.5, rule 4). */
+/** An armed alarm that is this late will not fire any more (platform.md#alarm-rule-4). */
 const OVERDUE_MS = 5_000;
 
 /**

@@ -16,7 +16,7 @@ import type { Living, WorkerState } from "../core/worker/state.ts";
 import type { HostFrame, Report } from "../schema/host.ts";
 import { admit, livingWorker, type WorkerActor } from "./exchange.ts";
 
-/** The longest reason that a close frame takes, in bytes (`cloudflare.md` §1.7). */
+/** The longest reason that a close frame takes, in bytes (platform.md#sockets). */
 const MAX_CLOSE_REASON = 123;
 /** The status of a socket that a newer one has taken the place of. */
 const REPLACED = 408;

@@ -7,7 +7,7 @@ const STATE_KEY = "state";
 
 /**
  * One value that is everything an object knows: no schema, which would be billed for every new object
- * (`cloudflare.md` §3.1). Written only when it is another value than the one that lies there.
+ * (platform.md#rows-written). Written only when it is another value than the one that lies there.
  */
 export class ValueStore<Value> {
   readonly #storage: DurableObjectStorage;

@@ -8,7 +8,7 @@ import { Snapshots } from "./snapshots.ts";
 const REGISTRY_NAME = "registry";
 
 /**
- * A fresh stub for each call: one that has failed once keeps failing (`cloudflare.md` §1.3).
+ * A fresh stub for each call: one that has failed once keeps failing (platform.md#calls-and-faults).
  *
  * The platform's own stub types unfold every result type at every call and give up on deep ones; the
  * interfaces say the same, and each class implements them, so the casts below lose nothing.

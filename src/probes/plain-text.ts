@@ -1,7 +1,7 @@
 import type { PlacementRow } from "../core/worker/state.ts";
 import type { Report } from "../schema/host.ts";
 
-/** What a plain-text run probe says (`arvados.md` §1.7). */
+/** What a plain-text run probe says (workers.md#plain-text-reports). */
 export interface RunProbe {
   /** Runs of which a process lives. */
   runs: ReadonlySet<string>;
@@ -16,9 +16,9 @@ export interface RunProbe {
 
 /**
  * Reads a run probe, line by line and by exact match: nothing is trimmed, and a line that is none of those of
- * `arvados.md` §1.7 says nothing. `orders <revision>` is ours: without it, that a run is not listed proves
- * nothing, since the host may not know yet that it is to run it. So is `boot ok`: a provider's machine is
- * ready once its host says so. Its blank keeps it apart from the names of runs.
+ * workers.md#plain-text-reports says nothing. `orders <revision>` is ours: without it, that a run is not
+ * listed proves nothing, since the host may not know yet that it is to run it. So is `boot ok`: a provider's
+ * machine is ready once its host says so. Its blank keeps it apart from the names of runs.
  */
 export function readRunProbe(text: string): RunProbe {
   const lines = text.split("\n");

@@ -10,7 +10,7 @@ const LONGEST_PAUSE_MS = 1_000;
 
 /**
  * The time for which the answer to a request is held. Objects come and go meanwhile: they are moved, reset
- * and deployed anew (`cloudflare.md` §1.6), and with them goes whatever was waiting in them. So each call is
+ * and deployed anew (platform.md#lifetime), and with them goes whatever was waiting in them. So each call is
  * made again, by level, until it is answered.
  */
 export class Hold {

@@ -9,7 +9,7 @@ const FIRST_DELAY_MS = 250;
 
 /**
  * Repeats a read that failed for a while only: a stream that has begun outlives the restart of an object (a
- * few a week, `cloudflare.md` §1.6). Throws the last error when the tries are over, and any other error at
+ * few a week, platform.md#lifetime). Throws the last error when the tries are over, and any other error at
  * once.
  */
 export async function patiently<Result>(read: () => Promise<Result>): Promise<Result> {

@@ -108,9 +108,10 @@ const PLATFORM_FAULT =
   /network connection lost|too much load|object has been reset|object exceeded|^internal error; reference/i;
 
 /**
- * Faults of the platform, known by their flags, or by their texts if they carry none (`cloudflare.md` §1.3,
- * §2): an object was reset or overloaded, the connection to it broke, or the platform had an internal error
- * that it does not explain. Every call of ours may be repeated, so all of them are temporary.
+ * Faults of the platform, known by their flags, or by their texts if they carry none
+ * (platform.md#calls-and-faults, platform.md#limits): an object was reset or overloaded, the connection to it
+ * broke, or the platform had an internal error that it does not explain. Every call of ours may be repeated,
+ * so all of them are temporary.
  */
 function isPlatformFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -55,7 +55,7 @@ const why = operation({
   responses: { 200: jsonAnswer("the reason", Why), default: problemAnswer },
 });
 
-/** The verbs that set what a worker does when it has nothing to do (`arvados.md` §1.11). */
+/** The verbs that set what a worker does when it has nothing to do (workers.md#idle-behaviors). */
 const BEHAVIORS = [
   {
     verb: "hold",

@@ -55,7 +55,7 @@ test.each<[string, RegExp, body?: object]>([
   ["resume", /^w-1 takes runs again\n$/],
   ["kill", /^w-1 is being destroyed\n$/, {}],
 ])(
-  "%s does it to each worker that is named, once, and says so (arvados.md §1.11)",
+  "%s does it to each worker that is named, once, and says so (workers.md#idle-behaviors)",
   async (verb, said, body) => {
     serveWorkers();
     const ended = await bench.run([verb, "w-1", "w-1"]);

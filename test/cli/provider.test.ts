@@ -6,7 +6,8 @@ import { serveCloud } from "../../local/loopback/server.ts";
 import { PaperCloud } from "../local/support/paper-cloud.ts";
 import { type Bench, openBench } from "./support/command.ts";
 
-// `drover provider test` (arvados.md §7.6): what the suite finds, for a person and for a script.
+// `drover provider test` (pool.md#provider-promises): what the suite finds, for a person and for a
+// script.
 
 let bench: Bench;
 beforeAll(async () => {

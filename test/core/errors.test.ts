@@ -35,7 +35,7 @@ describe("an error says whether the same request can succeed later (CONTRIBUTING
     expect({ retryAfterMs, fields, extra }).toEqual({});
   });
 
-  test("it has neither of the names that the platform sets (cloudflare.md §1.3)", () => {
+  test("it has neither of the names that the platform sets (platform.md#calls-and-faults)", () => {
     const error = new DroverError("busy", "text", { retryAfterMs: 5, fields: [], extra: {} });
     expect(Object.keys(error).filter((key) => ["retryable", "overloaded"].includes(key))).toEqual([]);
   });

@@ -7,7 +7,7 @@ const NONE: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
 const BIG: Resources = { vcpus: 8, memoryBytes: 1_000, diskBytes: 1_000, gpus: 2 };
 
 // The packing table, row by row: runs that ask for no vCPU share one.
-describe("zero-vCPU packing (arvados.md §6.4)", () => {
+describe("zero-vCPU packing (pool.md#fit)", () => {
   test.each([
     { left: 2, shared: false, need: 2, fits: true },
     { left: 2, shared: true, need: 2, fits: false },
@@ -38,7 +38,7 @@ describe("each resource must be enough by itself", () => {
   });
 });
 
-describe("of a machine's memory 95 % can be used (arvados.md §6.1)", () => {
+describe("of a machine's memory 95 % can be used (pool.md#usable-memory)", () => {
   test.each([
     { memoryBytes: 1_000, need: 950, fits: true },
     { memoryBytes: 1_000, need: 951, fits: false },

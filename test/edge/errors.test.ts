@@ -15,8 +15,8 @@ function edgeWithFault(error: unknown) {
 }
 
 /**
- * An error after it has crossed an object's boundary: a plain Error with the same properties (cloudflare.md
- * §1.3).
+ * An error after it has crossed an object's boundary: a plain Error with the same properties
+ * (platform.md#calls-and-faults).
  */
 function crossed(error: DroverError): Error {
   return Object.assign(new Error(error.message), { ...error, name: error.name, remote: true });
@@ -59,7 +59,7 @@ describe("an error of an object", () => {
   });
 });
 
-describe("a fault of the platform is 503, temporary, with Retry-After (cloudflare.md §1.3)", () => {
+describe("a fault of the platform is 503, temporary, with Retry-After (platform.md#calls-and-faults)", () => {
   const faults = [
     Object.assign(new Error("Durable Object is overloaded."), { overloaded: true }),
     Object.assign(new Error("reset"), { durableObjectReset: true }),

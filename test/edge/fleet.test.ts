@@ -69,7 +69,7 @@ describe("workers", () => {
     ["hold", "hold"],
     ["drain", "drain"],
     ["resume", "run"],
-  ])("%s sets the idle behavior %s (arvados.md §1.11)", async (verb, idleBehavior) => {
+  ])("%s sets the idle behavior %s (workers.md#idle-behaviors)", async (verb, idleBehavior) => {
     const edge = createEdge();
     expect(await edge.json(200, "POST", `/v1/workers/w1/${verb}`)).toMatchObject({ id: "w1", idleBehavior });
     expect(edge.calls).toEqual(["worker w1 setBehavior"]);

@@ -91,7 +91,8 @@ async function startHost(): Promise<string> {
   return worker;
 }
 
-test("a shell script and curl make a host (host-protocol.md, Report; arvados.md §1.7)", async () => {
+// workers.md#plain-text-reports
+test("a shell script and curl make a host (host-protocol.md, Report)", async () => {
   const worker = await startHost();
   await until("it is ready", async () => (await workerNow(worker)).state === "idle" || undefined);
   const submit = async (): Promise<string> =>

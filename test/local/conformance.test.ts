@@ -125,15 +125,23 @@ describe("of a provider that lies the suite names the promise that it breaks, an
     ["never lists what it has made", "list-in-time", { faults: { listDelayMs: 4_000 } }],
     ["omits what exists from a listing", "list-steady", { faultsOnceListed: { omittingListings: 1 } }],
     ["does not vouch for a listing", "list-whole", { faults: { unvouchedListings: 1 } }],
-    ["has machines that never come to run", "boots", { faults: { wedgedState: "pending" } }],
+    [
+      "has machines that never come to run (pool.md#provider-boots)",
+      "boots",
+      { faults: { wedgedState: "pending" } },
+    ],
     [
       "says of a living machine that it is not there",
       "destroy-known",
       { faultsOnceListed: { unfoundDestroys: 1 } },
     ],
     ["does not destroy", "destroy-heeded", { faultsOnceListed: { ignoredDestroys: 1 } }],
-    ["has machines that never come to their end", "destroy-ends", { faultsOnceListed: { stuckDestroys: 1 } }],
-    ["has a clock that jumps", "list-fixed", { faults: { clockStepMs: 3_600_000 } }],
+    [
+      "has machines that never come to their end (pool.md#provider-ends)",
+      "destroy-ends",
+      { faultsOnceListed: { stuckDestroys: 1 } },
+    ],
+    ["has a clock that jumps (pool.md#provider-ids)", "list-fixed", { faults: { clockStepMs: 3_600_000 } }],
     ["refuses all calls for a while that does not end, with 429", "answers", { faults: storm("rate_limit") }],
     ["refuses all calls for a while that does not end, with 503", "answers", { faults: storm("temporary") }],
   ])("%s: %s", async (_lie, promise, options) => {

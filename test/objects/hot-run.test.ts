@@ -79,7 +79,7 @@ test.each([
   },
 );
 
-/** The same over a socket, on which a message is billed as a twentieth of a request (`cloudflare.md` §2). */
+/** The same over a socket, on which a message is billed as a twentieth of a request (platform.md#billing). */
 test("a hot run over a socket costs fewer requests, and no more rows", async () => {
   await makePool();
   await submit("warm-up");

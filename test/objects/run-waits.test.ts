@@ -34,7 +34,7 @@ test("who waits reads anew if more has changed at once than is remembered (api.m
   expect(await wait).toBeUndefined();
 });
 
-describe("a pool holds so many waits, and no more (cloudflare.md §2: an isolate has 128 MB)", () => {
+describe("a pool holds so many waits, and no more (platform.md#limits: an isolate has 128 MB)", () => {
   const filter = (ids?: string[]) => ({ ids, labels: {}, states: ["complete" as const] });
   const full = { code: "unavailable", retryAfterMs: 1_000 };
   const idsOf = (set: string, count: number) => Array.from({ length: count }, (_, at) => `${set}-${at}`);

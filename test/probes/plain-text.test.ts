@@ -23,17 +23,17 @@ const read = (text: string) => {
   return { runs: [...runs], ...probe };
 };
 
-describe("the lines of a run probe, by exact match (arvados.md §1.7)", () => {
+describe("the lines of a run probe, by exact match (workers.md#plain-text-reports)", () => {
   test.each<[string, string, Partial<typeof NOTHING>]>([
-    ["arvados.md §1.7 row 1: an empty line is ignored", "\n\n", {}],
-    ["arvados.md §1.7 row 2: it cannot run anything", "broken\n", { broken: true }],
-    ["arvados.md §1.7 row 3: no run id", "No such file\nUPPER\n", {}],
-    ["arvados.md §1.7 row 4: a process lives", "build-1\nbuild-2\n", { runs: ["build-1", "build-2"] }],
-    ["arvados.md §1.7 row 4: the last line without its end", "build-1", { runs: ["build-1"] }],
-    ["arvados.md §1.7 row 5: something still holds on", "build-1 stale\n", { stale: ["build-1"] }],
-    ["arvados.md §1.7 row 6: any other word", "build-1 dead\nbuild-2 stale now\n", {}],
+    ["workers.md#plain-1: an empty line is ignored", "\n\n", {}],
+    ["workers.md#plain-2: it cannot run anything", "broken\n", { broken: true }],
+    ["workers.md#plain-3: no run id", "No such file\nUPPER\n", {}],
+    ["workers.md#plain-4: a process lives", "build-1\nbuild-2\n", { runs: ["build-1", "build-2"] }],
+    ["workers.md#plain-4: the last line without its end", "build-1", { runs: ["build-1"] }],
+    ["workers.md#plain-5: something still holds on", "build-1 stale\n", { stale: ["build-1"] }],
+    ["workers.md#plain-6: any other word", "build-1 dead\nbuild-2 stale now\n", {}],
     [
-      "arvados.md §1.7 point 1: nothing is trimmed",
+      "workers.md#plain-exact: nothing is trimmed",
       "build-1 \n build-2\nbuild-3\r\nbroken \nbuild-4  stale\n",
       {},
     ],
@@ -82,7 +82,7 @@ describe("the report that it is", () => {
     ]);
   });
 
-  // arvados.md §1.10 point 5
+  // workers.md#report-5
   test("that a run is not listed proves its end only after its orders were seen", () => {
     expect(told("a\n").map(({ run }) => run)).toEqual(["a"]);
     const seen = told("a\norders 99\n").map(({ run, attempts }) => [run, attempts[0]?.state]);

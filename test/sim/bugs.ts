@@ -100,8 +100,8 @@ export const BUGS: Record<string, Machines> = {
 /** Bugs that only show where a whole fleet has troubles: stories of chaos must find them. */
 export const FLEET_BUGS: Record<string, Machines> = {
   /**
-   * The worker waits a hundred times as long until it proposes to stop (`arvados.md` §1.11). While runs wait
-   * no machine is idle: it shows in the last ones of a story alone.
+   * The worker waits a hundred times as long until it proposes to stop (workers.md#idle-behaviors). While
+   * runs wait no machine is idle: it shows in the last ones of a story alone.
    */
   "machines that idle": {
     ...REAL_MACHINES,
@@ -110,7 +110,7 @@ export const FLEET_BUGS: Record<string, Machines> = {
       apply: (state, event, now) => REAL_MACHINES.worker.apply(state, asIfPatient(event), now),
     },
   },
-  /** The worker does not listen to a host that says that its machine is broken (`arvados.md` §1.9). */
+  /** The worker does not listen to a host that says that its machine is broken (workers.md#broken-hosts). */
   "broken machines in use": {
     ...REAL_MACHINES,
     worker: {

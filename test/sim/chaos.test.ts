@@ -28,7 +28,7 @@ async function firstWrong(seeds: number, machines?: Machines): Promise<string | 
   return undefined;
 }
 
-describe("a fleet in chaos (arvados.md §7.2, rules.md#invariants)", () => {
+describe("a fleet in chaos (pool.md#faults-of-a-provider, rules.md#invariants)", () => {
   test(`of ${CHAOS_RUNS} runs each ends once and well, no machine is forgotten, and none idles`, {
     timeout: 1_800_000,
   }, async () => {

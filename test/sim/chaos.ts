@@ -89,7 +89,10 @@ const RATES: Record<Fault, number> = {
   fullHost: 0,
 };
 
-/** A story of chaos, by the knobs of Arvados' fake (`arvados.md` §7.2): its troubles last to the end. */
+/**
+ * A story of chaos, with all troubles of a provider (pool.md#faults-of-a-provider): its troubles
+ * last to the end.
+ */
 export function chaos(seed: number, machines: Machines = REAL_MACHINES, runs = CHAOS_RUNS): Options {
   return {
     seed,

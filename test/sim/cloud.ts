@@ -159,7 +159,10 @@ export class Cloud {
     return { kind: "failed", failure: { class: "temporary", text: "connection reset" } };
   }
 
-  /** In the order of Arvados' own fake: an error, the quota, and then what there is (`arvados.md` §7.2). */
+  /**
+   * An error comes first, then the quota, and then what there is
+   * (pool.md#faults-of-a-provider).
+   */
   #refuses({ instanceType }: CreateWorker): ProviderFailure | undefined {
     const { quota = Number.POSITIVE_INFINITY, outOfCapacity } = this.#account;
     if (this.#world.strikes("createError")) return { class: "temporary", text: "internal server error" };

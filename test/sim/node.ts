@@ -31,7 +31,7 @@ export interface Wiring<Value, State, Event, Message extends Envelope> {
 /** An object that has nothing to do for this long is dropped from memory. */
 const EVICTED_AFTER_MS = 10_000;
 
-/** How often an alarm that fails is delivered again (`cloudflare.md` §1.5). */
+/** How often an alarm that fails is delivered again (platform.md#alarms). */
 const ALARM_RETRY_MS = 2_000;
 const ALARM_TRIES = 6;
 
@@ -66,7 +66,7 @@ export class Node<Value, State, Event extends { type: string }, Message extends 
   }
 
   get actor(): Actor<State, Event, Message> {
-    // The platform drops an idle object from memory, and nobody is told (`cloudflare.md` §1.6).
+    // The platform drops an idle object from memory, and nobody is told (platform.md#lifetime).
     const idle = this.#busy === 0 && this.#world.now - this.#usedAt >= EVICTED_AFTER_MS;
     if (idle) this.#actor = undefined;
     this.#usedAt = this.#world.now;

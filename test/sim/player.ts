@@ -159,7 +159,7 @@ export class Player {
     this.#world.time.after(1, () => this.#watch.ended({ type: "exited", id, exit: null }));
   }
 
-  /** The runs of which something holds on to this machine (`arvados.md` §1.8). */
+  /** The runs of which something holds on to this machine (workers.md#stale-runs). */
   stale(): string[] {
     return [...this.#locks].filter(([, until]) => this.#world.now < until).map(([run]) => run);
   }

@@ -128,7 +128,7 @@ export const CODE_RULES: Rule[] = [
   },
   {
     name: "platform-flags",
-    mend: "the platform sets `retryable` and `overloaded` itself (`cloudflare.md` §1.3): use `temporary`",
+    mend: "the platform sets `retryable`, `overloaded` (platform.md#calls-and-faults): use `temporary`",
     find: nowhereInCode(sources, PLATFORM_FLAG),
   },
 ];

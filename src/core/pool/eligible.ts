@@ -19,7 +19,7 @@ const DEFAULT_PRICE_FACTOR = 1.5;
 /**
  * The instance types, with what is known of their memory, in the order in which they are preferred: the
  * cheapest first; of the same price the one with more memory, then vCPUs, then disk; then by name
- * (`arvados.md` §6.3).
+ * (pool.md#choice-of-the-type).
  */
 export function offersOf({ instanceTypes }: PoolConfig, learned?: Learned): Offer[] {
   const offers = Object.entries(instanceTypes).map(([name, type]) => {
@@ -53,7 +53,8 @@ export function mayUseGpus(config: PoolConfig, need: Resources, offers: readonly
 
 /**
  * The types of which a machine may be asked for such a need, the best first: an empty machine holds it, and
- * it costs at most `priceFactor` times the cheapest one that does (`arvados.md` §6.3, equality kept).
+ * it costs at most `priceFactor` times the cheapest one that does (pool.md#choice-of-the-type).
+ * Equality is kept.
  */
 export function eligibleTypes(config: PoolConfig, need: Resources, offers = offersOf(config)): Offer[] {
   const eligible: Offer[] = [];

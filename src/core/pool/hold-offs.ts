@@ -23,11 +23,11 @@ const USUAL_SCOPE: Record<ProviderFailure["class"], NonNullable<ProviderFailure[
 const PAUSES: Record<"rate_limit" | "quota" | "capacity" | "temporary", [Millis, Millis]> = {
   rate_limit: [5_000, 60_000],
   quota: [60_000, 15 * 60_000], // D7
-  capacity: [60_000, 60_000], // `arvados.md` §2.5
+  capacity: [60_000, 60_000], // pool.md#capacity
   temporary: [5_000, 60_000],
 };
 
-/** Where a provider's pause for listings is kept: they have a bucket of their own (`arvados.md` §2.6). */
+/** Where a provider's pause for listings is kept: they have a bucket of their own (pool.md#rate-limits). */
 const LIST_SCOPE = "list";
 
 /** The scopes that a machine of this type is in: all, its quota group (spot apart), its type. */
@@ -64,8 +64,8 @@ export function isInForce({ cause, tries }: Hold): boolean {
 
 /**
  * Folds in that a machine could not be had. While a hold-off lasts, others that were under way may fail, too:
- * that is no further try, and can only lengthen the pauses that count from the latest failure (`arvados.md`
- * §2.5, §2.6).
+ * that is no further try, and can only lengthen the pauses that count from the latest failure
+ * (pool.md#capacity, pool.md#rate-limits).
  */
 export function holdAfterFailure(
   record: PoolRecord,

@@ -37,7 +37,7 @@ class Samples {
 }
 
 /**
- * The metrics of a pool (`arvados.md` §2.12, `nomad.md` §6.2): gauges are queries over its rows (invariant
+ * The metrics of a pool (pool.md#metrics, `nomad.md` §6.2): gauges are queries over its rows (invariant
  * 6), counters what it has counted (`tally.ts`). Values that are known to exist are told from the beginning,
  * as 0.
  */
@@ -72,7 +72,7 @@ function addRuns(samples: Samples, { runs, memo }: Configured): void {
   samples.add("drover_allocated_disk_bytes", all.diskBytes);
 }
 
-/** By the first eligible type, as the ancestor does; `none`: only a machine of one's own can hold it. */
+/** By the first eligible type (pool.md#metrics); `none`: only a machine of one's own can hold it. */
 function addQueue(samples: Samples, state: Configured, now: Instant): void {
   const { queue } = state.memo.index;
   let oldest = now;
@@ -95,7 +95,7 @@ const CATEGORIES = ["inuse", "hold", "booting", "unknown", "shutdown", "idle"] a
 type Category = (typeof CATEGORIES)[number];
 
 /**
- * The first that fits (`arvados.md` §2.12): what drains, and what is held but not in use, is what it does.
+ * The first that fits (pool.md#metrics): what drains, and what is held but not in use, is what it does.
  * Only `shutdown` is a category of its own here: a machine that is being destroyed is not idle.
  */
 function categoryOf({ phase, idleBehavior }: WorkerRow, runs: number): Category {

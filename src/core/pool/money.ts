@@ -6,7 +6,7 @@ import { type Configured, capacityOfRow, providedWorkers, type WorkerRow } from 
 
 /**
  * What an hour of this type is taken to cost where prices are compared: nothing, if nobody has said
- * (`arvados.md` §5.2). What is shown to people says that it is not known (cases.md#case-21).
+ * (pool.md#prices). What is shown to people says that it is not known (cases.md#case-21).
  */
 export function assumedPrice({ price = 0 }: Pick<InstanceType, "price">): number {
   return price;

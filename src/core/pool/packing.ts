@@ -69,7 +69,7 @@ export class Packing {
   /**
    * The machine for a run, if any has room: ready ones before others; among those, the one that keeps the
    * run's data, though the run has failed there; then ones on which it has not failed yet; among those, the
-   * one with the least left, since packing empties the others (`arvados.md` §3.5 rule 4). A run does not wait
+   * one with the least left, since packing empties the others (pool.md#rule-4). A run does not wait
    * for its data: if their worker has no room now, it goes to another one.
    *
    * Of machines to come the first that was added: one that a plan asks for is the last of them in the next

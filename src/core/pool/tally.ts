@@ -23,7 +23,7 @@ export const ENDS_LEFT_TO_ROWS = 100;
 const LATE_MS = 3_600_000;
 
 /**
- * Counts what happens (`arvados.md` §2.12, `nomad.md` §6.2), each fact once, with the change of the row that
+ * Counts what happens (pool.md#metrics, `nomad.md` §6.2), each fact once, with the change of the row that
  * it is: so a crash loses the count with the fact, and the message that brought both comes again. It is no
  * count of rows (invariant 6): those that it has counted may be gone.
  *
@@ -141,12 +141,12 @@ function happened(before: WorkerRow, after: WorkerRow, now: Instant): Count[] {
   return counts;
 }
 
-/** How the boot of a machine has ended, if this change is the first to say so (`arvados.md` §1.13). */
+/** How the boot of a machine has ended, if this change is the first to say so (workers.md#boot-outcomes). */
 function bootOutcome(before: WorkerRow, after: WorkerRow): BootOutcome | undefined {
   // An earlier version said only of a success that it was one.
   const known = before.booted || before.bootOutcome !== undefined || after.adopt !== undefined;
   return known ? undefined : (after.bootOutcome ?? (after.booted ? "success" : undefined));
 }
 
-/** `arvados.md` §1.13. */
+/** workers.md#boot-outcomes. */
 export const BOOT_OUTCOMES: readonly BootOutcome[] = ["success", "failure", "aborted", "disappeared"];

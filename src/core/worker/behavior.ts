@@ -13,9 +13,9 @@ import {
 } from "./state.ts";
 
 /**
- * Sets what a worker does when it has nothing to do: any behavior, in any state, in any order (`arvados.md`
- * §1.11). On a worker that is being destroyed or is gone it changes nothing: neither is saved by it, and what
- * is read there later must not say that it had been.
+ * Sets what a worker does when it has nothing to do: any behavior, in any state, in any order
+ * (workers.md#idle-behaviors). On a worker that is being destroyed or is gone it changes nothing: neither is
+ * saved by it, and what is read there later must not say that it had been.
  */
 export function foldBehavior(state: Living, behavior: IdleBehavior, by: string, now: Instant): WorkerState {
   const { record } = state;
@@ -37,8 +37,8 @@ export const RETIREMENT = {
 
 /**
  * Whether a draining worker has nothing left to wait for: it boots, or is idle, or its host has given up
- * killing all that is still on it (`arvados.md` §1.4, T13 to T15). Of the last only the machine's end is an
- * end.
+ * killing all that is still on it (workers.md#t13, workers.md#t14, workers.md#t15). Of the last only the
+ * machine's end is an end.
  */
 export function isDrained(state: Living): boolean {
   const { record } = state;

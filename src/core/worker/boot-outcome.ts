@@ -2,8 +2,9 @@ import type { BootOutcome } from "../messages.ts";
 import type { WorkerRecord } from "./state.ts";
 
 /**
- * What came of a machine's boot (`arvados.md` §1.13): `success`, it was ready once; `failure`, it was not in
- * time, or said that it is broken; `aborted`, it was not wanted any more; `disappeared`, it ended by itself.
+ * What came of a machine's boot (workers.md#boot-outcomes): `success`, it was ready once; `failure`, it was
+ * not in time, or said that it is broken; `aborted`, it was not wanted any more; `disappeared`, it ended by
+ * itself.
  */
 export function bootOutcomeOf({ bootOutcome, readyAt }: WorkerRecord): BootOutcome | undefined {
   // An earlier version stored no outcome, but when it was ready.

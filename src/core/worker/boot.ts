@@ -4,7 +4,7 @@ import { withBootOutcome } from "./boot-outcome.ts";
 import { type BootProbe, isOwnMachine, note, type WorkerRecord } from "./state.ts";
 
 /**
- * The boot probe counts until it has succeeded once (`arvados.md` §1.4, T1). A machine of one's own is up
+ * The boot probe counts until it has succeeded once (workers.md#t1). A machine of one's own is up
  * when its host says anything.
  */
 export function foldBoot(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {

@@ -26,7 +26,7 @@ function leaseEnd(state: Living): Instant | undefined {
   return livePlacements(state).length > 0 || isLetGo(state) ? state.record.leaseUntil : undefined;
 }
 
-/** When a ready worker whose host says nothing any more is out of time (`arvados.md` T9 as decided). */
+/** When a ready worker whose host says nothing any more is out of time (workers.md#t9). */
 function silentAt(state: Living): Instant | undefined {
   const { record } = state;
   if (record.phase !== "ready" || record.idleBehavior === "hold") return undefined;

@@ -80,8 +80,7 @@ export type WorkerMessage = Envelope &
   );
 
 /**
- * What a worker decides: the machine behind it from the intent to its observed end (`arvados.md` §1 as
- * decided).
+ * What a worker decides: the machine behind it from the intent to its observed end (workers.md#transitions).
  */
 export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> = {
   apply(before, event, now) {

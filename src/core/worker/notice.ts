@@ -16,8 +16,8 @@ export interface Notice {
 
 /**
  * What the worker does when it has nothing to do. While its host gives notice it drains, whatever the
- * operator has said before or says meanwhile; held ones stay held (`arvados.md` §1.11). What the operator has
- * said counts again when the notice is taken back.
+ * operator has said before or says meanwhile; held ones stay held (workers.md#idle-behaviors). What the
+ * operator has said counts again when the notice is taken back.
  */
 export function behaviorOf({ idleBehavior, notice }: WorkerRecord): IdleBehavior {
   return idleBehavior === "run" && notice !== undefined ? "drain" : idleBehavior;

@@ -4,7 +4,7 @@ import type { Instant } from "../machine.ts";
 import type { ToldPrice } from "../messages.ts";
 import type { Living, WorkerRecord } from "./state.ts";
 
-/** Takes in what the provider says that an hour of the machine costs now (`arvados.md` §5.2). */
+/** Takes in what the provider says that an hour of the machine costs now (pool.md#prices). */
 export function withPrice(state: Living, { price }: Instance, beganAt: Instant): Living {
   const { prices = [] } = state.record;
   const latest = prices.at(-1);

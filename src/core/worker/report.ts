@@ -44,7 +44,7 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
   const kept = keptNow(state.memo.kept, report);
   const memo = { ...state.memo, lastSeq: report.seq, lastReportAt: now, hostClock, whole, usage, kept };
   let record = extendLease(state.record, now);
-  // Trouble first: a boot that says at its end that it is broken has failed (`arvados.md` §1.6, 4a).
+  // Trouble first: a boot that says at its end that it is broken has failed (workers.md#trouble-first).
   record = foldTrouble(foldStale(record, report, now), report, now);
   record = foldBoot(record, report, now);
   record = foldNotice(record, report, now);

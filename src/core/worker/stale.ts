@@ -8,9 +8,9 @@ import { note, type WorkerRecord } from "./state.ts";
 export type StaleRuns = Record<string, { since: Instant; holder: string | null }>;
 
 /**
- * Folds in what a report says of stale runs (`arvados.md` §1.8, per run). Of those that a full report does
- * not name, the clock is cleared; a delta without the word says nothing new. One is enough to count: of many
- * the first are kept.
+ * Folds in what a report says of stale runs (workers.md#stale-runs), per run. Of those that a full report
+ * does not name, the clock is cleared; a delta without the word says nothing new. One is enough to count: of
+ * many the first are kept.
  */
 export function foldStale(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
   const { stale: known = {}, ...rest } = record;

@@ -70,7 +70,7 @@ export function statusOf(state: Living, now: Instant): WorkerStatus {
 }
 
 /**
- * The five states, and `gone`: a ready worker is `idle` or `running` by what is on it (`arvados.md` §1.2).
+ * The five states, and `gone`: a ready worker is `idle` or `running` by what is on it (workers.md#states).
  */
 export function shownState(phase: Living["record"]["phase"] | "asked", runs: number): ShownState {
   if (phase === "ready") return runs > 0 ? "running" : "idle";

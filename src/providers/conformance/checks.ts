@@ -3,7 +3,9 @@ import { LIFE_CHECKS } from "./life-checks.ts";
 import { LOOK_CHECKS } from "./look-checks.ts";
 import { callsOf, listingsOf, madeMachine, type Transcript } from "./transcript.ts";
 
-/** What any provider promises (`host-protocol.md`, the provider contract; `arvados.md` §7.1). */
+/**
+ * What any provider promises (`host-protocol.md`, the provider contract; pool.md#provider-promises).
+ */
 export const CHECKS: readonly Check[] = [...LOOK_CHECKS, ...LIFE_CHECKS];
 
 /** A check with what it has found. */

@@ -45,7 +45,7 @@ export const LIFE_CHECKS: readonly Check[] = [
   },
   {
     name: "boots",
-    rule: "arvados.md §7.6 (TimeoutBooting)",
+    rule: "pool.md#provider-boots",
     promise: "a new machine comes to run",
     judge: (transcript) => ofLife(transcript, boots),
   },
@@ -63,7 +63,7 @@ export const LIFE_CHECKS: readonly Check[] = [
   },
   {
     name: "destroy-ends",
-    rule: "arvados.md §7.6 (destroy until no longer listed)",
+    rule: "pool.md#provider-ends",
     promise: "a machine that is ending ends",
     judge: (transcript) => ofLife(transcript, destroyEnds),
   },

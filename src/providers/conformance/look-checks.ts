@@ -36,7 +36,7 @@ export const LOOK_CHECKS: readonly Check[] = [
   },
   {
     name: "list-fixed",
-    rule: "arvados.md §7.1 (ids are stable)",
+    rule: "pool.md#provider-ids",
     promise: "name, type and time of creation of a machine never change",
     judge: (transcript) => ofListings(transcript, fixed),
   },

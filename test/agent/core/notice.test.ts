@@ -26,7 +26,7 @@ describe("a notice as it is written", () => {
   });
 });
 
-describe("a host looks for a notice (arvados.md §5.3, cases.md#case-9)", () => {
+describe("a host looks for a notice (workers.md#notice, cases.md#case-9)", () => {
   test("from its join on, every few seconds, one look at a time", () => {
     const host = idleHost();
     expect(host.message("look")).toBeDefined();

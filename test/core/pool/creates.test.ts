@@ -31,7 +31,7 @@ const eligible = (more: Parameters<typeof poolConfig>[0], need = NEED) =>
   eligibleTypes(poolConfig(more), need).map((offer) => offer.name);
 const creates = (...args: Parameters<typeof configured>) => plan(configured(...args), T0).creates;
 
-describe("the cheapest instance type that holds the run is asked for (arvados.md §6.3)", () => {
+describe("the cheapest instance type that holds the run is asked for (pool.md#choice-of-the-type)", () => {
   test.each([
     ["a small run", {}, "small"],
     ["many vCPUs", { vcpus: 5 }, "medium"],
@@ -51,7 +51,7 @@ describe("the cheapest instance type that holds the run is asked for (arvados.md
   });
 });
 
-describe("which types are eligible is decided by price, up to a factor (arvados.md §6.3)", () => {
+describe("which types are eligible is decided by price, up to a factor (pool.md#choice-of-the-type)", () => {
   const priced = (prices: Record<string, number>) =>
     Object.fromEntries(
       Object.entries(prices).map(([name, price]) => [name, { vcpus: 4, memory: "1GiB", price }]),
@@ -112,14 +112,14 @@ describe("machines are asked for by need, several runs each", () => {
     expect(creates({}, [waiting("a", vcpus(4))], [workerRow("w1")])).toEqual([]);
   });
 
-  test("one, if what is free does not fit", () => {
+  test("one, if what is free does not fit (pool.md#rule-5)", () => {
     expect(creates({}, [waiting("a", vcpus(4)), waiting("b", vcpus(4))], [workerRow("w1")])).toEqual([
       "small",
     ]);
   });
 });
 
-// arvados.md §2.4 point 3, §2.2 step 2
+// pool.md#quota-3, pool.md#create-step-2
 describe("`maxInstances` counts every machine that may exist (invariant 9)", () => {
   const runs = ["a", "b", "c", "d"].map((id) => waiting(id, vcpus(4)));
 
@@ -144,7 +144,7 @@ describe("`maxInstances` counts every machine that may exist (invariant 9)", () 
   });
 });
 
-describe("`maxConcurrentCreates` counts machines that have no instance yet (arvados.md §2.2 step 3)", () => {
+describe("`maxConcurrentCreates` counts machines that have no instance yet (pool.md#create-step-3)", () => {
   const runs = ["a", "b", "c"].map((id) => waiting(id, vcpus(4)));
   const drained = { idleBehavior: "drain" } as const;
 
@@ -180,7 +180,7 @@ describe("`minInstances` are kept without a run", () => {
   });
 });
 
-describe("a permit is a row before anything else is told (invariant 3, arvados.md §2.2 step 4)", () => {
+describe("a permit is a row before anything else is told (invariant 3, pool.md#create-step-4)", () => {
   test("it is in the ledger, and the worker is told to become a machine", () => {
     const state = at(configured(), T0, run("a"));
     expect([...state.workers.live()]).toMatchObject([

@@ -77,7 +77,7 @@ const asksFor = (state: Configured, now: number) => {
   return [...fresh.workers.live()].filter((row) => row.phase === "asked").map((row) => row.instanceType);
 };
 
-// arvados.md §2.5 point 1
+// pool.md#capacity-1
 describe("errors keep their scope: all, quota group (spot apart), one type (D18)", () => {
   test.each<[string, Partial<WorkerFailure>, string, string[]]>([
     ["capacity, of one type", { class: "capacity", scope: "type" }, "type:a", ["b", "spot", "lone"]],
@@ -97,7 +97,7 @@ describe("errors keep their scope: all, quota group (spot apart), one type (D18)
     ).toEqual(others);
   });
 
-  // arvados.md §2.5 point 2
+  // pool.md#capacity-2
   test("the quota group of spot machines is another one, and one that is named like a type, too", () => {
     const spot = workerRow("w1", "booting", { instanceType: "spot", type: typeOf("spot") });
     const state = at(
@@ -125,15 +125,15 @@ describe("errors keep their scope: all, quota group (spot apart), one type (D18)
 describe("for how long, after so many failures in a row", () => {
   // The pauses of this system's own making lie up to a quarter above, always the same for a pool and a try.
   test.each<[string, WorkerFailure["class"], number[], number]>([
-    [
-      "quota: 60 s, doubling to 15 min (D7, arvados.md §2.4 point 1)",
-      "quota",
-      [60, 120, 240, 480, 900, 900],
-      900,
-    ],
-    ["capacity: 60 s each time (arvados.md §2.5 point 3)", "capacity", [60, 60, 60], 60],
+    ["quota: 60 s, doubling to 15 min (D7, pool.md#quota-1)", "quota", [60, 120, 240, 480, 900, 900], 900],
+    ["capacity: 60 s each time (pool.md#capacity-3)", "capacity", [60, 60, 60], 60],
     ["temporary: 5 s, doubling to 60 s", "temporary", [5, 10, 20, 40, 60, 60], 60],
-    ["rate limit without a word on when: the same (arvados.md §2.6)", "rate_limit", [5, 10, 20, 40, 60], 60],
+    [
+      "rate limit without a word on when: the same (pool.md#rate-limits)",
+      "rate_limit",
+      [5, 10, 20, 40, 60],
+      60,
+    ],
     [
       "boot: nothing, nothing, then 5 min, doubling to 60 min (D24)",
       "boot",
@@ -154,7 +154,7 @@ describe("for how long, after so many failures in a row", () => {
     }
   });
 
-  // arvados.md §2.6 point 1, §2.2 point 2
+  // pool.md#rate-1, pool.md#create-2
   test("until the earliest retry that the provider names, whatever the class", () => {
     for (const cause of ["rate_limit", "quota", "capacity", "temporary"] as const) {
       const state = afterFailure({ class: cause, retryAfterMs: 7_000 });
@@ -187,14 +187,14 @@ describe("failures while it lasts are of machines that were under way: no furthe
     ["capacity", true],
     ["quota", false],
     ["temporary", false],
-  ])("%s: its pause begins anew: %s (arvados.md §2.4, §2.5)", (cause, anew) => {
+  ])("%s: its pause begins anew: %s (pool.md#quota, pool.md#capacity)", (cause, anew) => {
     const first = at(two(), T0, fails("w1", { class: cause }, T0));
     const second = at(first, T0 + 1_000, fails("w2", { class: cause }, T0 + 1_000));
     expect(only(second).tries).toBe(1);
     expect((only(second).until ?? 0) - (only(first).until ?? 0)).toBe(anew ? 1_000 : 0);
   });
 
-  // arvados.md §2.6 point 3
+  // pool.md#rate-3
   test("a rate limit is never shortened by a later word (cases.md#case-20)", () => {
     const said = (retryAfterMs: number) => ({ class: "rate_limit" as const, retryAfterMs });
     const first = at(two(), T0, fails("w1", said(60_000), T0), fails("w2", said(1_000), T0));
@@ -215,7 +215,7 @@ describe("failures while it lasts are of machines that were under way: no furthe
   });
 });
 
-// arvados.md §2.4 point 2
+// pool.md#quota-2
 describe("when its time is over it is half open: one machine is tried, and decides (D7)", () => {
   const over = { cause: "quota", scope: "all", tries: 2, reason: "8 of 8" } as const;
   const runs = ["x", "y"].map((id) => waiting(id, vcpus(4)));
@@ -272,7 +272,7 @@ describe("when its time is over it is half open: one machine is tried, and decid
   });
 });
 
-describe("a quota ends early when one of ours has left (D7, arvados.md §2.4 point 4, §2.7 step 3)", () => {
+describe("a quota ends early when one of ours has left (D7, pool.md#quota-4, pool.md#sweep-step-3)", () => {
   const leaves = (worker: string) => workerSays(worker, { phase: "gone", booted: true });
   const full = (more: Partial<Hold> = {}) =>
     held(
@@ -440,7 +440,7 @@ describe("a run that waits for it is told the scope, the reason and the time (in
   });
 });
 
-describe("a listing has a bucket of its own (arvados.md §2.6 point 2, cases.md#case-20)", () => {
+describe("a listing has a bucket of its own (pool.md#rate-2, cases.md#case-20)", () => {
   const limited: PoolEvent = {
     type: "listed",
     answer: { kind: "failed", failure: { class: "rate_limit", text: "slow down", retryAfterMs: 5 * MINUTE } },

@@ -32,7 +32,7 @@ const full = () =>
 const textOf = (state = full()) => metricsText(metricsOf(state, NOW));
 const linesOf = (state?: ReturnType<typeof full>) => textOf(state).split("\n");
 
-describe("gauges are queries over rows (invariant 6, arvados.md §2.12)", () => {
+describe("gauges are queries over rows (invariant 6, pool.md#metrics)", () => {
   test.each([
     'drover_pool_up{pool="default"} 1',
     'drover_runs{pool="default",state="pending"} 2',
@@ -79,7 +79,7 @@ describe("the text is what Prometheus reads", () => {
     return { ...state, record: { ...state.record, name: 'a"b\\c\nd' } };
   };
 
-  test("an empty pool has all counters from the beginning, as 0 (arvados.md §2.12, pre-set)", () => {
+  test("an empty pool has all counters from the beginning, as 0 (pool.md#metrics)", () => {
     const told = new Set(metricsOf(configured(), T0).map(({ name }) => name));
     const absent = Object.keys(METRICS).filter((name) => !told.has(name as keyof typeof METRICS));
     expect(absent).toEqual(["drover_queue_runs", "drover_instances"]);

@@ -32,7 +32,7 @@ describe("what a pool's machines cost an hour (api.md#spend: spend per hour, wor
     });
   });
 
-  test("what its provider says comes before the list, also where that says nothing (arvados.md §5.2)", () => {
+  test("what its provider says comes before the list, also where that says nothing (pool.md#prices)", () => {
     const toldPrice = { price: 0.5, since: T0 };
     const workers = [at(7), at()].map((type, n) => workerRow(`w${n}`, "ready", { type, toldPrice }));
     expect(spendOf(configured({ instanceTypes: types, maxInstances: 2 }, [], workers))).toMatchObject({

@@ -38,7 +38,7 @@ const listed = (...items: Instance[]): PoolEvent => ({
 });
 const live = (state: Configured) => [...state.workers.live()].map((row) => row.worker);
 
-// arvados.md §2.7 row 4
+// pool.md#sweep-row-4
 describe("a machine with our tags that nobody knows is taken in (adoption, cases.md#case-2)", () => {
   const adopted = () => at(configured(), T0, listed(instance("default-s-7")));
 
@@ -72,7 +72,7 @@ describe("a machine with our tags that nobody knows is taken in (adoption, cases
     expect(rowOf(state, "a")).toMatchObject({ worker: "default-s-7", opened: 1 });
   });
 
-  // arvados.md §2.7 step 1
+  // pool.md#sweep-step-1
   test("of a type that is configured no more it has nothing, and is told to end", () => {
     const state = at(configured(), T0, listed(instance("default-s-7", { instanceType: "m9" })));
     expect(state.workers.get("default-s-7")).toMatchObject({ instanceType: "m9", type: { vcpus: 0 } });

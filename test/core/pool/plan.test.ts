@@ -45,7 +45,7 @@ describe("the queue is by priority, then by submission (decisions.md, D19)", () 
     expect(configured({}, runs).memo.index.queue.map((row) => row.run)).toEqual(order);
   });
 
-  test("the last place goes to the first of the queue", () => {
+  test("the last place goes to the first of the queue (pool.md#rule-1)", () => {
     const runs = [waiting("low", { priority: 1 }), waiting("high", { priority: 99 })];
     expect(placesOf(configured({ maxRunsPerInstance: 1, ...FULL }, runs, [workerRow("w1")]))).toEqual([
       "high@w1",
@@ -53,7 +53,7 @@ describe("the queue is by priority, then by submission (decisions.md, D19)", () 
   });
 });
 
-describe("a run goes to the fullest ready worker that it fits (arvados.md §3.5, rule 4)", () => {
+describe("a run goes to the fullest ready worker that it fits (pool.md#rule-4)", () => {
   const workers = [workerRow("w1"), workerRow("w2"), workerRow("w3")];
   const on = [placed("x", "w2", vcpus(2)), placed("y", "w3", vcpus(3))];
 
@@ -113,7 +113,7 @@ describe("a run goes to the fullest ready worker that it fits (arvados.md §3.5,
     ]);
   });
 
-  test("runs without vCPUs share one (arvados.md §6.4)", () => {
+  test("runs without vCPUs share one (pool.md#fit)", () => {
     const shared = ["a", "b", "c"].map((id) => waiting(id, vcpus(0)));
     const state = configured(FULL, [placed("x", "w1", vcpus(3)), ...shared], [workerRow("w1")]);
     expect(placesOf(state)).toEqual(["a@w1", "b@w1", "c@w1"]);
@@ -153,6 +153,7 @@ describe("a run goes to the fullest ready worker that it fits (arvados.md §3.5,
   test("nothing that cannot be placed blocks what comes behind it (decisions.md, D19)", () => {
     const runs = [waiting("big", { priority: 99, ...vcpus(5) }), waiting("small")];
     const state = configured(FULL, [placed("x", "w1"), ...runs], [workerRow("w1")]);
+    // pool.md#rule-2
     expect(placesOf(state)).toEqual(["small@w1"]);
     expect(waits(FULL, [placed("x", "w1"), ...runs], [workerRow("w1")])).toEqual({ big: "no_type" });
   });
@@ -190,7 +191,7 @@ describe("a run that fits no ready worker counts on a booting one, unbound (deci
     expect(placesOf(configured({}, [waiting("a")], workers))).toEqual(["a@w2"]);
   });
 
-  test("only so many count on it as it can hold", () => {
+  test("only so many count on it as it can hold (pool.md#rule-3)", () => {
     const runs = [waiting("a", vcpus(3)), waiting("b", vcpus(3))];
     const result = plan(configured({}, runs, [workerRow("w1", "booting")]), T0);
     expect(waitsOf(result)).toEqual({ a: "machine_booting w1", b: "machine_asked" });

@@ -36,7 +36,7 @@ test.each<[string, number | undefined, number | undefined, boolean]>([
   ["another", 0.1, 0.2, true],
   ["the same", 0.1, 0.1, false],
   ["none any more", undefined, 0.1, false],
-])("a price is passed on when it is news: %s (arvados.md §5.2)", (_what, price, known, isNews) => {
+])("a price is passed on when it is news: %s (pool.md#prices)", (_what, price, known, isNews) => {
   const toldPrice = known === undefined ? undefined : { price: known, since: T0 };
   const state = at(
     one("ready", toldPrice === undefined ? {} : { toldPrice }),
@@ -85,7 +85,7 @@ describe("the provider is asked what exists, as often as there is something to s
     expect(owed(reloaded(at(one(), T0, listed([]))), T0, "list")).toHaveLength(1);
   });
 
-  // arvados.md §2.7 point 1
+  // pool.md#sweep-failed
   test("a listing that failed proves nothing, and the next one is not hurried", () => {
     const state = at(one(), T0, { type: "listed", answer: failed });
     expect(sightings(state)).toEqual([]);
@@ -98,11 +98,11 @@ describe("the provider is asked what exists, as often as there is something to s
 describe("each worker hears what a listing says of its machine, if that can be news to it", () => {
   test.each<[string, Configured, Instance[], boolean]>([
     ["it is there, as known", one(), [instance("w1")], false],
-    ["it is not there (arvados.md §2.7 step 2)", one(), [], true],
+    ["it is not there (pool.md#sweep-step-2)", one(), [], true],
     ["it is terminated", one(), [instance("w1", { state: "terminated" })], true],
     ["it is there, and was to disappear", one("shutdown"), [instance("w1")], true],
     [
-      "its worker has had no answer to the create (arvados.md §2.7 row 1)",
+      "its worker has had no answer to the create (pool.md#sweep-row-1)",
       one("booting"),
       [instance("w1")],
       true,

@@ -84,7 +84,7 @@ describe("each end of a run is counted once", () => {
   });
 });
 
-describe("what happens to a machine is counted once (arvados.md §1.13, §2.12)", () => {
+describe("what happens to a machine is counted once (workers.md#boot-outcomes, pool.md#metrics)", () => {
   const said = (...words: Partial<WorkerUpsert>[]) => {
     const { first, load } = stored([
       workerRow("w1", "asked", { type: { ...workerRow("w1").type, price: 3 } }),
@@ -140,7 +140,7 @@ describe("what happens to a machine is counted once (arvados.md §1.13, §2.12)"
       { "boot success": 1, "disappeared ready": 1 },
     ],
     [
-      "at a price that falls when it is a minute old (arvados.md §5.2)",
+      "at a price that falls when it is a minute old (pool.md#prices)",
       [
         boots,
         { ...ready, toldPrice: { price: 1.2, since: T0 + MINUTE } },

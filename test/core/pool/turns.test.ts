@@ -40,7 +40,7 @@ function swept(state: Configured): Configured {
 /** Workers whose creates have failed. */
 const refused = (...ids: string[]) => ids.map((id) => workerRow(id, "booting", { waits: "create" }));
 
-describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (D8, arvados.md §2.11)", () => {
+describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (D8, pool.md#turns)", () => {
   const pool = () => configured({ maxCloudOpsPerSecond: 3 }, RUNS);
 
   test("all are permitted at once, and told in their turn", () => {
@@ -74,7 +74,7 @@ describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (D8, arvad
     expect(counted(state, [0, 500, 1_000, 2_000], turns)).toEqual([2, 2, 4, 5]);
   });
 
-  // arvados.md §2.6 point 4
+  // pool.md#rate-4
   test("destroys count as well, and go first", () => {
     const ending = ["d1", "d2"].map((id) => workerRow(id, "shutdown", { waits: "destroy" }));
     const now = T0 + 5_000;

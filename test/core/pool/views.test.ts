@@ -152,7 +152,7 @@ describe("rows as lists show them", () => {
     ["unknown", ["a"], "unknown"],
     ["shutdown", [], "shutdown"],
     ["gone", [], "gone"],
-  ] as const)("a worker that is %s, with %j on it, is shown %s (arvados.md §1.2)", (phase, runs, state) => {
+  ] as const)("a worker that is %s, with %j on it, is shown %s (workers.md#states)", (phase, runs, state) => {
     const summary = workerSummary(workerRow("w1", phase), [...runs], "default");
     expect(summary).toMatchObject({ id: "w1", state, runs, resources: { vcpus: 4, memoryBytes: 2 ** 30 } });
     expect(WorkerSummary.parse(summary)).toEqual(summary);

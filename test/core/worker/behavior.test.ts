@@ -55,7 +55,8 @@ const unkillable = (run: string): AttemptReport => ({
   kill: { tries: 5, error: "process 7 does not go", treeGone: false, by: "processes" },
 });
 
-describe("eligibility for shutdown (arvados.md §1.11 row 2, row 3, row 4, row 5)", () => {
+// workers.md#behavior-row-2, workers.md#behavior-row-3, workers.md#behavior-row-4, workers.md#behavior-row-5
+describe("eligibility for shutdown (workers.md#idle-behaviors)", () => {
   const states = { booting, idle: ready(), running: holding(["a"]), shutdown: down };
 
   test.each<[keyof typeof states, IdleBehavior, string]>([
@@ -75,7 +76,7 @@ describe("eligibility for shutdown (arvados.md §1.11 row 2, row 3, row 4, row 5
     expect(at(states[state], T0, set(behavior)).record.phase).toBe(phase);
   });
 
-  // arvados.md §1.11 row 1
+  // workers.md#behavior-row-1
   test("a silent host that is drained with nothing on it goes, a held one stays", () => {
     const silent = T0 + SILENT - 1;
     expect(statusOf(ready(), silent).state).toBe("unknown");
@@ -83,7 +84,7 @@ describe("eligibility for shutdown (arvados.md §1.11 row 2, row 3, row 4, row 5
     expect(at(at(ready(), silent, set("hold")), T0 + DAY, tick).record.phase).toBe("ready");
   });
 
-  // arvados.md §1.11 point 3
+  // workers.md#behavior-3
   // What a run has written is stored before it ends, or for too long not: cases.md#case-13.
   test("drained, it goes in the step in which its last run ends, and says for whom", () => {
     const both = [exitedOf("a"), exitedOf("b")];
@@ -100,7 +101,7 @@ describe("eligibility for shutdown (arvados.md §1.11 row 2, row 3, row 4, row 5
     ["one, and the other has exited, but not yet ended", [unkillable("a"), exitedOf("b")], "ready"],
     ["none", [runningOf("a"), runningOf("b")], "ready"],
   ])(
-    "running, draining, and the host has given up killing %s (arvados.md §1.12 point 2)",
+    "running, draining, and the host has given up killing %s (workers.md#unkillable-2)",
     (_what, attempts, phase) => {
       const draining = at(holding(["a", "b"]), T0, set("drain"));
       expect(at(draining, T0, report(2, { attempts })).record.phase).toBe(phase);
@@ -134,14 +135,15 @@ describe("P29: nothing that is asked of a machine that ends is noted as if it ha
   });
 });
 
-describe("what each behavior allows (arvados.md §1.11 case 1, case 2, case 3)", () => {
+// workers.md#behavior-case-1, workers.md#behavior-case-2, workers.md#behavior-case-3
+describe("what each behavior allows (workers.md#idle-behaviors)", () => {
   const answerTo = (state: Living) => answerOrder(at(state, T0, order("new")), order("new").order);
 
   test.each<[IdleBehavior, string]>([
     ["run", "accepted"],
     ["drain", "ended"],
     ["hold", "ended"],
-  ])("%s: a new run is %s (arvados.md §1.10 point 6)", (behavior, kind) => {
+  ])("%s: a new run is %s (workers.md#report-6)", (behavior, kind) => {
     expect(answerTo(at(holding(["a"]), T0, set(behavior))).kind).toBe(kind);
   });
 
@@ -189,14 +191,15 @@ describe("what each behavior allows (arvados.md §1.11 case 1, case 2, case 3)",
     expect(at(at(asked, T0, set("hold")), T0 + 10 * MINUTE, tick).record.phase).toBe("shutdown");
   });
 
-  test("hold: a host that says it is broken does not drain, one that is set to run does (§1.9)", () => {
+  // workers.md#broken-3
+  test("hold: a host that says it is broken does not drain, one that is set to run does", () => {
     const broken = report(2, { broken: "no disk" });
     expect(at(at(ready(), T0, set("hold")), T0, broken).record.idleBehavior).toBe("hold");
     expect(at(holding(["a"]), T0, broken).record.idleBehavior).toBe("drain");
   });
 });
 
-describe("any state, any order, any number of times (arvados.md §1.11 point 1)", () => {
+describe("any state, any order, any number of times (workers.md#behavior-1)", () => {
   const sequences: IdleBehavior[][] = [
     ["drain", "run"],
     ["hold", "run"],
@@ -217,7 +220,7 @@ describe("any state, any order, any number of times (arvados.md §1.11 point 1)"
     expect(at(held, T0, set("hold")).record).toBe(held.record);
   });
 
-  // arvados.md §1.11 point 2
+  // workers.md#behavior-2
   test("resumed after a longer hold than the idle time-out, it proposes to stop at once", () => {
     const now = T0 + DAY;
     const heard = at(at(ready(), T0, set("hold")), now, report(2));
@@ -237,7 +240,7 @@ describe("any state, any order, any number of times (arvados.md §1.11 point 1)"
     expect(answerOrder(at(state, T0, order("a")), order("a").order).kind).toBe("ended");
   });
 
-  // arvados.md §1.11 point 5
+  // workers.md#behavior-5
   test("nothing saves it once a shutdown was decided, and why it ends stays", () => {
     for (const behavior of ["hold", "drain"] as const) {
       const state = at(down, T0, set(behavior), set("run"));

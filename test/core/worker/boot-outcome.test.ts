@@ -38,40 +38,40 @@ const asked = at(nothing(), T0, { type: "create", intent: intent() });
 const enrolled = at(asked, T0, created, { type: "enroll", secret: "s", bootId: "b" });
 const outcomeOf = (state: Living, now = T0) => upsertOf(state, now).bootOutcome;
 
-describe("a boot has one outcome, and the first one stays (arvados.md §1.13)", () => {
+describe("a boot has one outcome, and the first one stays (workers.md#boot-outcomes)", () => {
   test.each<[string, Living, BootOutcome | undefined]>([
     [
-      "arvados.md §1.13 row 1: success: the boot probe has succeeded",
+      "workers.md#boot-1: success: the boot probe has succeeded",
       at(enrolled, T0, report(1, BOOTED)),
       "success",
     ],
     [
-      "arvados.md §1.13 row 2: failure: broken while set to run",
+      "workers.md#boot-2: failure: broken while set to run",
       at(enrolled, T0, report(1, { broken: "no disk" })),
       "failure",
     ],
     [
-      "arvados.md §1.13 point 1: failure: it was not ready in time",
+      "workers.md#boot-in-time: failure: it was not ready in time",
       at(enrolled, T0 + 10 * MINUTE, { type: "tick" }),
       "failure",
     ],
-    ["arvados.md §1.13 row 3: aborted: drained", at(enrolled, T0, drain), "aborted"],
-    ["arvados.md §1.13 row 3: aborted: killed", at(enrolled, T0, kill), "aborted"],
+    ["workers.md#boot-3: aborted: drained", at(enrolled, T0, drain), "aborted"],
+    ["workers.md#boot-3: aborted: killed", at(enrolled, T0, kill), "aborted"],
     [
-      "arvados.md §1.13 row 4: disappeared: nobody had asked for that",
+      "workers.md#boot-4: disappeared: nobody had asked for that",
       at(enrolled, T0, terminated),
       "disappeared",
     ],
-    ["arvados.md §1.13: none, it boots", enrolled, undefined],
-    ["arvados.md §1.13: none, no machine was made", at(asked, T0, refused), undefined],
-    ["arvados.md §1.13: none, killed before there was a machine", at(asked, T0, kill), undefined],
+    ["workers.md#boot-outcomes: none, it boots", enrolled, undefined],
+    ["workers.md#boot-outcomes: none, no machine was made", at(asked, T0, refused), undefined],
+    ["workers.md#boot-outcomes: none, killed before there was a machine", at(asked, T0, kill), undefined],
   ])("%s", (_what, state, outcome) => {
     expect(outcomeOf(state)).toBe(outcome);
   });
 
   test.each<[string, Living, BootOutcome]>([
     [
-      "arvados.md §1.9 step 5: success, then broken",
+      "workers.md#broken-5: success, then broken",
       at(enrolled, T0, report(1, BOOTED), report(2, { broken: "no disk" })),
       "success",
     ],
@@ -88,7 +88,7 @@ describe("a boot has one outcome, and the first one stays (arvados.md §1.13)", 
     expect([outcomeOf(state), outcomeOf(reloaded(state))]).toEqual([outcome, outcome]);
   });
 
-  test("held or drained, that it is broken is none yet (arvados.md §1.9)", () => {
+  test("held or drained, that it is broken is none yet (workers.md#broken-hosts)", () => {
     const held = at(enrolled, T0, { type: "behavior", behavior: "hold", by: "ann" });
     expect(outcomeOf(at(held, T0, report(1, { broken: "no disk" })))).toBeUndefined();
   });

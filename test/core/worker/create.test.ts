@@ -174,7 +174,7 @@ describe("A4, P18: a create that failed is repeated when its pool says that it i
   });
 });
 
-describe("what a missing machine proves (rule R5, invariant 3, D4, arvados.md §2.7 row 2)", () => {
+describe("what a missing machine proves (rule R5, invariant 3, D4, pool.md#sweep-row-2)", () => {
   const refused = failed({ class: "capacity", text: "none left" });
 
   it("after a plain refusal of the only call there was, two listings give the permit back", () => {

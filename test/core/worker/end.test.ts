@@ -45,7 +45,7 @@ const gone = at(down, T0, {
   consistencyMs: 0,
 });
 
-// Table of arvados.md §1.11 as decided, what an operator may do in which state.
+// Table of workers.md#idle-behaviors: what an operator may do in which state.
 describe("drain, hold and kill", () => {
   test.each<[string, Living, WorkerEventIn, string]>([
     ["drain", asked, drain, "shutdown"],
@@ -86,7 +86,7 @@ describe("drain, hold and kill", () => {
   });
 });
 
-describe("a worker that does not become ready is given up (arvados.md T8)", () => {
+describe("a worker that does not become ready is given up (workers.md#t8)", () => {
   const BOOT = 10 * MINUTE;
 
   test.each([
@@ -104,7 +104,7 @@ describe("a worker that does not become ready is given up (arvados.md T8)", () =
     expect(at(state, T0 + BOOT, tick).record.phase).toBe("shutdown");
   });
 
-  test("set to hold it may take its time (arvados.md §1.11)", () => {
+  test("set to hold it may take its time (workers.md#idle-behaviors)", () => {
     const state = at(booting, T0, hold);
     expect(workerMachine.wakeAt(state)).toBeUndefined();
     expect(at(state, T0 + 10 * BOOT, tick).record.phase).toBe("booting");

@@ -66,7 +66,7 @@ describe("the pool hears how a create failed: its class, its scope and when to r
     });
   });
 
-  test("one that was made after all has not failed (arvados.md §2.7 row 3, §2.2 point 1)", () => {
+  test("one that was made after all has not failed (pool.md#sweep-row-3, pool.md#create-1)", () => {
     const state = at(asked(), T0 + 5, refused({ class: "temporary" }), created);
     expect(upsertOf(state, T0 + 5).failure).toBeUndefined();
   });
@@ -106,7 +106,7 @@ describe("a machine that was made and ends before it is ready is a boot failure 
     expect(upsertOf(at(made(), T0 + ms, event), T0 + ms).failure?.class).toBe(cause);
   });
 
-  // arvados.md §1.6, 4a
+  // workers.md#trouble-first
   test("one that says that it is broken as it comes up was never up: the breaker counts that", () => {
     const enroll: WorkerEventIn = { type: "enroll", secret: "s", bootId: "b" };
     const state = at(made(), T0, enroll, report(1, { ...BOOTED, broken: "no disk" }));

@@ -183,7 +183,7 @@ describe("a report counts by incarnation and number (host-protocol.md, Report)",
   });
 });
 
-describe("the boot probe makes a worker ready, once (arvados.md §1.4, T1, T6)", () => {
+describe("the boot probe makes a worker ready, once (workers.md#t1, workers.md#t6)", () => {
   const enrolled = at(booting, T0, enroll());
   const failing = { boot: { ok: false, output: "degraded" } };
 

@@ -48,7 +48,7 @@ describe("an idle worker proposes to stop, by its own alarm (messages.md#idle)",
     expect(proposes(fresh, T0 + IDLE)).toBe(true);
   });
 
-  test("the clock starts at readiness, not before (decisions.md, D3, arvados.md §1.11 point 4)", () => {
+  test("the clock starts at readiness, not before (decisions.md, D3, workers.md#behavior-4)", () => {
     const slow = at(nothing(), T0, { type: "create", intent: intent() }, created, {
       type: "enroll",
       secret: "s",
@@ -70,7 +70,7 @@ describe("an idle worker proposes to stop, by its own alarm (messages.md#idle)",
   });
 
   test.each(["hold", "drain"] as const)(
-    "set to %s it proposes nothing: %s has rules of its own (arvados.md §1.11)",
+    "set to %s it proposes nothing: %s has rules of its own (workers.md#idle-behaviors)",
     (behavior) => {
       const state = at(holding(["a"]), T0, { type: "behavior", behavior, by: "ann" });
       expect(proposes(state, T0 + 5 * IDLE)).toBe(false);

@@ -84,7 +84,7 @@ describe("a host gives notice of its machine's near end (cases.md#case-9, decisi
     expect(statusOf(state, T0).notice).toEqual({ text: "spot interruption", goneAt: null });
   });
 
-  test("a held one stays held (arvados.md §1.11)", () => {
+  test("a held one stays held (workers.md#idle-behaviors)", () => {
     const state = at(ready(), T0, set("hold"), report(2, SPOT));
     expect([state.record.phase, upsertOf(state, T0).idleBehavior]).toEqual(["ready", "hold"]);
   });

@@ -20,7 +20,7 @@ const listed = (beganAt: number, price: number | undefined): WorkerEventIn => ({
 const says = (...prices: (number | undefined)[]) =>
   at(ready(), T0 + MINUTE, ...prices.map((price, n) => listed(T0 + n, price)));
 
-test("each change of a price is remembered, and the latest is told (arvados.md §5.2)", () => {
+test("each change of a price is remembered, and the latest is told (pool.md#prices)", () => {
   const state = reloaded(says(0.1, 0.1, 0.3, undefined, 0.2));
   const prices = [
     { price: 0.1, since: T0 },

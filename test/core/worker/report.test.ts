@@ -41,7 +41,7 @@ describe("an allocation is told what the host says of it, word for word, until i
     ]);
   });
 
-  test("what it has answered is not said again (arvados.md §1.10 point 1)", () => {
+  test("what it has answered is not said again (workers.md#report-1)", () => {
     const state = at(running, T0, observedAnswer(running, "a", T0, orderIs(1, keep("a"))));
     expect(told(state)).toEqual([]);
     expect(
@@ -261,7 +261,7 @@ describe("what a host reports beyond reason", () => {
     expect(wanted(state)).toEqual([]);
   });
 
-  test("a host that is broken is drained, and its reports still count (arvados.md §1.9)", () => {
+  test("a host that is broken is drained, and its reports still count (workers.md#broken-hosts)", () => {
     const state = at(holding(["a"]), T0, report(2, { broken: "disk full", attempts: [runningOf("a")] }));
     expect(state.record).toMatchObject({
       idleBehavior: "drain",

@@ -28,11 +28,11 @@ function reported(...reports: [afterMs: number, more: Partial<Report>][]): Livin
 const A = { stale: ["a"] };
 const LATE = STALE_RUN_MS + 1;
 
-describe("something still holds on to a run that has ended there (arvados.md §1.8, per run)", () => {
+describe("something still holds on to a run that has ended there (workers.md#stale-runs, per run)", () => {
   test.each<[string, [number, Partial<Report>][], string]>([
-    ["arvados.md §1.8 point 2: said once", [[0, A]], "run"],
+    ["workers.md#stale-2: said once", [[0, A]], "run"],
     [
-      "arvados.md §1.8 point 3: said again at the time-out",
+      "workers.md#stale-3: said again at the time-out",
       [
         [0, A],
         [STALE_RUN_MS, A],
@@ -40,7 +40,7 @@ describe("something still holds on to a run that has ended there (arvados.md §1
       "run",
     ],
     [
-      "arvados.md §1.8 point 3: said again later than that",
+      "workers.md#stale-3: said again later than that",
       [
         [0, A],
         [LATE, A],
@@ -48,7 +48,7 @@ describe("something still holds on to a run that has ended there (arvados.md §1
       "drain",
     ],
     [
-      "arvados.md §1.8 point 1: not said again",
+      "workers.md#stale-1: not said again",
       [
         [0, A],
         [LATE, {}],
@@ -56,7 +56,7 @@ describe("something still holds on to a run that has ended there (arvados.md §1
       "run",
     ],
     [
-      "arvados.md §1.8 point 1: over in between, its clock begins anew",
+      "workers.md#stale-1: over in between, its clock begins anew",
       [
         [0, A],
         [1, {}],
@@ -81,7 +81,7 @@ describe("something still holds on to a run that has ended there (arvados.md §1
       "run",
     ],
     [
-      "another run has a clock of its own",
+      "workers.md#stale-5: another run has a clock of its own",
       [
         [0, A],
         [LATE, { stale: ["c"] }],
@@ -120,31 +120,31 @@ describe("something still holds on to a run that has ended there (arvados.md §1
     expect(at(at(state, T0, report(2, A)), T0 + 1, report(3, A)).record.phase).toBe("shutdown");
   });
 
-  test("arvados.md §1.8 point 4: a stale run is not running: its end does not wait for the drain", () => {
+  test("workers.md#stale-4: a stale run is not running: its end does not wait for the drain", () => {
     const state = at(holding(["a"]), T0, report(2, { ...A, ordersSeen: 99 }));
     expect(owed(state, T0, "observed")).toMatchObject([{ run: "a", attempts: [{ state: "gone" }] }]);
   });
 });
 
-describe("a host that says that it is broken (arvados.md §1.9)", () => {
+describe("a host that says that it is broken (workers.md#broken-hosts)", () => {
   const broken = { broken: "no space left on device" };
   const set = (behavior: "run" | "hold" | "drain") => ({ type: "behavior", behavior, by: "ann" }) as const;
 
   test.each([
-    ["arvados.md §1.9 step 1: running waits for its runs, and takes no others", holding(["a"]), "ready"],
-    ["arvados.md §1.9 step 2: idle is shut down on the spot", ready(), "shutdown"],
+    ["workers.md#broken-1: running waits for its runs, and takes no others", holding(["a"]), "ready"],
+    ["workers.md#broken-2: idle is shut down on the spot", ready(), "shutdown"],
   ])("%s", (_what, state, phase) => {
     const after = at(state, T0, report(2, broken));
     expect(after.record).toMatchObject({ phase, idleBehavior: "drain", reason: `broken: ${broken.broken}` });
     expect(answerOrder(at(after, T0, order("late")), order("late").order).kind).toBe("ended");
   });
 
-  test.each(["hold", "drain"] as const)("arvados.md §1.9 step 3: %s is left alone", (behavior) => {
+  test.each(["hold", "drain"] as const)("workers.md#broken-3: %s is left alone", (behavior) => {
     const state = at(holding(["a"]), T0, set(behavior), report(2, broken));
     expect(state.record).toMatchObject({ idleBehavior: behavior, reason: `set to ${behavior} by ann` });
   });
 
-  test("arvados.md §1.9 step 4: an operator's `run` holds until it says so again", () => {
+  test("workers.md#broken-4: an operator's `run` holds until it says so again", () => {
     const resumed = at(holding(["a"]), T0, report(2, broken), set("run"));
     expect(resumed.record.idleBehavior).toBe("run");
     expect(at(resumed, T0, report(3, broken)).record.idleBehavior).toBe("drain");

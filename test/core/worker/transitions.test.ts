@@ -30,8 +30,8 @@ import {
   T0,
 } from "../support/worker.ts";
 
-// The transition table of `arvados.md` §1.4 as decided (`decisions.md`, Workers and pools), row by row. Hosts
-// push: a "failed probe" is a report that did not come, judged by when the last one arrived.
+// The transition table of workers.md#transitions, row by row.
+// Hosts push: a "failed probe" is a report that did not come, judged by when the last one arrived.
 
 const BOOT = 10 * MINUTE;
 const PROBE = 10 * MINUTE;
@@ -72,141 +72,135 @@ const shownAs = (state: Living, now = T0) => statusOf(state, now).state;
 /** Silent since `T0`: that is seen when it is over, and acted on a margin later. */
 const silentUntil = (state: Living, over: number) => at(at(state, over, tick), over + LEASE_MARGIN_MS, tick);
 
-describe("the transition table (arvados.md §1.4 as decided)", () => {
+describe("the transition table (workers.md#transitions)", () => {
   test.each<[string, Living, number, string, string | null]>([
     // rule, what it leads to, at, state shown, boot outcome
     [
-      "arvados.md §1.4 T1: booting, its boot probe succeeds",
+      "workers.md#t1: booting, its boot probe succeeds",
       at(booting, T0, report(2, BOOTED)),
       0,
       "idle",
       "success",
     ],
     [
-      "arvados.md §1.4 T2: booting, the same, and it reports an attempt that no order knows",
+      "workers.md#t2: booting, the same, and it reports an attempt that no order knows",
       at(booting, T0, report(2, { ...BOOTED, attempts: [runningOf("x", 3)] })),
       0,
       "idle",
       "success",
     ],
     [
-      "arvados.md §1.4 T3: unknown, and a report says that its boot probe fails, but that runs are there",
+      "workers.md#t3: unknown, and a report says that its boot probe fails, but that runs are there",
       at(running, T0 + MINUTE, report(2, { ...failedBoot, attempts: [runningOf("a")] })),
       MINUTE,
       "running",
       "success",
     ],
-    ["arvados.md §1.4 T5: unknown, and nobody ever heard of its host", orphan, BOOT, "unknown", null],
-    ["arvados.md §1.4 T6: booting, its boot probe fails", booting, 0, "booting", null],
+    ["workers.md#t5: unknown, and nobody ever heard of its host", orphan, BOOT, "unknown", null],
+    ["workers.md#t6: booting, its boot probe fails", booting, 0, "booting", null],
     [
-      "arvados.md §1.4 T7: booting, and it reports without a word on its boot",
+      "workers.md#t7: booting, and it reports without a word on its boot",
       at(enrolled, T0, report(1)),
       0,
       "booting",
       null,
     ],
-    ["arvados.md §1.4 T8: booting for too long", at(booting, T0 + BOOT, tick), BOOT, "shutdown", "failure"],
-    ["arvados.md §1.4 T8: one moment less", at(booting, T0 + BOOT - 1, tick), BOOT - 1, "booting", null],
-    ["arvados.md §1.4 T8: held", at(at(booting, T0, set("hold")), T0 + BOOT, tick), BOOT, "booting", null],
+    ["workers.md#t8: booting for too long", at(booting, T0 + BOOT, tick), BOOT, "shutdown", "failure"],
+    ["workers.md#t8: one moment less", at(booting, T0 + BOOT - 1, tick), BOOT - 1, "booting", null],
+    ["workers.md#t8: held", at(at(booting, T0, set("hold")), T0 + BOOT, tick), BOOT, "booting", null],
     [
-      "arvados.md §1.4 T9: idle and silent",
+      "workers.md#t9: idle and silent",
       silentUntil(idle, T0 + PROBE),
       PROBE + LEASE_MARGIN_MS,
       "shutdown",
       "success",
     ],
     [
-      "arvados.md §1.4 T9: running and silent: not before the lease is over",
+      "workers.md#t9: running and silent: not before the lease is over",
       silentUntil(running, T0 + PROBE),
       PROBE + LEASE_MARGIN_MS,
       "unknown",
       "success",
     ],
     [
-      "arvados.md §1.4 T9: running and silent, when it is",
+      "workers.md#t9: running and silent, when it is",
       silentUntil(running, T0 + LEASE),
       LEASE + LEASE_MARGIN_MS,
       "shutdown",
       "success",
     ],
     [
-      "arvados.md §1.4 T9: held",
+      "workers.md#t9: held",
       silentUntil(at(idle, T0, set("hold")), T0 + PROBE),
       2 * PROBE,
       "unknown",
       "success",
     ],
-    ["arvados.md §1.4 T10: idle, a run is accepted", at(idle, T0, order("a")), 0, "running", "success"],
+    ["workers.md#t10: idle, a run is accepted", at(idle, T0, order("a")), 0, "running", "success"],
     [
-      "arvados.md §1.4 T12: running, its last run has ended",
+      "workers.md#t12: running, its last run has ended",
       at(exited, T0, observedAnswer(exited, "a", T0, orderIs(1, []))),
       0,
       "idle",
       "success",
     ],
-    ["arvados.md §1.4 T13: idle, drained", at(idle, T0, set("drain")), 0, "shutdown", "success"],
-    ["arvados.md §1.4 T14: booting, drained", at(booting, T0, set("drain")), 0, "shutdown", "aborted"],
+    ["workers.md#t13: idle, drained", at(idle, T0, set("drain")), 0, "shutdown", "success"],
+    ["workers.md#t14: booting, drained", at(booting, T0, set("drain")), 0, "shutdown", "aborted"],
     [
-      "arvados.md §1.4 T15: running, drained, and its host has given up killing",
+      "workers.md#t15: running, drained, and its host has given up killing",
       at(running, T0, set("drain"), report(2, { attempts: [unkillable("a")] })),
       0,
       "shutdown",
       "success",
     ],
-    ["arvados.md §1.4 T15: running, drained", at(running, T0, set("drain")), 0, "running", "success"],
+    ["workers.md#t15: running, drained", at(running, T0, set("drain")), 0, "running", "success"],
     [
-      "arvados.md §1.4 T16: unknown, when no lease of its host can be left",
+      "workers.md#t16: unknown, when no lease of its host can be left",
       at(orphan, T0 + LEASE + LEASE_MARGIN_MS, tick),
       LEASE + LEASE_MARGIN_MS,
       "shutdown",
       "aborted",
     ],
     [
-      "arvados.md §1.4 T16: held",
+      "workers.md#t16: held",
       at(at(orphan, T0, set("hold")), T0 + LEASE + LEASE_MARGIN_MS, tick),
       LEASE + LEASE_MARGIN_MS,
       "unknown",
       null,
     ],
     [
-      "arvados.md §1.4 T17: booting, its pool has no use for it",
+      "workers.md#t17: booting, its pool has no use for it",
       at(booting, T0, RETIREMENT),
       0,
       "shutdown",
       "aborted",
     ],
+    ["workers.md#t17: idle, its pool has no use for it", at(idle, T0, RETIREMENT), 0, "shutdown", "success"],
+    ["workers.md#t18: booting, killed", at(booting, T0, kill), 0, "shutdown", "aborted"],
+    ["workers.md#t18: unknown, killed", at(orphan, T0, kill), 0, "shutdown", "aborted"],
     [
-      "arvados.md §1.4 T17: idle, its pool has no use for it",
-      at(idle, T0, RETIREMENT),
-      0,
-      "shutdown",
-      "success",
-    ],
-    ["arvados.md §1.4 T18: booting, killed", at(booting, T0, kill), 0, "shutdown", "aborted"],
-    ["arvados.md §1.4 T18: unknown, killed", at(orphan, T0, kill), 0, "shutdown", "aborted"],
-    [
-      "arvados.md §1.4 T18: running, held and killed",
+      "workers.md#t18: running, held and killed",
       at(running, T0, set("hold"), kill),
       0,
       "shutdown",
       "success",
     ],
     [
-      "arvados.md §1.4 T20: booting, seen terminated",
+      "workers.md#t20: booting, seen terminated",
       at(booting, T0, listing(T0, { state: "terminated" })),
       0,
       "gone",
       "disappeared",
     ],
     [
-      "arvados.md §1.4 T20: running, seen terminated",
+      "workers.md#t20: running, seen terminated",
       at(running, T0, listing(T0, { state: "terminated" })),
       0,
       "gone",
       "success",
     ],
     [
-      "arvados.md §1.4 T20: shutdown, seen terminated",
+      "workers.md#t20: shutdown, seen terminated",
       at(booting, T0, kill, listing(T0, { state: "terminated" })),
       0,
       "gone",
@@ -216,14 +210,14 @@ describe("the transition table (arvados.md §1.4 as decided)", () => {
     expect([shownAs(state, T0 + after), statusOf(state, T0 + after).bootOutcome]).toEqual([shown, outcome]);
   });
 
-  // arvados.md §1.4 T2, T11, §1.10 point 3
+  // workers.md#t2, workers.md#t11, workers.md#report-3
   test("a run that no order knows is shown to its allocation, which may take it up", () => {
     const reported = at(idle, T0, report(2, { attempts: [runningOf("x", 3)] }));
     expect(owed(reported, T0, "observed")).toMatchObject([{ run: "x", epoch: 3, held: false }]);
     expect(shownAs(at(reported, T0, order("x", { epoch: 3 })))).toBe("running");
   });
 
-  // arvados.md §1.4 T4, §1.10 point 4
+  // workers.md#t4, workers.md#report-4
   test("a report without the run that it was ordered to run says that it is gone", () => {
     const seen = at(running, T0, report(2, { attempts: [runningOf("a")] }));
     const missing = at(seen, T0 + MINUTE, report(3, { ...failedBoot, ordersSeen: 99 }));
@@ -232,7 +226,7 @@ describe("the transition table (arvados.md §1.4 as decided)", () => {
     ]);
   });
 
-  test("arvados.md §1.4 T13: after the idle time-out, with the pool's consent", () => {
+  test("workers.md#t13: after the idle time-out, with the pool's consent", () => {
     const late = T0 + MINUTE;
     const heard = at(idle, late, report(2));
     const [sent] = owed(heard, late, "upsert");
@@ -244,14 +238,14 @@ describe("the transition table (arvados.md §1.4 as decided)", () => {
   test.each([
     ["one moment less: not yet", SHUTDOWN - 1, 0],
     ["it is asked again", SHUTDOWN, 1],
-  ])("arvados.md §1.4 T19: still listed so long after the destroy, %s", (_what, afterMs, calls) => {
+  ])("workers.md#t19: still listed so long after the destroy, %s", (_what, afterMs, calls) => {
     const asking = at(idle, T0, kill, { type: "destroy_answered", answer: { kind: "asked" } });
     const listed = at(asking, T0 + afterMs, listing(T0 + afterMs, {}));
     expect(owed(listed, T0 + afterMs, "destroy")).toHaveLength(calls);
     expect(listed.record.phase).toBe("shutdown");
   });
 
-  test("arvados.md §1.4 T9, §1.16 T20: what was on it is lost, and told, when that is certain (R2)", () => {
+  test("workers.md#t9, workers.md#t20: what was on it is lost, and told, when that is certain (R2)", () => {
     const lost = silentUntil(running, T0 + LEASE);
     expect(livePlacements(lost)).toEqual([]);
     expect(owed(lost, T0 + 2 * LEASE, "ended")).toMatchObject([{ run: "a", how: "lost" }]);
