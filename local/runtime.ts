@@ -60,9 +60,8 @@ export interface Runtime {
  * Runs the built Worker and its objects on this machine; resolves once it answers.
  *
  * This file alone knows what of Miniflare and wrangler is called `unstable` or differs between their
- * prereleases (tools.md#one-configuration, platform.md#the-local-runtime). `wrangler dev` is not used: it costs
- * most
- * of the throughput.
+ * prereleases (tools.md#one-configuration, platform.md#the-local-runtime). `wrangler dev` is not used: it
+ * costs most of the throughput.
  */
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { stateDir, onLog } = options;
