@@ -47,7 +47,7 @@ export function ownStop({ plan }: AttemptState): StopPlan {
 }
 
 /**
- * Begins to stop an attempt: signal, grace, SIGKILL to the tree (`nomad.md` §4.6). A stop that has begun is
+ * Begins to stop an attempt: signal, grace, SIGKILL to the tree (tasks.md#kill). A stop that has begun is
  * never undone and keeps its signal and its reason; another one can only shorten its grace. `by`: the host
  * begins it by itself. What has ended on its own then was not stopped by anybody,
  * unless its outputs were still being collected: they end with it.
@@ -103,7 +103,7 @@ function killWaitMs({ kill }: AttemptState): Millis {
 
 /**
  * A try of the kill has left something alive. After the fifth the error is reported, so that the worker
- * drains; the tries go on, as Nomad goes on waiting (`nomad.md` §4.6).
+ * drains; the tries go on (tasks.md#kill-6).
  */
 export function killFailed(attempt: AttemptState, error: string): AttemptState {
   const { tries, failed } = attempt.kill;

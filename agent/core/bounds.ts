@@ -41,7 +41,7 @@ export const PUNCH_STEP_BYTES = 16 * 1024 * 1024;
 export const MAX_REPORT_LOG_BYTES = 700 * 1024;
 /** Room for what the log bytes need around them, and for an instant that grew a digit. */
 export const REPORT_SLACK_BYTES = 1_024;
-/** Artifacts of one task that are fetched at once (`nomad.md` §4.4). */
+/** Artifacts of one task that are fetched at once (tasks.md#prepare-11). */
 export const ARTIFACTS_AT_ONCE = 3;
 /** One artifact, as it is fetched. An endless one ends here. */
 export const MAX_ARTIFACT_BYTES = 16 * 1024 ** 3;
@@ -65,7 +65,7 @@ export const KEPT_DATA_MS: Millis = 24 * 3_600_000;
 export const MAX_KEPT_DATA = 32;
 /** What every kill must have left of the lease when it begins (rule R4). */
 export const LEASE_KILL_MS: Millis = 30_000;
-/** How long each try of a kill waits for the tree to be empty (`nomad.md` §4.6). The last is repeated. */
+/** How long each try of a kill waits for the tree to be empty (tasks.md#kill-6). The last is repeated. */
 export const KILL_WAITS_MS: readonly Millis[] = [5_000, 20_000, 80_000, 120_000, 120_000];
 /** How often the host looks whether its machine is about to be taken away (workers.md#notice). */
 export const NOTICE_EVERY_MS: Millis = 5_000;

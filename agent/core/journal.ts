@@ -96,7 +96,7 @@ export function leaseOf({ leaseUntil, leaseMs }: HostState): LeaseJournal | unde
 }
 
 /**
- * The attempt as the new start takes it on (`nomad.md` §4.8). What lives is adopted with its time limit and
+ * The attempt as the new start takes it on (tasks.md#restore). What lives is adopted with its time limit and
  * the stop that has begun; what ended meanwhile has its exit; of anything else the rest is killed, and then
  * it is `gone`. None is ever started again.
  */

@@ -9,7 +9,7 @@ import { placementOf } from "./placements.ts";
 import type { AttemptState, HostState, KeptData } from "./types.ts";
 
 /**
- * The data of sticky runs (`nomad.md` §5.4, as decided). When a placement is over its data are kept; the next
+ * The data of sticky runs (tasks.md#sticky-data). When a placement is over its data are kept; the next
  * one of its run here begins with them. Otherwise they go when the orders say that nobody needs them, or at
  * a bound: that the orders do not mention them says nothing.
  */

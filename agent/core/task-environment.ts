@@ -32,9 +32,9 @@ export interface ReadyTask {
 const MEBIBYTE = 1024 * 1024;
 
 /**
- * The environment of a task, and what it says with all references looked up. By precedence as in `nomad.md`
- * §4.10: the base, what Drover tells, `meta`, the task's own `env`. The last few stand above that, because
- * the agent finds the processes of an attempt by them.
+ * The environment of a task, and what it says with all references looked up. By precedence
+ * (tasks.md#environment): the base, what Drover tells, `meta`, the task's own `env`. The last few stand above
+ * that, because the agent finds the processes of an attempt by them.
  *
  * A reference is looked up in the environment, then in the values of the node, then in `meta.…`. Values of
  * `meta` and of `env` can refer to what stands below them, not to each other: they have no order.
@@ -93,7 +93,7 @@ function saidOf({ argv, dir, user, artifacts = [] }: TaskSpec, lookUp: LookUp): 
   };
 }
 
-/** Each key as written and upper-cased; what cannot stand in a name becomes `_` (`nomad.md` §4.10). */
+/** Each key as written and upper-cased; what cannot stand in a name becomes `_` (tasks.md#environment). */
 function metaEnvironment(meta: Record<string, string>, prefixes: readonly string[]): Record<string, string> {
   const names: Record<string, string> = {};
   for (const [key, value] of Object.entries(meta)) {

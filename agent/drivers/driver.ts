@@ -20,7 +20,7 @@ export interface Killed {
 }
 
 /**
- * What runs tasks of one kind (`nomad.md` §4.2). It decides nothing, and remembers nothing that a later start
+ * What runs tasks of one kind (tasks.md#start). It decides nothing, and remembers nothing that a later start
  * of the agent could not find again. Its calls for one attempt never overlap. Ids, what comes before a start,
  * and streams are the supervisor's: a driver only writes to the files of the streams.
  */
@@ -32,7 +32,7 @@ export interface Driver {
   start(id: string, task: TaskSpec, stop: AbortSignal): Promise<Means["kill"] | undefined>;
 
   /**
-   * Takes on an attempt of an earlier start of the agent in this boot, as it is (`nomad.md` §4.8); undefined
+   * Takes on an attempt of an earlier start of the agent in this boot, as it is (tasks.md#restore); undefined
    * if it is none of this driver. The end of what runs is told like any other, after this call.
    */
   recover(id: string, journal: AttemptJournal): Recovered | undefined;

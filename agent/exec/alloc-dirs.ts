@@ -15,7 +15,7 @@ const GOING = ".going-";
 /** In the directory of a placement. No task can have this name. */
 export const UNOWNED = ".unowned";
 
-/** Folders that all tasks of a placement share (`nomad.md` §4.10, `NOMAD_ALLOC_DIR`). */
+/** Folders that all tasks of a placement share (tasks.md#placement-2, `DROVER_ALLOC_DIR`). */
 const SHARED = ["logs", "tmp", "data"] as const;
 const TASK_FOLDERS = ["local", "secrets", "private", "tmp"] as const;
 

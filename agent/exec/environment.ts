@@ -21,7 +21,7 @@ function whoAmI(): { name: string; home: string } {
   }
 }
 
-/** What `node.…` and `attr.…` stand for on this machine (`nomad.md` §4.10). */
+/** What `node.…` and `attr.…` stand for on this machine (tasks.md#environment). */
 export function readNode(worker: string | undefined): Record<string, string> {
   return {
     ...(worker === undefined ? {} : { "node.unique.id": worker }),

@@ -17,8 +17,8 @@ const NOTE = ".sticky";
 /** What the snapshot of a placement's data has: what the next placement on this host would find. */
 const STORED = ["alloc/data/**", "*/local/**"];
 /**
- * What the next placement finds (`nomad.md` §5.4): the data of all, and each task's own directory. What the
- * agent has noted of a task stays with that: which artifacts are there, and whose the files are.
+ * What the next placement finds (tasks.md#sticky-data): the data of all, and each task's own directory. What
+ * the agent has noted of a task stays with that: which artifacts are there, and whose the files are.
  */
 const OF_ALLOC = ["data"];
 const OF_TASK = ["local", "private"];

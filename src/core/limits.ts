@@ -57,13 +57,13 @@ export const MAX_ASKS_REMEMBERED = 32;
 /** A sample of a host that is older is asked for anew when somebody reads it, and waited for this long. */
 export const SAMPLE_FRESH_MS = 15_000;
 export const SAMPLE_WAIT_MS = 2_000;
-/** Events shown with a task: Nomad's ring (`nomad.md` §1.3). */
+/** Events shown with a task (tasks.md#history-1). */
 export const MAX_TASK_EVENTS = 10;
 /** Attempts kept with a task, and placements with a run (messages.md#bounds-of-a-record). */
 export const MAX_TASK_ATTEMPTS = 50;
 /** How often in a row a task is started anew of which nobody saw how it ended. */
 export const MAX_LOSSES_IN_A_ROW = 5;
-/** Times that a run was placed anew which are remembered (`nomad.md` §7.3). */
+/** Times that a run was placed anew which are remembered (restart.md#kept). */
 export const MAX_RESCHEDULES_KEPT = 50;
 /** Attempts kept with a run of many tasks; each task keeps the latest few all the same. */
 export const MAX_RUN_ATTEMPTS = 512;
@@ -153,7 +153,7 @@ export const MAX_POOL_TAGS = 32;
  * (workers.md#stale-3).
  */
 export const STALE_RUN_MS = 5_000;
-/** The longest `killTimeout` that hosts grant, where a pool says nothing (`nomad.md` §4.6 step 6). */
+/** The longest `killTimeout` that hosts grant, where a pool says nothing (tasks.md#kill-6). */
 export const MAX_KILL_MS = 3_600_000;
 /** Notices that differ by less in when the machine will be gone say the same: each change is a row. */
 export const NOTICE_DRIFT_MS = 10_000;

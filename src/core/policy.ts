@@ -1,10 +1,12 @@
 import { durationMs, formatDuration } from "./duration.ts";
 import type { Millis } from "./machine.ts";
 
-/** What a run is: `batch` ends, `service` shall go on for ever. Defaults depend on it (`nomad.md` §3.5). */
+/**
+ * What a run is: `batch` ends, `service` shall go on for ever. Defaults depend on it (restart.md#default-1).
+ */
 export type RunType = "batch" | "service";
 
-/** How often, and how soon, a task is started again on the same machine (`nomad.md` §3). */
+/** How often, and how soon, a task is started again on the same machine (restart.md#restart-policy). */
 export interface RestartPolicy {
   attempts: number;
   intervalMs: Millis;
@@ -21,7 +23,10 @@ export interface RestartFields {
   mode?: "fail" | "delay";
 }
 
-/** How often, and how soon, a run is placed anew when its placement was lost or has failed (§7.3). */
+/**
+ * How often, and how soon, a run is placed anew when its placement was lost or has failed
+ * (restart.md#reschedule).
+ */
 export interface ReschedulePolicy {
   attempts: number;
   intervalMs: Millis;
@@ -77,7 +82,7 @@ const RESCHEDULE_DEFAULTS: Record<RunType, ReschedulePolicy> = {
 
 /**
  * The restart policy of a task: what it says itself, what its group says, the default of the type, field by
- * field (`nomad.md` §3.5). The short form restarts only if it says how often (api.md#forms-and-defaults).
+ * field (restart.md#policy-1). The short form restarts only if it says how often (api.md#forms-and-defaults).
  */
 export function restartPolicy(
   type: RunType,
@@ -97,7 +102,7 @@ export function restartPolicy(
 
 const MIN_RESTART_INTERVAL_MS = 5_000;
 
-/** What is wrong with a restart policy; null if nothing is (`nomad.md` §3.5, validation). */
+/** What is wrong with a restart policy; null if nothing is (restart.md#validity). */
 export function restartFault(policy: RestartPolicy): PolicyFault | null {
   const { attempts, intervalMs, delayMs, mode } = policy;
   const needed = attempts * delayMs;
@@ -113,8 +118,8 @@ export function restartFault(policy: RestartPolicy): PolicyFault | null {
 }
 
 /**
- * The reschedule policy of a run (`nomad.md` §7.3). `attempts` alone means that many, not endlessly. The
- * short form is not rescheduled unless it says so (api.md#forms-and-defaults).
+ * The reschedule policy of a run (restart.md#reschedule). `attempts` alone means that many, not endlessly.
+ * The short form is not rescheduled unless it says so (api.md#forms-and-defaults).
  */
 export function reschedulePolicy(
   type: RunType,
@@ -143,7 +148,7 @@ function intervalOf(defaults: ReschedulePolicy, unlimited: boolean): Millis {
 const MIN_RESCHEDULE_INTERVAL_MS = 15_000;
 const MIN_RESCHEDULE_DELAY_MS = 5_000;
 
-/** What is wrong with a reschedule policy; null if nothing is (`nomad.md` §7.3, validation). */
+/** What is wrong with a reschedule policy; null if nothing is (restart.md#reschedule-validity). */
 export function rescheduleFault(policy: ReschedulePolicy): PolicyFault | null {
   const { attempts, intervalMs, delayMs, maxDelayMs, unlimited } = policy;
   if (attempts === 0 && !unlimited) return null;
@@ -168,7 +173,7 @@ export function rescheduleFault(policy: ReschedulePolicy): PolicyFault | null {
 
 /**
  * How many attempts fit into the interval, and which interval would do for all: a constant delay adds up; of
- * a growing one each must be shorter than the interval (the table of `nomad.md` §7.3).
+ * a growing one each must be shorter than the interval (the table of restart.md#reschedule-validity).
  */
 function attemptsThatFit(policy: ReschedulePolicy): { fit: number; interval: Millis } {
   const { attempts, intervalMs, delayMs } = policy;

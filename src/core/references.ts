@@ -10,8 +10,8 @@ const REFERENCE = /(\$?)\$\{([A-Za-z0-9_.-]+)\}/g;
 const OWN = /^(DROVER_|NOMAD_|(node|attr|meta)\.)/;
 
 /**
- * Replaces each `${name}` by what it stands for. A name that is not known stays as it is (`nomad.md` §4.10).
- * What was put in is not looked through again.
+ * Replaces each `${name}` by what it stands for. A name that is not known stays as it is
+ * (tasks.md#environment). What was put in is not looked through again.
  */
 export function interpolate(text: string, lookUp: LookUp): string {
   return text.replace(REFERENCE, (reference, escaped: string, name: string) =>

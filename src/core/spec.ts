@@ -8,7 +8,7 @@ import { type ReschedulePolicy, type RestartPolicy, reschedulePolicy, restartPol
 import { resultTaskOf } from "./result-task.ts";
 import { sizeBytes } from "./size.ts";
 
-/** The part of a run's life in which a task runs (`nomad.md` §7.1). */
+/** The part of a run's life in which a task runs (tasks.md#stages). */
 export type Hook = "prestart" | "main" | "poststart" | "poststop";
 
 /** A task with everything that decides about it: every default and every inherited field is filled in. */
@@ -73,7 +73,8 @@ function tasksIn(spec: Pick<RunSpec, "tasks" | "argv">): TaskInput[] {
 }
 
 /**
- * Meta and variables of a task stand above those of its group; anything else replaces it (`nomad.md` §4.10).
+ * Meta and variables of a task stand above those of its group; anything else replaces it
+ * (tasks.md#environment).
  */
 function taskSpec(spec: RunSpec, task: TaskInput): TaskSpec {
   const dir = task.dir ?? spec.dir;
@@ -131,7 +132,7 @@ const NOTHING: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
 
 /**
  * What a run needs of its machine, in whole numbers: the most that any moment of it needs. Prestart tasks
- * that end leave room for main tasks, and poststop tasks run alone (`nomad.md` §7.1).
+ * that end leave room for main tasks, and poststop tasks run alone (tasks.md#stages).
  */
 export function resourcesOf(spec: RunSpec): Resources {
   const { tasks } = groupOf(spec);

@@ -78,7 +78,7 @@ export const StartError = z.object({
   recoverable: z
     .boolean()
     .optional()
-    .meta({ description: "another try may help; if absent it cannot (`nomad.md` §1.5)" }),
+    .meta({ description: "another try may help; if absent it cannot (tasks.md#failure-note-2)" }),
 });
 export type StartError = z.infer<typeof StartError>;
 

@@ -123,7 +123,7 @@ export const RescheduleInput = z
   })
   .meta({ id: "Reschedule" });
 
-/** When a task of a group runs. Without a hook it is a main task (`nomad.md` §7.1). */
+/** When a task of a group runs. Without a hook it is a main task (tasks.md#stages). */
 export const Lifecycle = z
   .strictObject({
     hook: z.enum(["prestart", "poststart", "poststop"]).optional(),

@@ -52,7 +52,7 @@ const attemptFolder = () => join(bench.stateDir, "attempts", "build-17_main_1.1"
 const shimFile = () => join(attemptFolder(), "exit");
 
 describe("an agent that is killed while tasks run (host-protocol.md, Survives; cases.md#case-11)", () => {
-  // nomad.md §4.7 row 2, row 7, §4.1 point 5
+  // tasks.md#agent-end-2, tasks.md#agent-end-7, tasks.md#life-5
   test("its next start adopts them: their exit and every byte of their output arrive", async () => {
     const first = `echo once >>${fileOf("count")}; echo ready; ${waitFor("go")}`;
     await kill(await busyAgent(`${first}; seq 100000; echo e >&2; exit 7`));
@@ -114,7 +114,7 @@ describe("an agent that is killed while tasks run (host-protocol.md, Survives; c
     expect(bench.processes()).toEqual([]);
   });
 
-  // nomad.md §4.8 row 4
+  // tasks.md#handle-4
   test("one whose shim was killed too is gone, and so is all that lived of it", async () => {
     await kill(await busyAgent("echo ready; exec sleep 300"));
     const shim = parseStat(readFileSync(shimFile(), "utf8"));
@@ -144,7 +144,7 @@ describe("a start that was interrupted", () => {
     expect(readFileSync(fileOf("count"), "utf8")).toBe("once\n");
   });
 
-  // nomad.md §4.2 step 5
+  // tasks.md#start-5
   test("at any moment: either it is known to have begun, or it never does", async () => {
     const store = new AttemptStore(join(bench.dir, "store"));
     const seen = { begun: 0, retracted: 0 };
@@ -228,7 +228,7 @@ describe("a process is known by its pid and its start, in one boot (cases.md#cas
     expect(bench.plane.calls.find(({ path }) => path.endsWith("/join"))?.body).toContain("boot-2");
   });
 
-  test("without a journal nothing is believed: what lives is killed (nomad.md §4.8 step 1)", async () => {
+  test("without a journal nothing is believed: what lives is killed (tasks.md#restore-1)", async () => {
     await kill(await busyAgent("echo ready; exec sleep 300"));
     rmSync(join(bench.stateDir, "journal"), { recursive: true });
     await startAgain();
@@ -250,7 +250,7 @@ describe("what was granted to an attempt outlives the agent", () => {
     expect(endedAt).toBeGreaterThanOrEqual(deadline);
   });
 
-  // nomad.md §4.8 step 5
+  // tasks.md#restore-5
   test("the lease: without an answer the next start ends its tasks in time (rule R4)", async () => {
     bench.plane.leaseMs = 33_000;
     await kill(await busyAgent("echo ready; exec sleep 300", { killTimeoutMs: 100 }));

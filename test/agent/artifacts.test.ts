@@ -113,7 +113,7 @@ describe("an artifact is fetched (api.md#artifacts)", () => {
     expect(server.requests).toEqual(["/a", "/missing", "/missing"]);
   });
 
-  test("three at a time (nomad.md §4.4 row 11)", async () => {
+  test("three at a time (tasks.md#prepare-11)", async () => {
     const content = Buffer.from("x");
     let [open, most] = [0, 0];
     const names = Array.from({ length: 9 }, (_, index) => `/${index}`);

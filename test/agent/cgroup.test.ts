@@ -57,7 +57,7 @@ describe("an agent on this machine", () => {
     expect(report.means?.acts).toEqual([...ACTS]);
   });
 
-  // nomad.md §4.4 row 15; cases.md#case-12
+  // tasks.md#prepare-15; cases.md#case-12
   test("a task that forks twice and leaves its session and environment is gone, with proof", async () => {
     // Waited for until nothing but a cgroup connects them: no parent, no session, no marker. It names itself
     // last, since `setsid` may have to fork.
@@ -81,7 +81,7 @@ describe("an agent on this machine", () => {
     expect(groupOf(ID)).toBeNull();
   });
 
-  // nomad.md §4.2 case 1
+  // tasks.md#memory-1
   test("its limits are those of the task's resources (host-protocol.md, Limits)", async () => {
     await runScript("echo ready; exec sleep 300", { resources: { ...RESOURCES, vcpus: 2 } });
     if (can("memory")) {

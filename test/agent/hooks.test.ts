@@ -57,7 +57,7 @@ async function kill({ child, ended }: RunningAgent): Promise<void> {
 describe("directories", () => {
   beforeEach(() => void bench.start());
 
-  // nomad.md §4.4 row 3
+  // tasks.md#prepare-3
   test("a task runs in its own, and nobody else can look into any of them", async () => {
     const { stdout } = await runToEnd(
       ID,
@@ -71,7 +71,7 @@ describe("directories", () => {
     expect(statSync(bench.stateDir).mode & 0o777).toBe(0o700);
   });
 
-  test("tasks of a group share alloc/{logs,tmp,data} (nomad.md §4.5 row 2)", async () => {
+  test("tasks of a group share alloc/{logs,tmp,data} (tasks.md#placement-2)", async () => {
     await runToEnd("build-17/prepare/1.1", 'echo shared >"$DROVER_ALLOC_DIR/data/x"; echo own >x');
     const { stdout } = await runToEnd(ID, 'cat "$DROVER_ALLOC_DIR/data/x"; ls -A . "$DROVER_ALLOC_DIR"');
     expect(stdout).toContain("shared\n");
@@ -87,7 +87,7 @@ describe("directories", () => {
     expect(bench.plane.stored("build-17/main/2.1").toString()).toBe("nothing\n");
   });
 
-  // nomad.md §4.3 row 6
+  // tasks.md#hook-6
   test("they go when the orders have let go of all attempts, and not before", async () => {
     await runToEnd(ID, "true");
     bench.plane.order([sh(SECOND, "echo ready; exec sleep 300")]);
@@ -128,7 +128,7 @@ describe("artifacts", () => {
     to: "in/",
   });
 
-  // nomad.md §4.3 row 1, point 1
+  // tasks.md#hook-1, tasks.md#hook-note-1
   test("are there before the command starts, and are not fetched again for the next attempt", async () => {
     bench.start();
     server.on("/tool", content);

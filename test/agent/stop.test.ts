@@ -35,7 +35,7 @@ function lives(pid: number): boolean {
   }
 }
 
-describe("a stop that is ordered (nomad.md §4.6)", () => {
+describe("a stop that is ordered (tasks.md#kill)", () => {
   test("signals the main process, which may end in its own way", async () => {
     await runScript("trap 'echo bye; exit 9' USR1; echo ready; while :; do sleep 0.05; done");
     bench.plane.order([stop(ID, { signal: "SIGUSR1" })]);
@@ -54,7 +54,7 @@ describe("a stop that is ordered (nomad.md §4.6)", () => {
     expect((await bench.plane.untilState(ID, "exited")).exit?.signal).toBe("SIGKILL");
   });
 
-  test("kills what ignores the signal when its grace is over (nomad.md §4.6 point 2)", async () => {
+  test("kills what ignores the signal when its grace is over (tasks.md#kill-note-2)", async () => {
     await runScript("trap '' TERM; echo ready; while :; do sleep 0.05; done");
     bench.plane.order([stop(ID, { timeoutMs: 200 })]);
     const attempt = await bench.plane.untilState(ID, "exited");
@@ -118,7 +118,7 @@ describe("`exited` means that the tree is empty (host-protocol.md, Report)", () 
   });
 });
 
-test("the host enforces the time limit itself (api.md#time-limits, nomad.md §4.5 row 3)", async () => {
+test("the host enforces the time limit itself (api.md#time-limits, tasks.md#placement-3)", async () => {
   await runScript("trap '' TERM; echo ready; sleep 300", { killTimeoutMs: 100 }, 500);
   const attempt = await bench.plane.untilState(ID, "exited");
   expect(attempt).toMatchObject({ timedOut: true, exit: { signal: "SIGKILL" } });

@@ -22,7 +22,7 @@ afterEach(async () => {
   expect(faults).toEqual([]);
 });
 
-test("the agent reports what an attempt uses (nomad.md §4.4 row 12)", async () => {
+test("the agent reports what an attempt uses (tasks.md#prepare-12)", async () => {
   // The first sample may be one of before it was ready, when the loop had a process of its own.
   const used = await bench.plane.until("what is left of it is reported", () => {
     const sample = bench.plane.reports.at(-1)?.usage?.attempts[ID];

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { attemptId } from "../../src/core/allocation/tasks.ts";
 import { parseAttemptId } from "../../src/core/attempt-id.ts";
 
-// nomad.md §4.9 point 1
+// tasks.md#attempt-id
 describe("an attempt's id is <run>/<task>/<epoch>.<n> (decisions.md, new attempt id)", () => {
   test.each([
     ["build-17/main/1.1", { run: "build-17", task: "main", epoch: 1, n: 1 }],

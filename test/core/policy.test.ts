@@ -15,13 +15,13 @@ const HOUR = 60 * MINUTE;
 describe("a restart policy", () => {
   test.each([
     [
-      "nomad.md §3.5 row 2",
+      "restart.md#default-2",
       "batch",
       false,
       { attempts: 3, intervalMs: 24 * HOUR, delayMs: 15_000, mode: "fail" },
     ],
     [
-      "nomad.md §3.5 row 1",
+      "restart.md#default-1",
       "service",
       false,
       { attempts: 2, intervalMs: 30 * MINUTE, delayMs: 15_000, mode: "fail" },
@@ -42,7 +42,7 @@ describe("a restart policy", () => {
     expect(restartPolicy(type, short, undefined, undefined)).toEqual(policy);
   });
 
-  // nomad.md §3.5 point 1
+  // restart.md#policy-1
   test("is inherited field by field: the task's word, then the group's, then the default", () => {
     const group = { attempts: 5, delay: "1s" };
     expect(restartPolicy("batch", false, group, { attempts: 1, mode: "delay" })).toEqual({
@@ -54,13 +54,13 @@ describe("a restart policy", () => {
   });
 
   test.each<[string, RestartFields, string | null]>([
-    ["nomad.md §3.5 case 1", { attempts: 0, interval: "5s", mode: "fail" }, null],
-    ["nomad.md §3.5 case 2", { attempts: 0, interval: "5s", mode: "delay" }, "attempts"],
-    ["nomad.md §3.5 case 4", { attempts: 3, delay: "5s", interval: "5s", mode: "delay" }, "attempts"],
-    ["nomad.md §3.5 case 5", { attempts: 3, delay: "5s", interval: "2s", mode: "delay" }, "interval"],
-    ["nomad.md §3.5 point 2", { attempts: 0, interval: "4999ms" }, "interval"],
-    ["nomad.md §3.5 point 2", { attempts: 2, delay: "5s", interval: "10s" }, null],
-    ["nomad.md §3.5 point 2", { attempts: 2, delay: "5001ms", interval: "10s" }, "attempts"],
+    ["restart.md#valid-1", { attempts: 0, interval: "5s", mode: "fail" }, null],
+    ["restart.md#valid-2", { attempts: 0, interval: "5s", mode: "delay" }, "attempts"],
+    ["restart.md#valid-4", { attempts: 3, delay: "5s", interval: "5s", mode: "delay" }, "attempts"],
+    ["restart.md#valid-5", { attempts: 3, delay: "5s", interval: "2s", mode: "delay" }, "interval"],
+    ["restart.md#policy-2", { attempts: 0, interval: "4999ms" }, "interval"],
+    ["restart.md#policy-2", { attempts: 2, delay: "5s", interval: "10s" }, null],
+    ["restart.md#policy-2", { attempts: 2, delay: "5001ms", interval: "10s" }, "attempts"],
   ])("%s: of %j at fault is %s", (_, fields, field) => {
     expect(restartFault(restartPolicy("batch", true, fields, undefined))?.field ?? null).toBe(field);
   });
@@ -76,12 +76,13 @@ describe("a reschedule policy", () => {
   };
   const service = { function: "exponential", delayMs: 30_000, maxDelayMs: HOUR };
 
+  // restart.md#reschedule-defaults
   test.each([
     ["batch", false, { ...batch, attempts: 1 }],
     ["service", false, { ...service, attempts: 0, intervalMs: 0, unlimited: true }],
     ["batch", true, { ...batch, attempts: 0 }],
     ["service", true, { ...service, attempts: 0, intervalMs: 0, unlimited: false }],
-  ] as const)("of a %s, short form: %s, has its defaults (nomad.md §7.3 defaults)", (type, short, policy) => {
+  ] as const)("of a %s, short form: %s, has its defaults", (type, short, policy) => {
     const made = reschedulePolicy(type, short, undefined);
     expect({ ...made, intervalMs: short && type === "service" ? 0 : made.intervalMs }).toEqual(policy);
     expect(rescheduleFault(made)).toBeNull();
@@ -99,20 +100,20 @@ describe("a reschedule policy", () => {
       "maxDelay",
     ],
     ["no attempts at all", { attempts: 0, delay: "1s" }, null],
-  ])("%s: at fault is %s (nomad.md §7.3 validation)", (_what, fields, field) => {
+  ])("%s: at fault is %s (restart.md#reschedule-validity)", (_what, fields, field) => {
     expect(rescheduleFault(reschedulePolicy("batch", false, fields))?.field ?? null).toBe(field);
   });
 
   test.each<[string, RescheduleFields, string, string]>([
-    ["nomad.md §7.3 row 1", { function: "constant", delay: "20m", interval: "1h" }, "only 3 do", "3h20m"],
+    ["restart.md#fit-1", { function: "constant", delay: "20m", interval: "1h" }, "only 3 do", "3h20m"],
     [
-      "nomad.md §7.3 row 2",
+      "restart.md#fit-2",
       { function: "exponential", delay: "5m", maxDelay: "40m", interval: "30m" },
       "only 3 do",
       "4h40m",
     ],
     [
-      "nomad.md §7.3 row 3",
+      "restart.md#fit-3",
       { function: "fibonacci", delay: "20m", maxDelay: "80m", interval: "1h" },
       "only 4 do",
       "8h",

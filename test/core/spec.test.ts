@@ -62,7 +62,7 @@ test("what a run needs, and a machine has, is in whole numbers", () => {
 
 const argv = ["true"];
 
-// nomad.md §4.10 point 3
+// tasks.md#env-note-3
 test("what a task of the long form does not say, it takes from its group (api.md#forms-and-defaults)", () => {
   const spec = RunSpec.parse({
     env: { A: "group", B: "group" },
@@ -100,7 +100,7 @@ test("its user and its artifacts are its own, and go to the host as they are", (
   for (const field of ["user", "artifacts"]) expect(b).not.toHaveProperty(field);
 });
 
-test("a group needs what its fullest moment needs (nomad.md §7.1)", () => {
+test("a group needs what its fullest moment needs (tasks.md#stages)", () => {
   const task = (name: string, vcpus: number, hook?: string, sidecar = false) => ({
     name,
     argv,

@@ -13,7 +13,7 @@ import { until } from "../local/support/scratch.ts";
 import { killMachine, runningIn } from "./support/strikes.ts";
 
 // What becomes of runs whose machine is lost under them, or on which they failed, with real machines
-// (`nomad.md` §7.3; the delays and what is eligible are in test/core/allocation/reschedule.test.ts).
+// (restart.md#reschedule; the delays and what is eligible are in test/core/allocation/reschedule.test.ts).
 
 const POOL = "lossy";
 /** All vCPUs of a machine: each run has one for itself. */

@@ -18,7 +18,8 @@ import {
 import type { Json } from "./support/edge.ts";
 import { agentsOf } from "./support/peaks.ts";
 
-// Groups with real processes, on one `drover up` of the built package: nomad.md §1.7 to §1.9, §3, §4.6.
+// Groups with real processes, on one `drover up` of the built package: tasks.md#reactions,
+// tasks.md#order-of-the-end, tasks.md#poststop, restart.md#restart-policy, tasks.md#kill.
 
 let home: string;
 let up: RunningDrover;
@@ -188,7 +189,7 @@ test("a command that is started again keeps its attempts apart, each with its ou
   expect((await read("again")).tasks[0].events.map((event: Json) => event.type)).toContain("Not Restarting");
 });
 
-test("a person signals a task: once, though the request comes twice (nomad.md §4.6)", async () => {
+test("a person signals a task: once, though the request comes twice (tasks.md#signals)", async () => {
   const count = "n=0; trap 'n=$((n+1)); echo got $n' HUP; echo on; while :; do sleep 0.05; done";
   await submit("hup", sh("loop", count), sh("done", "echo done"));
   await says("hup", "loop", "on");
@@ -224,7 +225,7 @@ test("a person signals a task: once, though the request comes twice (nomad.md §
   });
 });
 
-test("what its tasks use can be read while they run (nomad.md §6.3)", async () => {
+test("what its tasks use can be read while they run (tasks.md#usage)", async () => {
   await submit("busy", sh("spin", "echo on; while :; do :; done"), sh("idle", "exec sleep 600"));
   await says("busy", "spin", "on");
   const stats = await until("all of it was measured", async () => {
@@ -243,7 +244,8 @@ test("what its tasks use can be read while they run (nomad.md §6.3)", async () 
   expect(await up.json(200, "GET", "/v1/runs/busy/stats")).toMatchObject({ at: null, total: null });
 });
 
-test("a person starts a task again, and changes its spec (nomad.md §4.6, §5.2)", async () => {
+// tasks.md#restart-by-hand, tasks.md#update-in-place
+test("a person starts a task again, and changes its spec", async () => {
   const spec = { id: "again-by-hand", argv: ["sh", "-c", "echo on; sleep 600"], restart: { attempts: 0 } };
   await up.json(201, "POST", "/v1/runs", spec);
   await says("again-by-hand", "main", "on");

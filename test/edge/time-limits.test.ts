@@ -6,7 +6,7 @@ import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, poolConfigOf, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
 
-// Time limits with real processes (api.md#time-limits; `nomad.md` §4.6). The decisions are in
+// Time limits with real processes (api.md#time-limits; tasks.md#kill). The decisions are in
 // test/core/allocation/{time-limits,group}.test.ts; a time limit over a download is in hooks.test.ts, over a
 // crash in test/crash.
 

@@ -1,7 +1,8 @@
 import { type Act, type Scenario, task } from "./scenario.ts";
 
 // What a group of tasks does, once for all levels: in the simulator, with real objects, and with real
-// processes. `nomad.md` §1.7 to §1.9, §3, §4.6, §7.1.
+// processes. tasks.md#reactions, tasks.md#order-of-the-end, tasks.md#poststop, restart.md#restart-policy,
+// tasks.md#kill, tasks.md#stages.
 
 const prestart = { lifecycle: { hook: "prestart" as const } };
 const sidecar = { lifecycle: { hook: "prestart" as const, sidecar: true } };

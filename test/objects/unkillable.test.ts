@@ -4,7 +4,7 @@ import { bootMachine, eventually, freshWorld, makePool, objects, submit } from "
 
 const world = freshWorld();
 
-test("what cannot be killed drains its worker, and ends with the machine (nomad.md §4.6)", async () => {
+test("what cannot be killed drains its worker, and ends with the machine (tasks.md#kill-6)", async () => {
   await makePool({ timeouts: { shutdown: "1s" } });
   await submit("stuck");
   const { worker, host } = await bootMachine(world.cloud);

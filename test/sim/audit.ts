@@ -180,7 +180,7 @@ export class Audit implements ObjectsAudit {
     this.#findsItsData(process, others);
   }
 
-  /** A restart delay is waited for, by whomever (`nomad.md` §3.3). */
+  /** A restart delay is waited for, by whomever (restart.md#row-11). */
   #isNotEarly({ id, run, worker, task, epoch, n }: Process): void {
     const record = this.#stored.get(run);
     const known = record?.tasks.find(({ name }) => name === task);

@@ -66,7 +66,7 @@ export const BUGS: Record<string, Machines> = {
       },
     },
   },
-  /** The worker lets its host drop what it keeps, whatever the run says (`nomad.md` §5.4). */
+  /** The worker lets its host drop what it keeps, whatever the run says (tasks.md#sticky-data). */
   "data that nobody is asked about": {
     ...REAL_MACHINES,
     worker: {

@@ -19,7 +19,10 @@ interface Heard {
   now: Instant;
 }
 
-/** Decides what becomes of a task whose present attempt has ended (`nomad.md` §3.3, §3.4). */
+/**
+ * Decides what becomes of a task whose present attempt has ended (restart.md#the-decision,
+ * restart.md#outcomes).
+ */
 export function endTask(
   record: AllocationRecord,
   group: Group,
@@ -139,7 +142,8 @@ function restarting(
 
 /**
  * The host could not find the task again, so nobody knows how it ended: it is started anew without counting
- * against its policy (`nomad.md` §4.8), but neither at once nor for ever if that happens again and again.
+ * against its policy (tasks.md#lost-and-unknown), but neither at once nor for ever if that happens again and
+ * again.
  */
 function afterLoss(
   record: AllocationRecord,

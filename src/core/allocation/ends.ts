@@ -3,7 +3,7 @@ import type { AllocationRecord } from "./state.ts";
 
 /**
  * When the open epoch failed, or is to be taken to have: the end of its last task, and `at` if one has none
- * (`nomad.md` §2.2, §7.3).
+ * (tasks.md#never-ran, restart.md#fail-time).
  */
 export function failTime({ tasks }: AllocationRecord, at: Instant): Instant {
   return Math.max(...tasks.map(({ dead }) => dead?.at ?? at));

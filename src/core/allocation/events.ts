@@ -4,7 +4,7 @@ import type { Instant } from "../machine.ts";
 import type { AllocationRecord, AllocationState } from "./state.ts";
 
 /**
- * The types of events that have a cause here; names and meanings of `nomad.md` §1.4, `Placed`,
+ * The types of events that have a cause here; names and meanings of tasks.md#events, `Placed`,
  * `Placement Ended`, `Lost`, `Kill Failed`, `Rescheduling`, `Updated`, `Data Moved`, `Data Lost`,
  * `Late Report`, `Outputs Stored`, `Outputs Failed`, `Log Limit` and `Log Truncated` are ours.
  */

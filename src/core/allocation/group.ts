@@ -64,7 +64,7 @@ function settleTask(
   if (attempt !== undefined && isOver(attempt)) return endTask(record, group, task, attempt, placement, now);
   if (!isStopping(record, task)) return record;
   const views = viewsOf(record, group, placement.epoch);
-  // A kill before the start: the task is dead without more ado (`nomad.md` §1.2).
+  // A kill before the start: the task is dead without more ado (tasks.md#change-9).
   if (attempt === undefined && !mayBeOrdered(record, task, views, now))
     return withTask(record, task, { dead: { at: now, how: "killed" } });
   if (known.stopFrom !== undefined || now < turnOf(record, group, task)) return record;
@@ -82,7 +82,7 @@ function isRemoved(record: AllocationRecord, task: GroupTask): boolean {
   return recordOf(record, task).removed !== undefined;
 }
 
-/** When the tasks of a group get their turns: after the group's shutdown delay, once (`nomad.md` §4.6). */
+/** When the tasks of a group get their turns: after the group's shutdown delay, once (tasks.md#order-1). */
 export function turnsFrom({ wish, kill }: AllocationRecord, group: Group): Instant {
   return Math.min(wish?.at ?? Infinity, kill?.at ?? Infinity) + group.shutdownDelayMs;
 }

@@ -2,7 +2,7 @@ import type { Instant } from "../machine.ts";
 import type { GroupTask } from "../spec.ts";
 
 /**
- * How far a group is: which gates are open (`nomad.md` §7.1). It never goes back, but for a restart of all.
+ * How far a group is: which gates are open (tasks.md#stages). It never goes back, but for a restart of all.
  * `restarting` is Nomad's init: nothing may start until every task has come to rest.
  */
 export type Stage = "restarting" | "prestart" | "main" | "poststart" | "running";
@@ -22,7 +22,9 @@ export interface TaskView {
   deadAt: Instant;
 }
 
-/** Why a group is stopped from inside (`nomad.md` §1.7): names of events, and whose fault or merit it is. */
+/**
+ * Why a group is stopped from inside (tasks.md#reactions): names of events, and whose fault or merit it is.
+ */
 export interface Reaction {
   type: "Sibling Task Failed" | "Leader Task Dead" | "Main Tasks Dead";
   task: string | null;
@@ -40,12 +42,12 @@ const isAtRest = ({ state, restarting }: TaskView) => state !== "running" && res
  */
 const serves = ({ state, started, delayed }: TaskView) => state !== "pending" || (started && !delayed);
 
-/** Whether every task but the poststop ones is dead: then, and only then, these run (`nomad.md` §1.9). */
+/** Whether every task but the poststop ones is dead: then, and only then, these run (tasks.md#poststop). */
 export function allButPoststopDead(views: TaskView[]): boolean {
   return views.every((view) => isPoststop(view) || view.state === "dead");
 }
 
-/** The stage that a group reaches now: stages may be skipped in one go (`nomad.md` §7.1). */
+/** The stage that a group reaches now: stages may be skipped in one go (tasks.md#stages). */
 export function reachedStage(stage: Stage, views: TaskView[]): Stage {
   const next = nextStage(stage, views);
   return next === stage ? stage : reachedStage(next, views);
@@ -71,7 +73,7 @@ function nextStage(stage: Stage, views: TaskView[]): Stage {
   }
 }
 
-/** Whether a task may be started: the open gates of each stage (`nomad.md` §7.1). */
+/** Whether a task may be started: the open gates of each stage (tasks.md#stages). */
 export function gateIsOpen(task: GroupTask, stage: Stage, views: TaskView[]): boolean {
   if (task.hook === "poststop") return allButPoststopDead(views);
   if (stage === "restarting") return false;
@@ -86,7 +88,7 @@ export function gateIsOpen(task: GroupTask, stage: Stage, views: TaskView[]): bo
 }
 
 /**
- * What the group makes of its dead tasks (`nomad.md` §1.7, steps 2 to 4). A leader that has ended well wins
+ * What the group makes of its dead tasks (tasks.md#reactions). A leader that has ended well wins
  * over all; then the failure that was first by time, then by name; null if nothing is to be stopped.
  */
 export function reactionOf(views: TaskView[]): Reaction | null {
@@ -107,7 +109,7 @@ export function firstFailed(views: TaskView[]): TaskView | undefined {
   return failed.sort((a, b) => a.deadAt - b.deadAt || (a.task.name < b.task.name ? -1 : 1))[0];
 }
 
-/** The place of a task in the order in which a group is stopped (`nomad.md` §1.8, steps 3 to 5). */
+/** The place of a task in the order in which a group is stopped (tasks.md#order-of-the-end). */
 function killClass({ leader, sidecar }: GroupTask): number {
   if (leader) return 0;
   return sidecar ? 2 : 1;

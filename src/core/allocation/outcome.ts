@@ -175,7 +175,7 @@ export function outcomeOfLoss(record: AllocationRecord, ended: Ended, now: Insta
 
 /**
  * The attempts of an epoch that its host had given up killing, and of which it has not said since that they
- * are over (`nomad.md` §4.6).
+ * are over (tasks.md#kill-6).
  */
 export function givenUpKills(record: AllocationRecord, epoch: number): AttemptRecord[] {
   const attempts = record.tasks.flatMap((task) => task.attempts);

@@ -15,7 +15,7 @@ export interface RescheduleEvent {
   worker: string;
 }
 
-/** The wait before the next placement (`nomad.md` §7.3, next delay). */
+/** The wait before the next placement (restart.md#next-delay). */
 export function nextDelay(policy: ReschedulePolicy, events: RescheduleEvent[], failedAt: Instant): Millis {
   const { delayMs, maxDelayMs } = policy;
   const last = events.at(-1);
@@ -41,7 +41,7 @@ function grownDelay(policy: ReschedulePolicy, last: Millis, before: Millis | und
   }
 }
 
-/** Whether a run may be placed anew whose placement failed at `failedAt` (`nomad.md` §7.3, eligible). */
+/** Whether a run may be placed anew whose placement failed at `failedAt` (restart.md#eligible). */
 export function mayReschedule(
   policy: ReschedulePolicy,
   events: RescheduleEvent[],
@@ -58,7 +58,7 @@ function remembered(policy: ReschedulePolicy, events: RescheduleEvent[], at: Ins
   return recent.slice(policy.unlimited ? -UNLIMITED_KEPT : -MAX_RESCHEDULES_KEPT);
 }
 
-/** Events kept where there may be endlessly many (`nomad.md` §7.3). */
+/** Events kept where there may be endlessly many (restart.md#kept). */
 const UNLIMITED_KEPT = 5;
 
 /**

@@ -22,7 +22,7 @@ export type Cause =
   | { kind: "exit"; successful: boolean }
   | { kind: "lost" };
 
-/** `nomad.md` §3.2, reasons (a) to (f). */
+/** Why it was decided so (restart.md#reasons). */
 export type RestartReason =
   | "not_allowed"
   | "unrecoverable"
@@ -51,15 +51,15 @@ export interface RestartInput {
 
 /**
  * Whether a task is started again after a success: services and sidecars are, what shall end is not
- * (`nomad.md` §3.2, restart-on-success).
+ * (restart.md#on-success).
  */
 export function restartsOnSuccess({ hook, sidecar }: GroupTask, type: "batch" | "service"): boolean {
   return hook === "main" ? type === "service" : sidecar && hook !== "poststop";
 }
 
 /**
- * What becomes of a task of which an attempt has ended: the table of `nomad.md` §3.3, row by row. Row 6 (no
- * input) cannot arise: there is always a cause.
+ * What becomes of a task of which an attempt has ended: the table of restart.md#the-decision, row by row. Row
+ * 6 (no input) cannot arise: there is always a cause.
  */
 export function decideRestart(input: RestartInput, now: Instant): RestartDecision {
   const { policy, onSuccess, cause, attempt } = input;
@@ -85,13 +85,15 @@ export function decideRestart(input: RestartInput, now: Instant): RestartDecisio
   return decide("restarting", "delaying", window, window.start + policy.intervalMs - now); // row 10
 }
 
-/** One more decision in the window; a new window, if the old one is over (§3.3, formulas: strictly). */
+/**
+ * One more decision in the window; a new window, if the old one is over (restart.md#window-step: strictly).
+ */
 function step(window: RestartWindow, { intervalMs }: RestartPolicy, now: Instant): RestartWindow {
   const { start, count } = now > window.start + intervalMs ? { start: now, count: 0 } : window;
   return { start, count: count + 1 };
 }
 
-/** The reason in a sentence, for events (`nomad.md` §3.2). */
+/** The reason in a sentence, for events (restart.md#reasons). */
 export function reasonText(reason: RestartReason, policy: RestartPolicy): string {
   switch (reason) {
     case "not_allowed":

@@ -161,7 +161,7 @@ function hadToEnd(record: AllocationRecord): boolean {
   });
 }
 
-/** Nomad's details of `Killed` (`nomad.md` §1.4): why, and that its host had given up killing it. */
+/** The details of `Killed` (tasks.md#event-killed): why, and that its host had given up killing it. */
 function killDetails({ wish }: AllocationRecord, error: string | null): Record<string, string> {
   const reason: Record<string, string> = wish === null ? {} : { kill_reason: wish.reason };
   return error === null ? reason : { ...reason, kill_error: error };

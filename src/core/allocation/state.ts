@@ -48,7 +48,7 @@ export interface TaskRecord {
   startAt?: Instant;
   /** Its host does so, as it said of the end of the attempt before: the order is given at once. */
   hostWaits?: true | undefined;
-  /** In which restarts are counted; begins with the placement if absent (`nomad.md` §3.3). */
+  /** In which restarts are counted; begins with the placement if absent (restart.md#note-1). */
   window?: RestartWindow;
   restarts?: number;
   lastRestart?: Instant;
@@ -75,7 +75,7 @@ export interface SentSignal {
   n: number;
 }
 
-/** Why the group of the open epoch is being stopped from inside, and since when (`nomad.md` §1.7). */
+/** Why the group of the open epoch is being stopped from inside, and since when (tasks.md#reactions). */
 export interface GroupKill extends Reaction {
   at: Instant;
 }
@@ -191,7 +191,7 @@ export interface AllocationRecord {
   forced?: { at: Instant; by: string };
   /** Since when its poststop tasks are stopped, too: their time after the wish to end is over. */
   poststopOver?: Instant;
-  /** The latest times that it was placed anew (`nomad.md` §7.3). */
+  /** The latest times that it was placed anew (restart.md#kept). */
   reschedules?: RescheduleEvent[];
   /** The newest data of a sticky run that are stored, or why those of its latest epoch are not. */
   saved?: SavedData;

@@ -7,7 +7,7 @@ import { attemptOf, groupOfRun, recordOf, viewsOf } from "./tasks.ts";
 type Task = RunStats["tasks"][number];
 
 /**
- * What a run uses: the latest sample of each task that runs, and the sum of them (`nomad.md` §6.3). `only`:
+ * What a run uses: the latest sample of each task that runs, and the sum of them (tasks.md#usage). `only`:
  * of this task alone. Throws `unknown_task` if the run has none of that name.
  */
 export function statsOf(state: Existing, usage: RunUsage | null, only: string | undefined): RunStats {

@@ -125,7 +125,7 @@ function shownTask(record: AllocationRecord): string | null {
 }
 
 /**
- * Nomad's client status, which looks at the exit code where a run's `state` does not (`nomad.md` §2.1,
+ * Nomad's client status, which looks at the exit code where a run's `state` does not (tasks.md#alloc-status,
  * api.md#alloc-status).
  */
 function allocStatus(record: AllocationRecord): RunStatus["allocStatus"] {
@@ -150,7 +150,7 @@ function allocStatus(record: AllocationRecord): RunStatus["allocStatus"] {
   }
 }
 
-/** The precedence of `nomad.md` §2.1, rules 3 to 6. */
+/** The precedence of tasks.md#alloc-status, rows 3 to 6. */
 export function clientStatus(views: TaskView[]): "pending" | "running" | "complete" | "failed" {
   if (views.some(({ state, failed }) => state === "dead" && failed)) return "failed";
   if (views.some(({ state }) => state === "running")) return "running";
@@ -165,7 +165,7 @@ function taskStatus(record: AllocationRecord, task: TaskRecord): TaskStatus {
   const phase = phaseOf(record, task, latest);
   const dead = phase === "dead";
   const failed = task.dead === undefined ? dead && record.outcome?.state === "failed" : hasFailed(task.dead);
-  // What never ran has no end of its own: it ended with its run (`nomad.md` §2.2).
+  // What never ran has no end of its own: it ended with its run (tasks.md#never-ran).
   const fixed = record.ended ? (task.dead?.at ?? record.outcome?.at ?? null) : null;
   return {
     name: task.name,

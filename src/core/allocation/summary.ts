@@ -23,7 +23,7 @@ export function startedAt(record: AllocationRecord): number | null {
   return record.startedAt ?? record.tasks[0]?.attempts.at(-1)?.startedAt ?? null;
 }
 
-/** What an ended run adds to the counts of its pool (`nomad.md` §6.2), where it is not 0. */
+/** What an ended run adds to the counts of its pool (tasks.md#metrics), where it is not 0. */
 function mishapsOf({ tasks }: AllocationRecord): Pick<RunUpsert, "restarts" | "oomKills"> {
   const restarts = tasks.reduce((sum, task) => sum + (task.restarts ?? 0), 0);
   const oomKills = tasks.flatMap(({ attempts }) => attempts).filter(({ exit }) => exit?.oomKilled).length;

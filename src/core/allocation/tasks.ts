@@ -51,7 +51,7 @@ export function attemptOf(
   return task.attempts.findLast((one) => one.id === id);
 }
 
-/** The tasks of the open epoch, as the rules of the group see them (`nomad.md` §1.1). */
+/** The tasks of the open epoch, as the rules of the group see them (tasks.md#task-states). */
 export function viewsOf(record: AllocationRecord, group: Group, epoch: number): TaskView[] {
   return group.tasks.map((task): TaskView => {
     const known = recordOf(record, task);

@@ -33,7 +33,7 @@ const HURRYING = new Set(["timeout", "killTimeout", "shutdownDelay"]);
 
 /**
  * Why an update is not taken: `terminal`, `stale_index`, or `invalid_request` with each field that cannot
- * change in place; null if it is (`nomad.md` §5.2 as decided).
+ * change in place; null if it is (tasks.md#update-in-place).
  */
 export function refusalOfUpdate(
   record: AllocationRecord,

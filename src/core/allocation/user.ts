@@ -35,7 +35,7 @@ export interface SignalWish {
 }
 
 /**
- * The tasks whose process runs, and is not about to be stopped (`nomad.md` §4.6, allowed when). A poststop
+ * The tasks whose process runs, and is not about to be stopped (tasks.md#by-hand). A poststop
  * task only if it is named.
  */
 function running(record: AllocationRecord, views: TaskView[], only: string | undefined): GroupTask[] {
@@ -84,7 +84,7 @@ export function refusalOfWish(
 
 /**
  * Somebody wants tasks started again: those that run are stopped first, and the policy does not count it
- * (`nomad.md` §3.3 row 2, §4.6). For all, the stages begin anew, and what has ended runs once more. The
+ * (restart.md#row-2, tasks.md#kill). For all, the stages begin anew, and what has ended runs once more. The
  * group's shutdown delay comes first unless it is one task; the tasks' own are not waited for.
  */
 export function foldRestart(
@@ -132,7 +132,7 @@ function restartSignaled(
 }
 
 /**
- * Once all but the poststop tasks are dead the group is over: its runners are gone (`nomad.md` §4.1). A host
+ * Once all but the poststop tasks are dead the group is over: its runners are gone (tasks.md#life). A host
  * that ends starts nothing more.
  */
 function mayBeginAnew(record: AllocationRecord, views: TaskView[]): boolean {

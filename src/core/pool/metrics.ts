@@ -37,7 +37,7 @@ class Samples {
 }
 
 /**
- * The metrics of a pool (pool.md#metrics, `nomad.md` §6.2): gauges are queries over its rows (invariant
+ * The metrics of a pool (pool.md#metrics, tasks.md#metrics): gauges are queries over its rows (invariant
  * 6), counters what it has counted (`tally.ts`). Values that are known to exist are told from the beginning,
  * as 0.
  */

@@ -101,7 +101,7 @@ export class Packing {
     return this.#orderOf(one) < this.#orderOf(other);
   }
 
-  /** The machine with the data of a sticky run, if it has room for it (`nomad.md` §5.4). */
+  /** The machine with the data of a sticky run, if it has room for it (tasks.md#sticky-data). */
   #home(run: RunRow): Machine | undefined {
     const home = run.prefer ? this.#workers.get(run.prefer) : undefined;
     if (home === undefined || !this.#takes(home, run)) return undefined;

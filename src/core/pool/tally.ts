@@ -23,7 +23,7 @@ export const ENDS_LEFT_TO_ROWS = 100;
 const LATE_MS = 3_600_000;
 
 /**
- * Counts what happens (pool.md#metrics, `nomad.md` §6.2), each fact once, with the change of the row that
+ * Counts what happens (pool.md#metrics, tasks.md#metrics), each fact once, with the change of the row that
  * it is: so a crash loses the count with the fact, and the message that brought both comes again. It is no
  * count of rows (invariant 6): those that it has counted may be gone.
  *

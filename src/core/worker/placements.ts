@@ -34,7 +34,7 @@ export function isSilent(state: Living, now: Instant): boolean {
   return from === undefined || now > from;
 }
 
-/** The host has tried five times to kill it and says that something of it lives (`nomad.md` §4.6). */
+/** The host has tried five times to kill it and says that something of it lives (tasks.md#kill-6). */
 export function isUnkillable({ kill }: AttemptReport): boolean {
   return kill !== undefined && kill.error !== null && !kill.treeGone;
 }

@@ -221,7 +221,7 @@ export function ordersFor(state: Living, answers: number, now: Instant): Orders 
 
 /**
  * What the host is told of an attempt now: how long it is to wait yet, not until when, and how long its stop
- * may take here at most (`nomad.md` §4.6 step 6).
+ * may take here at most (tasks.md#kill-6).
  */
 function orderNow({ startAt = 0, ...order }: WantedAttempt, maxKillMs: Millis, now: Instant): AttemptOrder {
   if (order.want === "stop") return { ...order, timeoutMs: Math.min(order.timeoutMs, maxKillMs) };

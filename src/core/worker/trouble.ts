@@ -8,7 +8,7 @@ import { note, type WorkerRecord } from "./state.ts";
 /**
  * A host that says that it is broken, that something of an ended run still holds on there, or that it could
  * not kill what it should, gets no further run: what lives there still holds memory, locks and files
- * (workers.md#stale-runs, workers.md#broken-hosts, workers.md#unkillable-runs, `nomad.md` §4.6). Before it
+ * (workers.md#stale-runs, workers.md#broken-hosts, workers.md#unkillable-runs, tasks.md#kill-6). Before it
  * was ready that is a failed boot. An operator who says `run` again is contradicted for as long as it is so.
  */
 export function foldTrouble(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {

@@ -145,8 +145,8 @@ describe("signals (host-protocol.md, Orders)", () => {
   };
 });
 
-describe("a kill (nomad.md §4.6)", () => {
-  // nomad.md §4.6 step 6
+describe("a kill (tasks.md#kill)", () => {
+  // tasks.md#kill-6
   test("is tried five times with growing waits, then its error is told; the tries go on", () => {
     const host = busyHost().tell(exited);
     const waits: (number | undefined)[] = [];

@@ -52,7 +52,7 @@ describe("when a report goes (host-protocol.md; budgets.md#budgets, requests per
     return host;
   };
 
-  test("news takes the place of a report that is held, under the next number (nomad.md §2.5 point 2)", () => {
+  test("news takes the place of a report that is held, under the next number (tasks.md#report-2)", () => {
     const host = busyHost().pass(START_REPORT_DELAY_MS);
     const held = host.send();
     host.tell(exited).tell(gone);
@@ -77,7 +77,7 @@ describe("when a report goes (host-protocol.md; budgets.md#budgets, requests per
 });
 
 describe("when a report fails (host-protocol.md, Back-off)", () => {
-  test("full jitter: anything up to 1 s, doubling to 30 s (nomad.md §2.5 point 3)", () => {
+  test("full jitter: anything up to 1 s, doubling to 30 s (tasks.md#report-3)", () => {
     expect([0, 1, 2, 4, 5, 60].map((failures) => backoffMs(failures, 1))).toEqual([
       1_000, 2_000, 4_000, 16_000, 30_000, 30_000,
     ]);

@@ -10,7 +10,7 @@ import {
 import type { SignalName } from "../../../src/schema/run.ts";
 import type { FakeScript } from "../../../src/schema/task.ts";
 
-// The scripted driver on a clock of the test: nomad.md §7.8, the mock driver.
+// The scripted driver on a clock of the test: tasks.md#fake-driver.
 
 const SCRIPT: FakeScript = {
   runForMs: 1_000,
@@ -65,7 +65,7 @@ test.each<[string, SignalName[], boolean]>([
   expect(fakeExit(fake)).toEqual({ ...exit(null, signals[0] ?? "SIGKILL"), oomKilled });
 });
 
-describe("what a later start of the agent finds (nomad.md §4.8)", () => {
+describe("what a later start of the agent finds (tasks.md#restore)", () => {
   test.each<[string, Partial<FakeScript>, number, object]>([
     ["its time is not over: it goes on", {}, 1_499, { kind: "running" }],
     ["it has ended meanwhile, when its script says", {}, 9_000, { kind: "ended", at: 1_500, exit: exit(3) }],

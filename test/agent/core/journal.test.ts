@@ -36,8 +36,8 @@ function said(host: Driven) {
 
 const gone = { type: "tree_gone", id: ID, killed: false } as const;
 
-describe("the next start of the agent (nomad.md §4.8)", () => {
-  test("reports what lives as running, since when it was (nomad.md §4.8 row 2, §4.2 step 3)", () => {
+describe("the next start of the agent (tasks.md#restore)", () => {
+  test("reports what lives as running, since when it was (tasks.md#handle-2, tasks.md#start-3)", () => {
     const host = restarted(busyHost().pass(5_000));
     expect(said(host)).toEqual({ id: ID, state: "running", startedAgoMs: 5_000 });
   });

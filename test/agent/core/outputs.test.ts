@@ -132,7 +132,7 @@ function restarted(host: Driven): Driven {
   return new Driven({ attempts: [{ id: ID, journal, main }], lease: leaseOf(host.state) });
 }
 
-describe("the next start of the agent (nomad.md §4.8)", () => {
+describe("the next start of the agent (tasks.md#restore)", () => {
   const next = (host: Driven) => gone(restarted(host)).tell({ type: "joined", setup: SETUP });
 
   test("collects again what was being collected", () => {

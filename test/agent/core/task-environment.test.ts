@@ -4,7 +4,7 @@ import { escapeReferences, interpolate, interpolateCommand, lookUpIn } from "../
 import type { TaskSpec } from "../../../src/schema/run.ts";
 import { task } from "./drive.ts";
 
-// nomad.md §4.10 as decided: what a task is given, and what its references stand for.
+// tasks.md#environment: what a task is given, and what its references stand for.
 
 const dirs = { alloc: "/a/alloc", local: "/a/main/local", secrets: "/a/main/secrets", tmp: "/a/main/tmp" };
 const base = { PATH: "/usr/bin:/bin", HOME: "/root", USER: "root", LANG: "C.UTF-8" };
@@ -13,7 +13,7 @@ const around = { id: "build-17/main/2.3", base, dirs, node, instance: "here" };
 
 const ready = (more: Partial<TaskSpec>) => readyTask(task(more), around);
 
-describe("references (nomad.md §4.10 point 4)", () => {
+describe("references (tasks.md#env-note-4)", () => {
   const lookUp = lookUpIn({ A: "1", EMPTY: "", "x.y-z_0": "odd", NEST: "${A}" }, { A: "2", B: "b" });
   test.each([
     ["one", "${A}", "1"],
@@ -71,8 +71,8 @@ describe("P6: a command is left to the shell", () => {
   });
 });
 
-describe("the environment (nomad.md §4.10)", () => {
-  // nomad.md §4.10 row 1, row 2, row 3, row 4, row 5, §4.2 step 1
+describe("the environment (tasks.md#environment)", () => {
+  // tasks.md#env-1, tasks.md#env-2, tasks.md#env-3, tasks.md#env-4, tasks.md#env-5, tasks.md#start-1
   test("says where the task is and what it may use", () => {
     const resources = { vcpus: 2, memoryBytes: 268_435_456, diskBytes: 0, gpus: 0 };
     expect(ready({ name: "test", resources }).env).toEqual({
@@ -94,12 +94,12 @@ describe("the environment (nomad.md §4.10)", () => {
   test.each<[string, Partial<TaskSpec>, Record<string, string>]>([
     ["meta stands above what Drover tells", { meta: { X: "m" } }, { DROVER_META_X: "m" }],
     [
-      "each key as written and upper-cased, sanitized (nomad.md §4.10 row 11, point 2)",
+      "each key as written and upper-cased, sanitized (tasks.md#env-11, tasks.md#env-note-2)",
       { meta: { "build.id": "7" } },
       { DROVER_META_build_id: "7", DROVER_META_BUILD_ID: "7" },
     ],
     [
-      "env above meta, meta above what is told (nomad.md §4.10 point 1)",
+      "env above meta, meta above what is told (tasks.md#env-note-1)",
       { meta: { X: "m" }, env: { DROVER_META_X: "e", PATH: "/opt:${PATH}", TMPDIR: "/t" } },
       { DROVER_META_X: "e", PATH: "/opt:/usr/bin:/bin", TMPDIR: "/t" },
     ],
@@ -126,7 +126,7 @@ describe("the environment (nomad.md §4.10)", () => {
   });
 });
 
-test("three references to node, task and group (nomad.md §4.10 point 4)", () => {
+test("three references to node, task and group (tasks.md#env-note-4)", () => {
   // The control plane has put the task's meta above its group's (src/core/spec.ts).
   const meta = { foo: "bar", common_user: "somebody" };
   const argv = [

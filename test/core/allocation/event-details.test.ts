@@ -14,10 +14,10 @@ const giveUp = observed([
 const attempt = "build-17/m/1.1";
 
 test.each<[string, () => Pick<GroupStory, "run">, string, object, string | RegExp]>([
-  ["nomad.md §1.4 Received", () => ({ run: queued() }), "Received", {}, "the run was submitted"],
-  ["nomad.md §1.4 Started", () => pair(), "Started", { attempt }, "the command was started"],
+  ["tasks.md#event-received", () => ({ run: queued() }), "Received", {}, "the run was submitted"],
+  ["tasks.md#event-started", () => pair(), "Started", { attempt }, "the command was started"],
   [
-    "nomad.md §1.4 Driver Failure",
+    "tasks.md#event-driver-failure",
     () => pair().cannotStart("m"),
     "Driver Failure",
     { driver_error: "no such command" },
@@ -25,56 +25,56 @@ test.each<[string, () => Pick<GroupStory, "run">, string, object, string | RegEx
   ],
   [
     // No process ends with both, a report may say so.
-    "nomad.md §1.4 Terminated, row 6: code and signal",
+    "tasks.md#event-terminated, tasks.md#text-6: code and signal",
     () => pair().ends("m", { code: 1, signal: "SIGQUIT" } as object),
     "Terminated",
     { attempt, exit_code: "1", signal: "SIGQUIT", oom_killed: "false", exit_message: "" },
     "exit code 1, signal SIGQUIT",
   ],
   [
-    "nomad.md §1.4 row 7: a message",
+    "tasks.md#text-7: a message",
     () => pair().ends("m", { message: "done" }),
     "Terminated",
     { attempt, exit_code: "0", signal: "", oom_killed: "false", exit_message: "done" },
     "exit code 0, done",
   ],
   [
-    "nomad.md §1.4 Killing, row 5, §1.8 point 1: of a task",
+    "tasks.md#event-killing, tasks.md#text-5, tasks.md#order-note-1: of a task",
     () => policy({ attempts: 0 }, { killTimeout: "9s" }).ends("n", { code: 1 }),
     "Killing",
     { kill_timeout: "9s", kill_reason: 'task "n" of its group has failed' },
     'task "n" of its group has failed',
   ],
   [
-    "nomad.md §1.4 Killing: of a command by itself",
+    "tasks.md#event-killing: of a command by itself",
     () => ({ run: runAt(started({ killTimeout: "7s" }), T0, abort()) }),
     "Killing",
     { by, kill_reason: "enough", kill_timeout: "7s" },
     "enough",
   ],
   [
-    "nomad.md §1.4 Killed, row 8: of a task",
+    "tasks.md#event-killed, tasks.md#text-8: of a task",
     () => pair().abort(),
     "Killed",
     { kill_reason: "enough" },
     "it was stopped",
   ],
   [
-    "nomad.md §1.4 row 8: of what could not be killed",
+    "tasks.md#text-8: of what could not be killed",
     () => ({ run: runAt(started(), T0, abort(), giveUp, ended("lost")) }),
     "Killed",
     { kill_reason: "enough", kill_error: "pid 7 lives" },
     "everything of it has ended, with trouble: pid 7 lives",
   ],
   [
-    "nomad.md §1.4 Restarting, row 3: within its policy",
+    "tasks.md#event-restarting, tasks.md#text-3: within its policy",
     () => policy({ attempts: 1, delay: "0s" }).ends("m", { code: 1 }),
     "Restarting",
     { start_delay: "0", restart_reason: "within_policy" },
     "it is started again in 0ms",
   ],
   [
-    "nomad.md §1.4 row 4: for another reason",
+    "tasks.md#text-4: for another reason",
     () =>
       policy({ attempts: 1, delay: "0s", interval: "10s", mode: "delay" })
         .ends("m", { code: 1 })
@@ -84,14 +84,14 @@ test.each<[string, () => Pick<GroupStory, "run">, string, object, string | RegEx
     /^more than 1 restarts in 10s; .* it is started again in 10s$/,
   ],
   [
-    "nomad.md §1.4 Not Restarting, row 9",
+    "tasks.md#event-not-restarting, tasks.md#text-9",
     () => pair().ends("m", { code: 1 }),
     "Not Restarting",
     { restart_reason: "not_allowed", fails_task: "true" },
     "it is not started again: its policy allows no restarts",
   ],
   [
-    "nomad.md §1.4 Not Restarting: lost too often",
+    "tasks.md#event-not-restarting: lost too often",
     () => {
       const story = policy({ attempts: 1, delay: "1s" });
       for (let i = 0; i < 6; i += 1) story.later(2_000).isLost("m");
@@ -102,49 +102,49 @@ test.each<[string, () => Pick<GroupStory, "run">, string, object, string | RegEx
     /^it is not started again: 6 times in a row/,
   ],
   [
-    "nomad.md §1.4 Restart Signaled",
+    "tasks.md#event-restart-signaled",
     () => pair().apply({ type: "restart", wish: { task: "m", by } }),
     "Restart Signaled",
     { restart_reason: "ann asked for it" },
     "it is to be started again: ann asked for it",
   ],
   [
-    "nomad.md §1.4 Signaling, row 11",
+    "tasks.md#event-signaling, tasks.md#text-11",
     () => pair().apply({ type: "signal", wish: { task: "m", signal: "SIGHUP", by } }),
     "Signaling",
     { task_signal: "SIGHUP", task_signal_reason: "ann asked for it" },
     "ann sends it SIGHUP",
   ],
   [
-    "nomad.md §1.4 Sibling Task Failed, row 10",
+    "tasks.md#event-sibling-task-failed, tasks.md#text-10",
     () => pair().ends("n", { code: 1 }),
     "Sibling Task Failed",
     { failed_sibling: "n" },
     'task "n" of its group has failed',
   ],
   [
-    "nomad.md §1.4 Leader Task Dead",
+    "tasks.md#event-leader-task-dead",
     () => new GroupStory(group(task("m", { leader: true }), task("n"))).ends("m"),
     "Leader Task Dead",
     {},
     'the leader of its group, "m", has ended',
   ],
   [
-    "nomad.md §1.4 Main Tasks Dead",
+    "tasks.md#event-main-tasks-dead",
     () => pair(task("s", sidecar)).ends("m").ends("n"),
     "Main Tasks Dead",
     {},
     "the main tasks of its group have ended",
   ],
   [
-    "nomad.md §1.4 Waiting for shutdown delay",
+    "tasks.md#event-waiting-for-shutdown-delay",
     () => policy({ attempts: 0 }, { shutdownDelay: "3s" }).abort(),
     "Waiting for shutdown delay",
     {},
     "waiting 3s before it is stopped",
   ],
   [
-    "nomad.md §1.4 Failed Restoring Task",
+    "tasks.md#event-failed-restoring-task",
     () => policy({ attempts: 1 }).isLost("m"),
     "Failed Restoring Task",
     {},
@@ -166,37 +166,37 @@ const again = { restart: { attempts: 1, delay: "1s" } };
 // What a task goes through: its events, and what it is then.
 test.each<[string, () => GroupStory, string[], object]>([
   [
-    "nomad.md §1.2 row 1: it waits for its gate",
+    "tasks.md#change-1: it waits for its gate",
     () => pair(task("p", poststop)),
     [],
     { state: "pending", phase: "waiting" },
   ],
   [
-    "nomad.md §1.2 row 3: it is started",
+    "tasks.md#change-3: it is started",
     () => pair(task("p", prestart)),
     ["Started"],
     { state: "running", phase: "running" },
   ],
   [
-    "nomad.md §1.2 row 4, row 5, §3.4 row 4: it ends, and is to be started again",
+    "tasks.md#change-4, tasks.md#change-5, restart.md#outcome-4: it ends, and is to be started again",
     () => pair(task("p", { ...prestart, ...again })).ends("p", { code: 1 }),
     ["Started", "Terminated", "Restarting"],
     { state: "pending", phase: "backoff", failed: false },
   ],
   [
-    "nomad.md §1.2 row 6, §3.4 row 2, §1.5 row 1: it ends for good, and has failed",
+    "tasks.md#change-6, restart.md#outcome-2, tasks.md#failure-1: it ends for good, and has failed",
     () => pair(task("p", prestart)).ends("p", { code: 1 }),
     ["Started", "Terminated", "Not Restarting"],
     { state: "dead", failed: true },
   ],
   [
-    "nomad.md §1.2 row 7, §3.4 row 3: it has done its work",
+    "tasks.md#change-7, restart.md#outcome-3: it has done its work",
     () => pair(task("p", prestart)).ends("p"),
     ["Started", "Terminated"],
     { state: "dead", failed: false },
   ],
   [
-    "nomad.md §1.2 row 8, §3.4 row 1, §4.6 step 8: it is killed, whatever its exit code",
+    "tasks.md#change-8, restart.md#outcome-1, tasks.md#kill-8: it is killed, whatever its exit code",
     () => {
       const story = pair(task("p", prestart));
       story.stubborn.add("p");
@@ -206,13 +206,13 @@ test.each<[string, () => GroupStory, string[], object]>([
     { state: "dead", failed: false },
   ],
   [
-    "nomad.md §1.2 row 9, §4.6 step 1: it is killed behind its gate",
+    "tasks.md#change-9, tasks.md#kill-1: it is killed behind its gate",
     () => new GroupStory(group(task("p"), task("a", prestart))).abort(),
     [],
     { state: "dead", failed: false },
   ],
   [
-    "nomad.md §1.2 row 9, §4.1 point 2: it is killed in its restart delay",
+    "tasks.md#change-9, tasks.md#life-2: it is killed in its restart delay",
     () =>
       pair(task("p", { ...prestart, ...again }))
         .ends("p", { code: 1 })
@@ -221,19 +221,19 @@ test.each<[string, () => GroupStory, string[], object]>([
     { state: "dead", failed: false, restarts: 1 },
   ],
   [
-    "nomad.md §1.2 row 10, §1.1 T-Q2, §2.1 case 12: it runs on in its shutdown delay",
+    "tasks.md#change-10, tasks.md#t-q2, tasks.md#alloc-case-12: it runs on in its shutdown delay",
     () => new GroupStory(group(task("p", { shutdownDelay: "3s" }), task("n"))).abort(),
     ["Started", "Killing", "Waiting for shutdown delay"],
     { state: "running", phase: "stopping" },
   ],
   [
-    "nomad.md §1.2 row 11, §4.8 row 6: its host did not find it again",
+    "tasks.md#change-11, tasks.md#handle-6: its host did not find it again",
     () => pair(task("p", { ...prestart, ...again })).isLost("p"),
     ["Started", "Lost", "Failed Restoring Task", "Started"],
     { state: "running", failed: false, restarts: 0 },
   ],
   [
-    "nomad.md §1.2 row 12: it is dead, and all are started again",
+    "tasks.md#change-12: it is dead, and all are started again",
     () =>
       pair(task("p", prestart))
         .ends("p")
@@ -242,7 +242,7 @@ test.each<[string, () => GroupStory, string[], object]>([
     { state: "pending", restarts: 1, finishedAt: null },
   ],
   [
-    "nomad.md §4.1 point 6: its preparation fails because it is stopped",
+    "tasks.md#life-6: its preparation fails because it is stopped",
     () => {
       const story = pair(task("p", prestart));
       story.stubborn.add("p");
@@ -252,13 +252,13 @@ test.each<[string, () => GroupStory, string[], object]>([
     { state: "dead", failed: false },
   ],
   [
-    "nomad.md §1.5 point 1: it cannot be started, and may be again",
+    "tasks.md#failure-note-1: it cannot be started, and may be again",
     () => pair(task("p", { ...prestart, ...again })).cannotStart("p", true),
     ["Started", "Driver Failure", "Restarting"],
     { state: "pending", failed: false },
   ],
   [
-    "nomad.md §1.5 row 3, as decided: an update has left it out",
+    "tasks.md#failure-3: an update has left it out",
     () => {
       const story = pair(task("p"));
       const { tasks: [m, n] = [], ...rest } = story.run.record.spec;

@@ -28,7 +28,7 @@ const withArtifact = {
   reschedule: { attempts: 0 },
 };
 
-// Names and meanings of nomad.md §1.4; `Placed`, `Placement Ended` and `Lost` are ours.
+// Names and meanings of tasks.md#events; `Placed`, `Placement Ended` and `Lost` are ours.
 describe("a run's story in events", () => {
   const LATER = T0 + 5_000;
   const stories: [string, Submitted, AllocationEvent[], string[]][] = [
@@ -63,7 +63,8 @@ describe("a run's story in events", () => {
       ["Received", "Placed", "Driver Failure"],
     ],
     [
-      "nomad.md §1.2 row 2, §1.4 Downloading Artifacts, Failed Artifact Download, §4.3 point 2: artifacts",
+      // tasks.md#event-downloading-artifacts, tasks.md#event-failed-artifact-download
+      "tasks.md#change-2, tasks.md#hook-note-2: artifacts",
       ordered(withArtifact),
       [
         observed([{ id: FIRST, state: "preparing" }]),
@@ -131,7 +132,7 @@ describe("a run's story in events", () => {
     expect(types(runAt(before, LATER, ...events))).toEqual(expected);
   });
 
-  // nomad.md §1.3 point 6, §1.4 Terminated
+  // tasks.md#history-6, tasks.md#event-terminated
   test("an exit says its code, its signal and whether memory was short", () => {
     const exit = { code: null, signal: "SIGKILL", oomKilled: true, message: "out of memory" };
     const { record } = runAt(started(), LATER, observed([{ ...exited(), exit }]));
@@ -176,7 +177,7 @@ describe("a run keeps its latest MAX_RUN_EVENTS events, and counts the others (d
   });
 });
 
-// nomad.md §2.5 row 5
+// tasks.md#no-change
 test("each visible change is one version, without gaps, an event without a change none (R1)", () => {
   const steps: AllocationEvent[] = [
     place(),

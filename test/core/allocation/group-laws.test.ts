@@ -216,7 +216,8 @@ function situationsOf(
   return found;
 }
 
-// nomad.md §1.1 row 2, row 3, row 4, §1.2 point 1, §1.3 point 2, point 3, point 4
+// tasks.md#state-2, tasks.md#state-3, tasks.md#state-4, tasks.md#dead-is-final, tasks.md#history-2,
+// tasks.md#history-3, tasks.md#history-4
 test("whatever the tasks do, the rules of the group hold, and the run comes to one end", () => {
   fc.assert(
     fc.property(spec, fc.boolean(), fc.array(action, { maxLength: 30 }), (input, waits, actions) => {

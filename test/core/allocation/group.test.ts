@@ -16,7 +16,7 @@ const types = (story: GroupStory, name: string) =>
   story.run.record.events.filter((event) => event.task === name).map(({ type }) => type);
 
 describe("tasks start when their gate opens", () => {
-  test("prestart, then main, then poststart, and poststop at the end (nomad.md §1.7 step 6)", () => {
+  test("prestart, then main, then poststart, and poststop at the end (tasks.md#reaction-6)", () => {
     const all = group(task("post", poststart), task("main"), task("pre", prestart), task("last", poststop));
     const story = new GroupStory(all);
     expect(story.living).toEqual(["pre"]);
@@ -39,7 +39,7 @@ describe("tasks start when their gate opens", () => {
     expect(story.ends("b").living).toEqual(["main", "s"]);
   });
 
-  test("a sidecar that starts again blocks main only the first time (nomad.md §7.1 point 3)", () => {
+  test("a sidecar that starts again blocks main only the first time (tasks.md#stage-note-3)", () => {
     const again = { ...presidecar, restart: { attempts: 3, delay: "1s" } };
     const story = new GroupStory(
       group(task("main", { restart: { attempts: 3, delay: "1s" } }), task("s", again)),
@@ -56,7 +56,7 @@ describe("tasks start when their gate opens", () => {
     expect(story.ends("s", { code: 1 }).living).toEqual([]);
   });
 
-  test("two main tasks run at once, and the run ends with the last (nomad.md §1.7 point 3)", () => {
+  test("two main tasks run at once, and the run ends with the last (tasks.md#group-3)", () => {
     const story = new GroupStory(group(task("a"), task("b")));
     expect(story.living).toEqual(["a", "b"]);
     expect(story.ends("a").status).toMatchObject({ state: "running", allocStatus: "running" });
@@ -65,7 +65,7 @@ describe("tasks start when their gate opens", () => {
 });
 
 describe("what the end of one task means for the others", () => {
-  // nomad.md §1.7 point 2
+  // tasks.md#group-2
   test("a prestart task that fails: main never starts, poststop runs, and it is to blame", () => {
     const story = new GroupStory(group(task("main"), task("pre", prestart), task("last", poststop)));
     expect(story.ends("pre", { code: 7 }).living).toEqual(["last"]);
@@ -92,7 +92,7 @@ describe("what the end of one task means for the others", () => {
     expect(named).toMatchObject({ details: { failed_sibling: "b" } });
   });
 
-  // nomad.md §1.7 point 4
+  // tasks.md#group-4
   test("a leader that ends well stops the others, and the run is what the leader says", () => {
     const story = new GroupStory(group(task("a"), task("l", leader)));
     expect(story.ends("l").status).toMatchObject({ state: "complete", exitCode: 0 });
@@ -123,7 +123,7 @@ describe("what the end of one task means for the others", () => {
     expect(story.status.tasks.map(({ restarts }) => restarts)).toEqual([0, 0, 0]);
   });
 
-  // nomad.md §1.7 point 5
+  // tasks.md#group-5
   test("a sidecar that dies for good fails the run; one that may start again does not", () => {
     const story = new GroupStory(
       group(task("main"), task("s", { ...presidecar, restart: { attempts: 1, delay: "1s" } })),
@@ -136,7 +136,7 @@ describe("what the end of one task means for the others", () => {
     });
   });
 
-  // nomad.md §1.7 point 1, §1.9 point 5
+  // tasks.md#group-1, tasks.md#poststop-5
   test("a poststop task that fails makes the run failed, and stops nobody", () => {
     const story = new GroupStory(group(task("main"), task("p", poststop), task("q", poststop)));
     story.ends("main").ends("p", { code: 1 });
@@ -145,7 +145,7 @@ describe("what the end of one task means for the others", () => {
     expect(story.ends("q").status).toMatchObject({ state: "failed", exitCode: 0 });
   });
 
-  test("the run has failed as soon as one task has, though others still end (nomad.md §1.7 point 6)", () => {
+  test("the run has failed as soon as one task has, though others still end (tasks.md#group-6)", () => {
     const story = new GroupStory(group(task("a"), task("b")));
     story.stubborn.add("a");
     expect(story.ends("b", { code: 1 }).status).toMatchObject({ state: "running", allocStatus: "failed" });
@@ -179,7 +179,7 @@ describe("a group is stopped in order", () => {
     task("p", poststop),
   ];
 
-  // nomad.md §1.8 step 6, §7.1 point 6
+  // tasks.md#order-6, tasks.md#stage-note-6
   test("the leader alone, then the others, then sidecars; poststop runs after that", () => {
     const story = new GroupStory(group(...tasks)).abort();
     expect(story.log.filter((line) => !line.startsWith("end"))).toEqual([
@@ -196,14 +196,14 @@ describe("a group is stopped in order", () => {
     expect(story.ends("p").status).toMatchObject({ state: "aborted", allocStatus: "complete" });
   });
 
-  test("a task that fails has the others stopped in the same order (nomad.md §1.8 point 2)", () => {
+  test("a task that fails has the others stopped in the same order (tasks.md#order-note-2)", () => {
     const story = new GroupStory(group(...tasks, task("bad"))).ends("bad", { code: 1 });
     const stops = story.log.filter((line) => line.startsWith("stop"));
     expect(stops).toEqual(["stop l", "stop m", "stop s", "stop t"]);
     expect(story.living).toEqual(["p"]);
   });
 
-  // nomad.md §4.6 step 7, §4.1 point 4
+  // tasks.md#kill-7, tasks.md#life-4
   test("each waits for the ones before it, however long that takes", () => {
     const story = new GroupStory(group(...tasks));
     for (const name of ["l", "m", "s", "t"]) story.stubborn.add(name);
@@ -215,7 +215,7 @@ describe("a group is stopped in order", () => {
     expect(story.status.tasks.map(({ failed }) => failed)).toEqual([false, false, false, false, false]);
   });
 
-  // nomad.md §1.8 step 1, §4.6 step 3, §4.5 row 10
+  // tasks.md#order-1, tasks.md#kill-3, tasks.md#placement-10
   test("the group's shutdown delay comes first, once, and then each task's own", () => {
     const slow = { shutdownDelay: "3s" };
     const story = new GroupStory({
@@ -237,7 +237,7 @@ describe("a group is stopped in order", () => {
     ]);
   });
 
-  // nomad.md §4.1 point 7, §4.6 step 4, step 5
+  // tasks.md#life-7, tasks.md#kill-4, tasks.md#kill-5
   test("a task that ends by itself in its shutdown delay is killed all the same", () => {
     const story = new GroupStory(
       group(task("m", { shutdownDelay: "9s", restart: { attempts: 3 } }), task("n")),
@@ -246,7 +246,7 @@ describe("a group is stopped in order", () => {
     expect(story.status).toMatchObject({ state: "aborted", tasks: [{ failed: false, restarts: 0 }, {}] });
   });
 
-  // nomad.md §4.1 point 2
+  // tasks.md#life-2
   test("a kill in a restart delay ends the task at once, and it has not failed", () => {
     const story = new GroupStory(group(task("m", { restart: { attempts: 3, delay: "1h" } }), task("n")));
     story.ends("m", { code: 1 });
@@ -256,7 +256,7 @@ describe("a group is stopped in order", () => {
   });
 });
 
-describe("poststop runs after every kind of end (nomad.md §1.9 point 1)", () => {
+describe("poststop runs after every kind of end (tasks.md#poststop-1)", () => {
   const one = () => new GroupStory({ ...group(task("main"), task("p", poststop)), timeout: "1m" });
 
   test.each<[string, (story: GroupStory) => GroupStory, string]>([
@@ -273,7 +273,7 @@ describe("poststop runs after every kind of end (nomad.md §1.9 point 1)", () =>
     expect(story.ends("p").status.state).toBe(state);
   });
 
-  test("but not after the time limit, which stops it, too (nomad.md §1.8 step 2)", () => {
+  test("but not after the time limit, which stops it, too (tasks.md#order-2)", () => {
     const story = one().later(60_000);
     expect(story.status).toMatchObject({ state: "timedout" });
     expect(story.log).not.toContain("start p");
@@ -283,7 +283,7 @@ describe("poststop runs after every kind of end (nomad.md §1.9 point 1)", () =>
     expect(late.log.slice(-2)).toEqual(["stop p", "end p"]);
   });
 
-  // nomad.md §1.9 point 2, point 3, point 4
+  // tasks.md#poststop-2, tasks.md#poststop-3, tasks.md#poststop-4
   test("an abort does not stop it once it runs, and it starts again after a failure by its policy", () => {
     const again = { ...poststop, restart: { attempts: 1, delay: "1s" } };
     const story = new GroupStory(group(task("main"), task("p", again))).ends("main").abort();
@@ -297,7 +297,7 @@ describe("poststop runs after every kind of end (nomad.md §1.9 point 1)", () =>
 describe("restarts", () => {
   const again = { restart: { attempts: 2, delay: "10s", interval: "1h" } };
 
-  test("a task is started again within its policy, and then it has failed (nomad.md §3.3)", () => {
+  test("a task is started again within its policy, and then it has failed (restart.md#the-decision)", () => {
     const story = new GroupStory(group(task("m", again), task("n")));
     story.ends("m", { code: 1 }).later(12_500).ends("m", { code: 1 }).later(12_500);
     expect(story.status.tasks[0]?.attempts.map(({ id }) => id.split("/")[2])).toEqual(["1.1", "1.2", "1.3"]);
@@ -317,7 +317,7 @@ describe("restarts", () => {
     expect(why.next.at).toBe(story.status.tasks[0]?.nextStart);
   });
 
-  // nomad.md §3.3 point 1, point 10
+  // restart.md#note-1, restart.md#note-10
   test("its window begins with the placement, and outlives evictions", () => {
     const once = { restart: { attempts: 1, delay: "0s", interval: "10s" } };
     const within = new GroupStory(group(task("m", once), task("n"))).later(9_000).ends("m", { code: 1 });
@@ -326,7 +326,7 @@ describe("restarts", () => {
     expect(beyond.reload().later(1_001).ends("m", { code: 1 }).living).toEqual(["m", "n"]);
   });
 
-  // nomad.md §3.3 point 3
+  // restart.md#note-3
   test("in mode delay the end of the window is waited for, and opens the next", () => {
     const patient = { restart: { attempts: 1, delay: "0s", interval: "10s", mode: "delay" } };
     const story = new GroupStory(group(task("m", patient), task("n"))).later(1_000);
@@ -336,7 +336,7 @@ describe("restarts", () => {
     expect(story.later(1).ends("m", { code: 1 }).living).toEqual(["m", "n"]);
   });
 
-  test("the group runs on while one of two waits to be started again (nomad.md §2.1 case 10)", () => {
+  test("the group runs on while one of two waits to be started again (tasks.md#alloc-case-10)", () => {
     const story = new GroupStory(group(task("m", again), task("n"))).ends("m", { code: 1 });
     expect(story.status).toMatchObject({ allocStatus: "running", tasks: [{ state: "pending" }, {}] });
   });
@@ -362,14 +362,14 @@ describe("restarts", () => {
     expect(short.later(12_500).ends("main").status).toMatchObject({ state: "complete", exitCode: 0 });
   });
 
-  test("a service goes on after a success, a batch does not (nomad.md §3.2)", () => {
+  test("a service goes on after a success, a batch does not (restart.md#on-success)", () => {
     expect(new GroupStory({ ...group(task("m", again)), type: "service" }).ends("m").status.state).toBe(
       "running",
     );
     expect(new GroupStory(group(task("m", again))).ends("m").status.state).toBe("complete");
   });
 
-  // nomad.md §1.5 point 2, §4.1 point 1, §4.2 step 4
+  // tasks.md#failure-note-2, tasks.md#life-1, tasks.md#start-4
   test("what cannot be started is tried again only if that may help", () => {
     const story = new GroupStory(group(task("m", again), task("n"))).cannotStart("m", true);
     expect(story.status.tasks[0]?.phase).toBe("backoff");

@@ -39,7 +39,7 @@ describe("a command that its host has stopped is no end of its own (rule R4)", (
     expect(runAt(state, T0 + 1, stopped("agent")).record.outcome?.state).toBe("aborted");
   });
 
-  test("a kill that was given up is told instead, unless its end is known (nomad.md §4.6)", () => {
+  test("a kill that was given up is told instead, unless its end is known (tasks.md#kill-6)", () => {
     const stuck = { tries: 5, error: "it does not die", treeGone: true, by: "processes" } as const;
     const gone = { id: `${RUN}/main/1.1`, state: "gone", stopped: "agent", kill: stuck } as const;
     expect(runAt(started(), T0, observed([gone])).record.outcome?.failure?.code).toBe("unkillable");
@@ -60,7 +60,7 @@ describe("a command that its host has stopped is no end of its own (rule R4)", (
   });
 });
 
-describe("it is placed anew if its policy allows (nomad.md §7.3)", () => {
+describe("it is placed anew if its policy allows (restart.md#reschedule)", () => {
   const reschedule = { attempts: 1, interval: "1h", delay: "5s" };
 
   test.each<HostStop>(["lease", "agent", "interruption"])("stopped by the %s", (why) => {

@@ -168,7 +168,7 @@ const holds = (look: Look) =>
   );
 
 describe("whatever happens, in whatever order", () => {
-  // nomad.md §1.6 point 3
+  // tasks.md#status-3
   test("terminal is final: state, outcome and placements never change (invariant 1)", () => {
     holds(({ record: before }, { record: after }) => {
       if (before === null || !before.ended) return;
@@ -226,7 +226,7 @@ describe("whatever happens, in whatever order", () => {
     });
   });
 
-  // nomad.md §4.5 row 5
+  // tasks.md#placement-5
   test("an open epoch is always the one after the last that ended, and at most one is open (R2)", () => {
     holds((_before, after) => {
       const open = after.record?.placements.filter((one) => one.to === null) ?? [];

@@ -40,22 +40,22 @@ function views(text: string): TaskView[] {
 }
 
 test.each<[string, Stage, string, Stage]>([
-  ["nomad.md §7.1 row 2", "prestart", "main:P", "main"],
-  ["nomad.md §7.1 row 2", "prestart", "pre:P main:P", "prestart"],
-  ["nomad.md §7.1 row 2", "prestart", "pre:R main:P", "prestart"],
-  ["nomad.md §7.1 row 2", "prestart", "pre:F main:P", "prestart"],
-  ["nomad.md §7.1 row 2", "prestart", "pre:D main:P", "main"],
-  ["nomad.md §7.1 row 2", "prestart", "pre:D side:P main:P", "prestart"],
-  ["nomad.md §7.1 row 2", "prestart", "pre:D side:R main:P", "main"],
-  ["nomad.md §7.1 point 3", "main", "side:P main:P", "main"],
-  ["nomad.md §7.1 row 3", "main", "main1:R main2:P", "main"],
-  ["nomad.md §7.1 row 3", "main", "main1:R main2:D post:P", "poststart"],
-  ["nomad.md §7.1 row 4", "poststart", "main:R post:R", "poststart"],
-  ["nomad.md §7.1 row 4", "poststart", "main:R post:F", "running"],
-  ["nomad.md §7.1 point 2", "prestart", "pre:D main:R", "running"],
-  ["nomad.md §7.1 row 5", "running", "main:P", "running"],
-  ["nomad.md §7.1 row 1", "restarting", "main:R pre:P", "restarting"],
-  ["nomad.md §7.1 row 1", "restarting", "main:P pre:P stop:D", "prestart"],
+  ["tasks.md#stage-2", "prestart", "main:P", "main"],
+  ["tasks.md#stage-2", "prestart", "pre:P main:P", "prestart"],
+  ["tasks.md#stage-2", "prestart", "pre:R main:P", "prestart"],
+  ["tasks.md#stage-2", "prestart", "pre:F main:P", "prestart"],
+  ["tasks.md#stage-2", "prestart", "pre:D main:P", "main"],
+  ["tasks.md#stage-2", "prestart", "pre:D side:P main:P", "prestart"],
+  ["tasks.md#stage-2", "prestart", "pre:D side:R main:P", "main"],
+  ["tasks.md#stage-note-3", "main", "side:P main:P", "main"],
+  ["tasks.md#stage-3", "main", "main1:R main2:P", "main"],
+  ["tasks.md#stage-3", "main", "main1:R main2:D post:P", "poststart"],
+  ["tasks.md#stage-4", "poststart", "main:R post:R", "poststart"],
+  ["tasks.md#stage-4", "poststart", "main:R post:F", "running"],
+  ["tasks.md#stage-note-2", "prestart", "pre:D main:R", "running"],
+  ["tasks.md#stage-5", "running", "main:P", "running"],
+  ["tasks.md#stage-1", "restarting", "main:R pre:P", "restarting"],
+  ["tasks.md#stage-1", "restarting", "main:P pre:P stop:D", "prestart"],
 ])("%s: from %s with %s the group reaches %s", (_, stage, tasks, reached) => {
   expect(reachedStage(stage, views(tasks))).toBe(reached);
 });
@@ -66,17 +66,17 @@ describe("open gates", () => {
     all.filter(({ task }) => gateIsOpen(task, stage, all)).map(({ task }) => task.name);
 
   test.each<[string, Stage, string[]]>([
-    ["nomad.md §7.1 row 1", "restarting", []],
-    ["nomad.md §7.1 row 2", "prestart", ["pre", "side"]],
-    ["nomad.md §7.1 row 3, point 5", "main", ["side", "main"]],
-    ["nomad.md §7.1 row 4", "poststart", ["side", "main", "post", "aside"]],
-    ["nomad.md §7.1 row 5, point 5", "running", ["side", "main", "aside"]],
+    ["tasks.md#stage-1", "restarting", []],
+    ["tasks.md#stage-2", "prestart", ["pre", "side"]],
+    ["tasks.md#stage-3, tasks.md#stage-note-5", "main", ["side", "main"]],
+    ["tasks.md#stage-4", "poststart", ["side", "main", "post", "aside"]],
+    ["tasks.md#stage-5, tasks.md#stage-note-5", "running", ["side", "main", "aside"]],
   ])("%s: %s: %j", (_, stage, names) => {
     expect(open(stage)).toEqual(names);
   });
 
   test.each<Stage>(["prestart", "running"])(
-    "poststop: when all others are dead, from %s too (nomad.md §7.1 row 6, point 1)",
+    "poststop: when all others are dead, from %s too (tasks.md#stage-6, tasks.md#stage-note-1)",
     (stage) => {
       const dead = views("pre:F side:D main:D post:D aside:D stop:P");
       expect(open(stage, dead)).toContain("stop");
@@ -86,30 +86,30 @@ describe("open gates", () => {
 });
 
 test.each<[string, string, string, string | null]>([
-  ["nomad.md §1.7 step 2", "main:R", "", null],
-  ["nomad.md §1.7 point 3", "main1:D main2:R", "", null],
-  ["nomad.md §1.7 step 3", "main1:F main2:R", "Sibling Task Failed", "main1"],
-  ["nomad.md §1.7 step 3", "lead:D main:R", "Leader Task Dead", "lead"],
-  ["nomad.md §1.7 step 3", "lead:F main:R", "Sibling Task Failed", "lead"],
-  ["nomad.md §1.7 step 3", "lead:D main1:F main2:R", "Leader Task Dead", "lead"],
-  ["nomad.md §1.7 step 3", "main2:F5 main1:F4 main3:R", "Sibling Task Failed", "main1"],
-  ["nomad.md §1.7 step 3", "main2:F4 main1:F4 main3:R", "Sibling Task Failed", "main1"],
-  ["nomad.md §1.7 step 4", "main:D side:R", "Main Tasks Dead", null],
-  ["nomad.md §1.7 step 4", "main:D side:P", "Main Tasks Dead", null],
-  ["nomad.md §1.7 step 4", "main:D side:R post:R", "", null],
-  ["nomad.md §1.7 step 4", "main:D side:D aside:R", "Main Tasks Dead", null],
-  ["nomad.md §1.7 step 4", "main1:F main2:D", "", null],
-  ["nomad.md §1.7 step 1", "main:R stop:F", "", null],
-  ["nomad.md §1.7 step 1", "main:D stop:R", "", null],
+  ["tasks.md#reaction-2", "main:R", "", null],
+  ["tasks.md#group-3", "main1:D main2:R", "", null],
+  ["tasks.md#reaction-3", "main1:F main2:R", "Sibling Task Failed", "main1"],
+  ["tasks.md#reaction-3", "lead:D main:R", "Leader Task Dead", "lead"],
+  ["tasks.md#reaction-3", "lead:F main:R", "Sibling Task Failed", "lead"],
+  ["tasks.md#reaction-3", "lead:D main1:F main2:R", "Leader Task Dead", "lead"],
+  ["tasks.md#reaction-3", "main2:F5 main1:F4 main3:R", "Sibling Task Failed", "main1"],
+  ["tasks.md#reaction-3", "main2:F4 main1:F4 main3:R", "Sibling Task Failed", "main1"],
+  ["tasks.md#reaction-4", "main:D side:R", "Main Tasks Dead", null],
+  ["tasks.md#reaction-4", "main:D side:P", "Main Tasks Dead", null],
+  ["tasks.md#reaction-4", "main:D side:R post:R", "", null],
+  ["tasks.md#reaction-4", "main:D side:D aside:R", "Main Tasks Dead", null],
+  ["tasks.md#reaction-4", "main1:F main2:D", "", null],
+  ["tasks.md#reaction-1", "main:R stop:F", "", null],
+  ["tasks.md#reaction-1", "main:D stop:R", "", null],
 ])("%s: of %s follows: %s (%s)", (_, tasks, type, name) => {
   expect(reactionOf(views(tasks))).toEqual(type === "" ? null : { type, task: name });
 });
 
 test.each<[string, string, string[]]>([
-  ["nomad.md §1.8 step 3", "lead:R main:R side:R stop:P", ["lead"]],
-  ["nomad.md §1.8 step 4", "lead:D main:R pre:R side:R", ["main", "pre"]],
-  ["nomad.md §1.8 step 5", "lead:D main:D side:R aside:R", ["side", "aside"]],
-  ["nomad.md §1.8 step 4", "main:R side:R", ["main"]],
+  ["tasks.md#order-3", "lead:R main:R side:R stop:P", ["lead"]],
+  ["tasks.md#order-4", "lead:D main:R pre:R side:R", ["main", "pre"]],
+  ["tasks.md#order-5", "lead:D main:D side:R aside:R", ["side", "aside"]],
+  ["tasks.md#order-4", "main:R side:R", ["main"]],
 ])("%s: of %s it is the turn of %j", (_, tasks, names) => {
   const all = views(tasks);
   const live = all.filter(({ task, state }) => task.hook !== "poststop" && state !== "dead");
@@ -117,15 +117,15 @@ test.each<[string, string, string[]]>([
 });
 
 test.each<[string, string, string]>([
-  ["nomad.md §2.1 case 1, row 5", "main:P", "pending"],
-  ["nomad.md §2.1 case 2", "main1:P main2:P", "pending"],
-  ["nomad.md §2.1 case 3, row 4", "main1:R main2:P", "running"],
-  ["nomad.md §2.1 case 4", "pre:D main:P", "pending"],
-  ["nomad.md §2.1 case 5", "pre:D main:R", "running"],
-  ["nomad.md §2.1 case 6, row 6", "main1:D main2:D", "complete"],
-  ["nomad.md §2.1 case 7, row 3", "main1:F main2:R", "failed"],
-  ["nomad.md §2.1 case 8", "main1:F main2:P", "failed"],
-  ["nomad.md §2.1 case 9", "main1:F main2:D", "failed"],
+  ["tasks.md#alloc-case-1, tasks.md#alloc-status-5", "main:P", "pending"],
+  ["tasks.md#alloc-case-2", "main1:P main2:P", "pending"],
+  ["tasks.md#alloc-case-3, tasks.md#alloc-status-4", "main1:R main2:P", "running"],
+  ["tasks.md#alloc-case-4", "pre:D main:P", "pending"],
+  ["tasks.md#alloc-case-5", "pre:D main:R", "running"],
+  ["tasks.md#alloc-case-6, tasks.md#alloc-status-6", "main1:D main2:D", "complete"],
+  ["tasks.md#alloc-case-7, tasks.md#alloc-status-3", "main1:F main2:R", "failed"],
+  ["tasks.md#alloc-case-8", "main1:F main2:P", "failed"],
+  ["tasks.md#alloc-case-9", "main1:F main2:D", "failed"],
 ])("%s: the client status of %s is %s", (_, tasks, status) => {
   expect(clientStatus(views(tasks))).toBe(status);
 });

@@ -34,36 +34,30 @@ const after = (...delays: number[]) =>
   delays.map((delayMs, i) => ({ at: T0 - (delays.length - 1 - i) * MINUTE, delayMs, worker: `w${i}` }));
 
 test.each<[string, Partial<ReschedulePolicy>, number[], number, number]>([
-  ["nomad.md §7.3 formula 1: no previous events", {}, [], 0, 10],
-  ["nomad.md §7.3 formula 2: constant", {}, [10, 10], 0, 10],
-  ["nomad.md §7.3 formula 3: exponential", { function: "exponential" }, [10], 0, 20],
-  ["nomad.md §7.3 formula 3: exponential, again", { function: "exponential" }, [10, 20, 40], 0, 80],
+  ["restart.md#delay-1: no previous events", {}, [], 0, 10],
+  ["restart.md#delay-2: constant", {}, [10, 10], 0, 10],
+  ["restart.md#delay-3: exponential", { function: "exponential" }, [10], 0, 20],
+  ["restart.md#delay-3: exponential, again", { function: "exponential" }, [10, 20, 40], 0, 80],
   [
-    "nomad.md §7.3 formula 6: exponential, bounded",
+    "restart.md#delay-6: exponential, bounded",
     { function: "exponential", maxDelayMs: 50 },
     [10, 20, 40],
     50,
     50,
   ],
   [
-    "nomad.md §7.3 formula 7: exponential, after a long run",
+    "restart.md#delay-7: exponential, after a long run",
     { function: "exponential", maxDelayMs: 50 },
     [10, 20, 40],
     51,
     10,
   ],
-  ["nomad.md §7.3 formula 5: fibonacci, one event", { function: "fibonacci" }, [10], 0, 10],
-  ["nomad.md §7.3 formula 4: fibonacci, two", { function: "fibonacci" }, [10, 10], 0, 20],
-  ["nomad.md §7.3 formula 4: fibonacci, three", { function: "fibonacci" }, [10, 10, 20], 0, 30],
+  ["restart.md#delay-5: fibonacci, one event", { function: "fibonacci" }, [10], 0, 10],
+  ["restart.md#delay-4: fibonacci, two", { function: "fibonacci" }, [10, 10], 0, 20],
+  ["restart.md#delay-4: fibonacci, three", { function: "fibonacci" }, [10, 10, 20], 0, 30],
+  ["restart.md#delay-6: fibonacci, bounded", { function: "fibonacci", maxDelayMs: 25 }, [10, 10, 20], 0, 25],
   [
-    "nomad.md §7.3 formula 6: fibonacci, bounded",
-    { function: "fibonacci", maxDelayMs: 25 },
-    [10, 10, 20],
-    0,
-    25,
-  ],
-  [
-    "nomad.md §7.3 formula 4: fibonacci, after a reset",
+    "restart.md#delay-4: fibonacci, after a reset",
     { function: "fibonacci", maxDelayMs: 25 },
     [20, 25, 10],
     0,
@@ -74,14 +68,14 @@ test.each<[string, Partial<ReschedulePolicy>, number[], number, number]>([
 });
 
 test.each<[string, Partial<ReschedulePolicy>, number, number, boolean]>([
-  ["nomad.md §7.3 eligible: none yet", {}, 0, 0, true],
-  ["nomad.md §7.3 eligible: one of two", {}, 1, 0, true],
-  ["nomad.md §7.3 not eligible: two of two", {}, 2, 0, false],
-  ["nomad.md §7.3 eligible: the interval is over for the first", {}, 2, 60 * MINUTE - MINUTE, true],
-  ["nomad.md §7.3 not eligible: not quite", {}, 2, 60 * MINUTE - MINUTE - 1, false],
-  ["nomad.md §7.3 not eligible: no attempts", { attempts: 0 }, 0, 0, false],
-  ["nomad.md §7.3 eligible: unlimited", { attempts: 0, unlimited: true }, 40, 0, true],
-  ["nomad.md §7.3 not eligible: a delay as long as the interval", { delayMs: 60 * MINUTE }, 0, 0, false],
+  ["restart.md#eligible: none yet", {}, 0, 0, true],
+  ["restart.md#eligible: one of two", {}, 1, 0, true],
+  ["restart.md#not-eligible: two of two", {}, 2, 0, false],
+  ["restart.md#eligible: the interval is over for the first", {}, 2, 60 * MINUTE - MINUTE, true],
+  ["restart.md#not-eligible: not quite", {}, 2, 60 * MINUTE - MINUTE - 1, false],
+  ["restart.md#not-eligible: no attempts", { attempts: 0 }, 0, 0, false],
+  ["restart.md#eligible: unlimited", { attempts: 0, unlimited: true }, 40, 0, true],
+  ["restart.md#not-eligible: a delay as long as the interval", { delayMs: 60 * MINUTE }, 0, 0, false],
 ])("%s", (_what, policy, count, failedAfterMs, expected) => {
   const events = after(...Array.from({ length: count }, () => 10));
   expect(mayReschedule({ ...POLICY, ...policy }, events, T0 + failedAfterMs)).toBe(expected);
@@ -103,7 +97,7 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md#for
     });
   });
 
-  test("then it wants another place, not where it was (nomad.md §7.3 penalty)", () => {
+  test("then it wants another place, not where it was (restart.md#penalty)", () => {
     expect(runAt(lost, T0 + 30_999, { type: "tick" }).record.placeAt).toBeDefined();
     const again = runAt(lost, T0 + 31_000, { type: "tick" });
     expect(owed(again, T0 + 31_000).upsert).toMatchObject({ wants: "place", avoid: ["w1"] });
@@ -157,7 +151,7 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md#for
     });
   });
 
-  // nomad.md §7.3 fail time
+  // restart.md#fail-time
   test("it failed when its machine was lost, not when an earlier attempt ended", () => {
     const growing = { function: "exponential" as const, delay: "30s", maxDelay: "50s", unlimited: true };
     let run = started({ reschedule: growing, restart: { attempts: 1, delay: "0s" } });
@@ -192,24 +186,21 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md#for
 test.each<[string, Partial<RunSpecInput>["reschedule"], number]>([
   ["endlessly", { unlimited: true, function: "constant", delay: "5s" }, 5],
   ["so often within an interval", { attempts: 7, delay: "5s", interval: "1h" }, 7],
-])(
-  "of what was placed anew %s, so much is remembered as counts (nomad.md §7.3 kept)",
-  (_what, policy, kept) => {
-    let run = started({ reschedule: policy });
-    for (let epoch = 1; epoch <= 7; epoch += 1) {
-      const now = T0 + epoch * 100_000;
-      const on = { epoch, worker: `w${epoch}` };
-      run = runAt(run, now, { type: "tick" }, place(on.worker, epoch), ended("lost", on));
-    }
-    expect(run.record.reschedules).toHaveLength(kept);
-    expect(run.record.reschedules?.at(-1)).toMatchObject({ at: T0 + 700_000, worker: "w7" });
-  },
-);
+])("of what was placed anew %s, so much is remembered as counts (restart.md#kept)", (_what, policy, kept) => {
+  let run = started({ reschedule: policy });
+  for (let epoch = 1; epoch <= 7; epoch += 1) {
+    const now = T0 + epoch * 100_000;
+    const on = { epoch, worker: `w${epoch}` };
+    run = runAt(run, now, { type: "tick" }, place(on.worker, epoch), ended("lost", on));
+  }
+  expect(run.record.reschedules).toHaveLength(kept);
+  expect(run.record.reschedules?.at(-1)).toMatchObject({ at: T0 + 700_000, worker: "w7" });
+});
 
 describe("a group that has failed is placed anew", () => {
   const failed = () => new GroupStory({ tasks: [task("m"), task("n")] }).ends("m", { code: 1 });
 
-  test("once within a day, by default, after 5 s (nomad.md §7.3 defaults)", () => {
+  test("once within a day, by default, after 5 s (restart.md#reschedule-defaults)", () => {
     const story = failed();
     expect(story.run.record).toMatchObject({ ended: false, endedEpoch: 1, outcome: null });
     expect(story.status.placements).toMatchObject([{ epoch: 1, outcome: "gone" }]);
@@ -228,7 +219,7 @@ describe("a group that has failed is placed anew", () => {
     });
   });
 
-  test("but one that has done its work is not, nor one that is not wanted (nomad.md §7.3 batch)", () => {
+  test("but one that has done its work is not, nor one that is not wanted (restart.md#unwanted)", () => {
     const done = () => new GroupStory({ tasks: [task("m"), task("n")] });
     expect(done().ends("m").ends("n").run.record).toMatchObject({ ended: true, endedEpoch: 1 });
     expect(done().abort().run.record).toMatchObject({ ended: true, outcome: { state: "aborted" } });

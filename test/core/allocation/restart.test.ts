@@ -38,11 +38,17 @@ interface Row {
   counted: number;
 }
 
-// Evaluated top to bottom: nomad.md §3.3.
+// Evaluated top to bottom: restart.md#the-decision.
 const TABLE: Row[] = [
-  { row: "nomad.md §3.3 row 1, §3.1 row 5", cause: killed, decision: "killed", reason: null, counted: 0 },
   {
-    row: "nomad.md §3.3 row 1, attempts 0",
+    row: "restart.md#row-1, restart.md#cause-5",
+    cause: killed,
+    decision: "killed",
+    reason: null,
+    counted: 0,
+  },
+  {
+    row: "restart.md#row-1, attempts 0",
     cause: killed,
     policy: { attempts: 0 },
     decision: "killed",
@@ -50,14 +56,14 @@ const TABLE: Row[] = [
     counted: 0,
   },
   {
-    row: "nomad.md §3.3 row 2, §3.1 row 3",
+    row: "restart.md#row-2, restart.md#cause-3",
     cause: triggered,
     decision: "restarting",
     reason: null,
     counted: 0,
   },
   {
-    row: "nomad.md §3.3 row 2, even when attempts = 0",
+    row: "restart.md#row-2, even when attempts = 0",
     cause: triggered,
     policy: { attempts: 0 },
     decision: "restarting",
@@ -65,7 +71,7 @@ const TABLE: Row[] = [
     counted: 0,
   },
   {
-    row: "nomad.md §3.3 row 2, used up",
+    row: "restart.md#row-2, used up",
     cause: triggered,
     count: 2,
     decision: "restarting",
@@ -73,7 +79,7 @@ const TABLE: Row[] = [
     counted: 2,
   },
   {
-    row: "nomad.md §3.3 row 3",
+    row: "restart.md#row-3",
     cause: ok,
     policy: { attempts: 0 },
     decision: "terminated",
@@ -81,7 +87,7 @@ const TABLE: Row[] = [
     counted: 0,
   },
   {
-    row: "nomad.md §3.3 row 4, failure",
+    row: "restart.md#row-4, failure",
     cause: bad,
     policy: { attempts: 0 },
     decision: "not_restarting",
@@ -89,7 +95,7 @@ const TABLE: Row[] = [
     counted: 0,
   },
   {
-    row: "nomad.md §3.3 row 4, point 5: a service that exits 0",
+    row: "restart.md#row-4, restart.md#note-5: a service that exits 0",
     cause: ok,
     policy: { attempts: 0 },
     onSuccess: true,
@@ -98,7 +104,7 @@ const TABLE: Row[] = [
     counted: 0,
   },
   {
-    row: "nomad.md §3.3 row 4, no result",
+    row: "restart.md#row-4, no result",
     cause: lost,
     policy: { attempts: 0 },
     decision: "not_restarting",
@@ -106,7 +112,7 @@ const TABLE: Row[] = [
     counted: 0,
   },
   {
-    row: "nomad.md §3.3 row 4, start error",
+    row: "restart.md#row-4, start error",
     cause: hopeful,
     policy: { attempts: 0 },
     decision: "not_restarting",
@@ -114,14 +120,14 @@ const TABLE: Row[] = [
     counted: 0,
   },
   {
-    row: "nomad.md §3.3 row 7, §3.1 row 1",
+    row: "restart.md#row-7, restart.md#cause-1",
     cause: hopeless,
     decision: "not_restarting",
     reason: "unrecoverable",
     counted: 1,
   },
   {
-    row: "nomad.md §3.3 row 7, in mode delay",
+    row: "restart.md#row-7, in mode delay",
     cause: hopeless,
     policy: { mode: "delay" },
     decision: "not_restarting",
@@ -129,14 +135,14 @@ const TABLE: Row[] = [
     counted: 1,
   },
   {
-    row: "nomad.md §3.3 row 8, §3.1 row 2",
+    row: "restart.md#row-8, restart.md#cause-2",
     cause: ok,
     decision: "terminated",
     reason: "unnecessary",
     counted: 1,
   },
   {
-    row: "nomad.md §3.3 row 8, used up",
+    row: "restart.md#row-8, used up",
     cause: ok,
     count: 2,
     decision: "terminated",
@@ -144,7 +150,7 @@ const TABLE: Row[] = [
     counted: 3,
   },
   {
-    row: "nomad.md §3.3 row 9",
+    row: "restart.md#row-9",
     cause: bad,
     count: 2,
     decision: "not_restarting",
@@ -152,7 +158,7 @@ const TABLE: Row[] = [
     counted: 3,
   },
   {
-    row: "nomad.md §3.3 row 9, a service that exits 0",
+    row: "restart.md#row-9, a service that exits 0",
     cause: ok,
     onSuccess: true,
     count: 2,
@@ -161,7 +167,7 @@ const TABLE: Row[] = [
     counted: 3,
   },
   {
-    row: "nomad.md §3.3 row 9, point 8: no result",
+    row: "restart.md#row-9, restart.md#note-8: no result",
     cause: lost,
     count: 2,
     decision: "not_restarting",
@@ -169,7 +175,7 @@ const TABLE: Row[] = [
     counted: 3,
   },
   {
-    row: "nomad.md §3.3 row 10, window delay, point 9: endlessly many",
+    row: "restart.md#row-10, restart.md#window-delay, restart.md#note-9: endlessly many",
     cause: bad,
     policy: { mode: "delay" },
     count: 2,
@@ -180,7 +186,7 @@ const TABLE: Row[] = [
     counted: 3,
   },
   {
-    row: "nomad.md §3.3 row 11",
+    row: "restart.md#row-11",
     cause: bad,
     decision: "restarting",
     reason: "within_policy",
@@ -188,7 +194,7 @@ const TABLE: Row[] = [
     counted: 1,
   },
   {
-    row: "nomad.md §3.3 row 11, the last one",
+    row: "restart.md#row-11, the last one",
     cause: bad,
     count: 1,
     decision: "restarting",
@@ -197,7 +203,7 @@ const TABLE: Row[] = [
     counted: 2,
   },
   {
-    row: "nomad.md §3.3 row 11, recoverable start error",
+    row: "restart.md#row-11, recoverable start error",
     cause: hopeful,
     decision: "restarting",
     reason: "within_policy",
@@ -205,7 +211,7 @@ const TABLE: Row[] = [
     counted: 1,
   },
   {
-    row: "nomad.md §3.3 row 11, point 4: a service that exits 0",
+    row: "restart.md#row-11, restart.md#note-4: a service that exits 0",
     cause: ok,
     onSuccess: true,
     decision: "restarting",
@@ -214,7 +220,7 @@ const TABLE: Row[] = [
     counted: 1,
   },
   {
-    row: "nomad.md §3.3 row 5, window step, point 2: at the end of the window exactly",
+    row: "restart.md#row-5, restart.md#window-step, restart.md#note-2: at the end of the window exactly",
     cause: bad,
     count: 2,
     afterMs: 30 * MINUTE,
@@ -223,7 +229,7 @@ const TABLE: Row[] = [
     counted: 3,
   },
   {
-    row: "nomad.md §3.3 row 5, a millisecond later",
+    row: "restart.md#row-5, a millisecond later",
     cause: bad,
     count: 2,
     afterMs: 30 * MINUTE + 1,
@@ -249,7 +255,7 @@ describe("the restart decision", () => {
     expect(made.window.count).toBe(expected.counted);
   });
 
-  test("a new window begins with the decision that found the old one over (nomad.md §3.3 point 1)", () => {
+  test("a new window begins with the decision that found the old one over (restart.md#note-1)", () => {
     const window = { start: T0, count: 9 };
     const later = T0 + POLICY.intervalMs + 5;
     const made = decideRestart({ policy: POLICY, onSuccess: false, window, cause: bad, attempt: ID }, later);
@@ -258,13 +264,13 @@ describe("the restart decision", () => {
 });
 
 test.each<[string, string, Hook, boolean, boolean]>([
-  ["nomad.md §3.2 case 1", "service", "main", false, true],
-  ["nomad.md §3.2 case 2", "batch", "main", false, false],
-  ["nomad.md §3.2 case 3", "batch", "prestart", true, true],
-  ["nomad.md §3.2 case 3", "batch", "poststart", true, true],
-  ["nomad.md §3.2 case 4", "service", "prestart", false, false],
-  ["nomad.md §3.2 case 4", "service", "poststart", false, false],
-  ["nomad.md §3.2 case 5, §1.9 point 3", "service", "poststop", false, false],
+  ["restart.md#on-success-1", "service", "main", false, true],
+  ["restart.md#on-success-2", "batch", "main", false, false],
+  ["restart.md#on-success-3", "batch", "prestart", true, true],
+  ["restart.md#on-success-3", "batch", "poststart", true, true],
+  ["restart.md#on-success-4", "service", "prestart", false, false],
+  ["restart.md#on-success-4", "service", "poststart", false, false],
+  ["restart.md#on-success-5, tasks.md#poststop-3", "service", "poststop", false, false],
 ])(
   "%s: a %s's %s task, sidecar: %s, is started again after a success: %s",
   (_, type, hook, sidecar, again) => {
@@ -273,7 +279,7 @@ test.each<[string, string, Hook, boolean, boolean]>([
   },
 );
 
-test("each reason is a sentence of its own (nomad.md §3.2 row 2)", () => {
+test("each reason is a sentence of its own (restart.md#reasons)", () => {
   const reasons = [
     ...(["not_allowed", "unrecoverable", "within_policy"] as const),
     ...(["delaying", "exceeded", "unnecessary"] as const),
@@ -283,7 +289,7 @@ test("each reason is a sentence of its own (nomad.md §3.2 row 2)", () => {
   for (const text of [texts[3], texts[4]]) expect(text).toContain("more than 2 restarts in 30m");
 });
 
-// nomad.md §3.3 jittered, §3.2 row 1
+// restart.md#jitter
 describe("the jitter is a hash of the attempt's id, in [d, 1.25 d)", () => {
   test("whatever the id and the delay", () => {
     fc.assert(

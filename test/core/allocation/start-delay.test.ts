@@ -27,7 +27,7 @@ const types = (story: GroupStory) => story.run.record.events.map(({ type }) => t
 const why = (story: GroupStory) => whyOf(story.run, null, "w1", story.now);
 
 describe("a restart delay that the host waits for by itself", () => {
-  test("the next attempt is ordered at once, with when it may start (nomad.md §3.3)", () => {
+  test("the next attempt is ordered at once, with when it may start (restart.md#the-decision)", () => {
     const story = resting(true);
     expect(ordersOf(story)).toEqual(["build-17/m/1.2 run later"]);
     const [{ startAt = 0 } = {}] = story.orders;
@@ -122,7 +122,7 @@ describe("what ends the wait before its time ends it on the host", () => {
     expect(ordersOf(story)).toEqual(["build-17/m/1.2 stop", "build-17/n/1.1 stop"]);
   });
 
-  test("somebody who wants all started again: another attempt follows, in its stage (nomad.md §4.1)", () => {
+  test("somebody who wants all started again: another attempt follows, in its stage (tasks.md#life)", () => {
     const stages = group(task("pre", prestart), task("m", AGAIN));
     const story = resting(true, stages, (begun) => begun.ends("pre"));
     expect(story.log).toEqual(["start pre", "end pre", "start m", "end m"]);

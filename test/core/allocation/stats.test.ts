@@ -3,7 +3,7 @@ import { statsOf } from "../../../src/core/allocation/stats.ts";
 import { queued } from "../support/allocation.ts";
 import { GroupStory, group, task } from "../support/group.ts";
 
-// nomad.md §6.3, as decided: the latest sample of each task that runs; an unknown task is an error.
+// tasks.md#usage: the latest sample of each task that runs; an unknown task is an error.
 
 const sample = { cpuMs: 100, cpus: 0.5, memoryBytes: 1_000, pids: 2 };
 const { cpus: _, ...first } = sample;

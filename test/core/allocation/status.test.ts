@@ -41,9 +41,19 @@ const noPlace = runAt(
   pool(2, { kind: "none", version: 2 }),
 );
 
+<<<<<<< HEAD
 // A run has a `state` (api.md#states) and an `allocStatus` (api.md#alloc-status, nomad.md §2.1): they differ
 // where a command ends with another exit code than zero.
 describe("state and allocStatus (nomad.md §1.6 point 2)", () => {
+||||||| parent of a8202ec (Restart and reschedule have a page, and code and tests cite its rows)
+// A run's `state` is Scoot's (scoot.md §1.1), its `allocStatus` Nomad's (nomad.md §2.1): they differ where a
+// command ends with another exit code than zero.
+describe("state and allocStatus (nomad.md §1.6 point 2)", () => {
+=======
+// A run's `state` is Scoot's (scoot.md §1.1), its `allocStatus` Nomad's (tasks.md#alloc-status): they differ
+// where a command ends with another exit code than zero.
+describe("state and allocStatus (tasks.md#status-2)", () => {
+>>>>>>> a8202ec (Restart and reschedule have a page, and code and tests cite its rows)
   test.each<[string, Submitted, string, string, string]>([
     ["in the queue", queued(), "pending", "pending", "waiting for a place on a machine"],
     ["placed", ordered(), "pending", "pending", "about to start on its machine"],
@@ -64,7 +74,7 @@ describe("state and allocStatus (nomad.md §1.6 point 2)", () => {
       "ended; the rest of its logs is on the way",
     ],
     [
-      "to be started again (nomad.md §2.1 case 11)",
+      "to be started again (tasks.md#alloc-case-11)",
       runAt(started({ restart: { attempts: 1 } }), T0, observed([exited({ code: 1 })])),
       "running",
       "pending",
@@ -93,20 +103,14 @@ describe("state and allocStatus (nomad.md §1.6 point 2)", () => {
     ["a signal", end(exited(killed)), "complete", "failed", "ended by SIGKILL"],
     ["not executable", end(notFound), "failed", "failed", "no"],
     [
-      "no place in time (nomad.md §2.1 row 2)",
+      "no place in time (tasks.md#alloc-status-2)",
       noPlace,
       "failed",
       "failed",
       "no place was found within the queueTimeout of 1s",
     ],
     ["aborted", runAt(started(), T0, abort(), observed([exited()])), "aborted", "complete", "enough"],
-    [
-      "timed out (nomad.md §2.1 row 1, as decided)",
-      late,
-      "timedout",
-      "complete",
-      "the time limit of 1s was reached",
-    ],
+    ["timed out (tasks.md#alloc-status-1)", late, "timedout", "complete", "the time limit of 1s was reached"],
     [
       "lost",
       runAt(started(), T0, ended("lost")),
@@ -148,7 +152,7 @@ describe("who is to blame stands in `failure`, and only where something failed (
   });
 });
 
-describe("the one task (nomad.md §1.1 row 1)", () => {
+describe("the one task (tasks.md#state-1)", () => {
   test.each<[string, Submitted, string, string]>([
     ["in the queue", queued(), "pending", "waiting"],
     ["placed", ordered(), "pending", "waiting"],
@@ -195,7 +199,7 @@ describe("the one task (nomad.md §1.1 row 1)", () => {
     ]);
   });
 
-  // nomad.md §1.3 point 1, §1.1 row 7
+  // tasks.md#history-1, tasks.md#state-7
   test("it shows its latest MAX_TASK_EVENTS events, and those of the whole run", () => {
     const shown = (more: number) => {
       let { record } = queued();
@@ -211,7 +215,8 @@ describe("the one task (nomad.md §1.1 row 1)", () => {
   });
 });
 
-test("a task's times are those of its latest attempt (nomad.md §1.1 row 5, row 6, T-Q1, as decided)", () => {
+// tasks.md#state-5, tasks.md#state-6, tasks.md#t-q1
+test("a task's times are those of its latest attempt", () => {
   const iso = (ms: number) => new Date(T0 + ms).toISOString();
   const again = started({ restart: { attempts: 1, delay: "0s" } });
   const waits = runAt(again, T0 + 2_000, observed([exited({ code: 1 })]));
@@ -223,7 +228,7 @@ test("a task's times are those of its latest attempt (nomad.md §1.1 row 5, row 
   expect(statusOf(over).tasks[0]).toMatchObject({ startedAt: iso(3_000), finishedAt: iso(4_000) });
 });
 
-test("what never ran, or was lost, has ended with its run (nomad.md §2.2 point 1)", () => {
+test("what never ran, or was lost, has ended with its run (tasks.md#never-ran)", () => {
   const never = runAt(queued(), T0 + 5_000, abort(), pool(2, { kind: "none", version: 2 }));
   for (const run of [never, runAt(started(), T0 + 5_000, ended("lost"))])
     expect(statusOf(run).tasks[0]?.finishedAt).toBe(new Date(T0 + 5_000).toISOString());

@@ -15,7 +15,7 @@ import {
   T0,
 } from "../support/allocation.ts";
 
-// `decisions.md`, kill that gave up; `nomad.md` §4.6: after five tries the host says so, and goes on trying.
+// `decisions.md`, kill that gave up; tasks.md#kill-6: after five tries the host says so, and goes on trying.
 
 const LATER = T0 + 60_000;
 const TIMEOUT = { timeout: "10s" };
@@ -83,7 +83,7 @@ describe("a run of which something cannot be killed", () => {
     expect(whyOf(state, null, "w1", T0).reason).toMatchObject({ code: "unkillable" });
   });
 
-  test("says so once when the host gives up, and with the end (nomad.md §1.4 Killed)", () => {
+  test("says so once when the host gives up, and with the end (tasks.md#event-killed)", () => {
     const state = runAt(started(), LATER, abort(), givenUp, givenUp, ended("lost"));
     const said = state.record.events.filter(({ type }) => type === "Kill Failed" || type === "Killed");
     expect(said.map(({ type, details }) => [type, details.kill_error])).toEqual([

@@ -289,7 +289,7 @@ describe("a group leaves what its leader, or its one main task, leaves", () => {
     return runAt(ordered(spec as object), T0, observed(now));
   };
 
-  test("the others run until they are stored, and are stopped then (nomad.md §1.7)", () => {
+  test("the others run until they are stored, and are stopped then (tasks.md#reactions)", () => {
     const run = runAt(both(), T0, observed([uploading(0, leader)]));
     expect(orderNow(run, 1, T0)).toMatchObject({ attempts: [{ want: "run" }, { want: "run" }] });
     expect(statusOf(run).tasks).toMatchObject([{ phase: "uploading" }, { phase: "running" }]);

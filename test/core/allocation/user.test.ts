@@ -14,7 +14,7 @@ const restart = (story: GroupStory, wish: { task?: string; all?: boolean } = {})
   story.apply({ type: "restart", wish: { ...wish, by } }).obey();
 
 describe("somebody wants tasks started again", () => {
-  test("one that runs: it is stopped first, and the policy does not count it (nomad.md §4.6 row 1)", () => {
+  test("one that runs: it is stopped first, and the policy does not count it (tasks.md#by-hand-1)", () => {
     const story = restart(new GroupStory(group(task("m"), task("n"))), { task: "m" });
     expect(story.log).toEqual(["start m", "start n", "stop m", "end m", "start m"]);
     expect(story.status.tasks[0]).toMatchObject({ state: "running", restarts: 1, failed: false });
@@ -38,14 +38,14 @@ describe("somebody wants tasks started again", () => {
     expect(story.status.tasks[0]?.restarts).toBe(1);
   });
 
-  test("all that run: those that have ended stay so (nomad.md §4.6 point 4)", () => {
+  test("all that run: those that have ended stay so (tasks.md#kill-note-4)", () => {
     const story = new GroupStory(group(task("m"), task("n"), task("pre", prestart))).ends("pre").ends("m");
     restart(story);
     expect(story.status.tasks.map(({ restarts }) => restarts)).toEqual([0, 1, 0]);
     expect(story.living).toEqual(["n"]);
   });
 
-  // nomad.md §4.6 point 3
+  // tasks.md#kill-note-3
   test("of the whole run: after the group's shutdown delay, without the tasks' own", () => {
     const delayed = () =>
       new GroupStory({ ...group(task("m", { shutdownDelay: "9s" }), task("n")), shutdownDelay: "2s" });
@@ -57,7 +57,8 @@ describe("somebody wants tasks started again", () => {
     expect(restart(delayed(), { task: "m" }).status.tasks[0]).toMatchObject({ restarts: 1 });
   });
 
-  test("all: every task runs once more, stage by stage (nomad.md §4.6 row 2, point 4, §4.1 point 3)", () => {
+  // tasks.md#by-hand-2, tasks.md#kill-note-4, tasks.md#life-3
+  test("all: every task runs once more, stage by stage", () => {
     const story = new GroupStory(
       group(task("m"), task("n"), task("pre", prestart), task("side", presidecar)),
     );
@@ -138,12 +139,7 @@ describe("somebody wants tasks started again", () => {
       "not_running",
     ],
     ["a task that there is not", new GroupStory(group(task("m"), task("n"))), { task: "x" }, "unknown_task"],
-    [
-      "a run that has ended (nomad.md §4.6 row 3)",
-      new GroupStory(group(task("m"))).ends("m"),
-      {},
-      "terminal",
-    ],
+    ["a run that has ended (tasks.md#by-hand-3)", new GroupStory(group(task("m"))).ends("m"), {}, "terminal"],
     [
       "a run that is being stopped",
       new GroupStory(group(task("m"), task("p", poststop))).abort(),
@@ -193,9 +189,9 @@ test(`a host that cannot be reached gets the latest ${MAX_SIGNALS_KEPT} signals`
 });
 
 test.each<[string, GroupStory, { task?: string }, string[]]>([
-  ["one task (nomad.md §4.6 row 4)", new GroupStory(group(task("m"), task("n"))), { task: "n" }, ["n"]],
+  ["one task (tasks.md#by-hand-4)", new GroupStory(group(task("m"), task("n"))), { task: "n" }, ["n"]],
   [
-    "all that run (nomad.md §4.6 row 5)",
+    "all that run (tasks.md#by-hand-5)",
     new GroupStory(group(task("m"), task("n"), task("o"))).ends("o"),
     {},
     ["m", "n"],
@@ -248,14 +244,14 @@ describe("a request with a key of its own (api.md#idempotency)", () => {
   });
 });
 
-// nomad.md §5.2 as decided
+// tasks.md#update-in-place
 describe("a spec is updated in place", () => {
   const first: RunSpecInput = { tasks: [task("m", { restart: { attempts: 1, delay: "1s" } }), task("n")] };
   const parsed = (spec: object) => RunSpec.parse(spec);
   const update = (story: GroupStory, spec: object, specIndex = 1) =>
     story.apply({ type: "update", spec: parsed(spec), specIndex, by }).obey();
 
-  test("attempts count at once, and the index moves (nomad.md §3.3 point 11)", () => {
+  test("attempts count at once, and the index moves (restart.md#note-11)", () => {
     const story = new GroupStory(first).ends("m", { code: 1 }).later(1_250);
     update(story, { tasks: [task("m", { restart: { attempts: 2, delay: "1s" } }), task("n")] });
     expect(story.status.specIndex).toBe(2);

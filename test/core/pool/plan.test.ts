@@ -75,7 +75,7 @@ describe("a run goes to the fullest ready worker that it fits (pool.md#rule-4)",
     expect(placesOf(configured({}, [waiting("a")], [booting, workerRow("w1")]))).toEqual(["a@w1"]);
   });
 
-  // nomad.md §7.3: the failed node gets a penalty, no more.
+  // restart.md#penalty: the failed node gets a penalty, no more.
   test.each([
     ["one on which the run has failed comes after all others that are ready", ["w3"], ["a@w2"]],
     ["however many those are", ["w3", "w2"], ["a@w1"]],
@@ -84,7 +84,7 @@ describe("a run goes to the fullest ready worker that it fits (pool.md#rule-4)",
     expect(placesOf(configured({}, [...on, waiting("a", { avoid })], workers))).toEqual(places);
   });
 
-  // nomad.md §5.4: the previous node is preferred if it is ready; here the data win over the penalty.
+  // tasks.md#sticky-data: the previous node is preferred if it is ready; here the data win over the penalty.
   test.each<[string, Partial<RunUpsert>, Partial<WorkerRow>, string[]]>([
     ["comes before fuller ones", {}, {}, ["a@w1"]],
     ["also where the run has failed", { avoid: ["w1"] }, {}, ["a@w1"]],

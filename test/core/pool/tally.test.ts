@@ -36,7 +36,7 @@ const ended = (id: string, more: Partial<RunUpsert> = {}) =>
   });
 
 describe("each end of a run is counted once", () => {
-  test("with what it took, and what went wrong on the way (nomad.md §6.2)", () => {
+  test("with what it took, and what went wrong on the way (tasks.md#metrics)", () => {
     const { first } = stored();
     const state = at(first, T0, run("a"), ended("a", { restarts: 2, oomKills: 1 }));
     expect(countsOf(state)).toEqual({

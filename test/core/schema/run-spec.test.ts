@@ -12,7 +12,7 @@ function faults(more: Record<string, unknown>): string[] {
 const entries = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]));
 
-test("what is not said has its default (api.md#forms-and-defaults, nomad.md §4.6 point 1)", () => {
+test("what is not said has its default (api.md#forms-and-defaults, tasks.md#kill-note-1)", () => {
   expect(RunSpec.parse({ argv: ["make"] })).toEqual({
     argv: ["make"],
     pool: "default",

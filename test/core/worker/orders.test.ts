@@ -75,7 +75,7 @@ describe("an order that is accepted is what the host is told (messages.md)", () 
 test.each([
   ["1h, if the pool says nothing", {}, 3_600_000],
   ["what the pool says", { maxKillMs: 7_000 }, 7_000],
-])("a stop takes at most %s, by an order and by the task's own (nomad.md §4.6 step 6)", (_, more, maxMs) => {
+])("a stop takes at most %s, by an order and by the task's own (tasks.md#kill-6)", (_, more, maxMs) => {
   const state = at(ready(T0, settings(more)), T0, order("a"));
   const stopIn = (timeoutMs: number) => stopOf("a").map((stop) => ({ ...stop, timeoutMs }));
   const attempts = (killTimeoutMs: number) => [

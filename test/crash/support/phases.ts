@@ -50,7 +50,10 @@ const aborted = { state: "aborted", exitCode: null, failure: null };
 const deaf = (stage: Stage) =>
   `trap '${mark(stage, " is deaf").replaceAll("'", "")}' TERM; ${mark(stage)}; while :; do sleep 0.05; done`;
 
-/** Every phase that a task of a group can be in when the control plane dies (`nomad.md` §1.2, §1.7). */
+/**
+ * Every phase that a task of a group can be in when the control plane dies (tasks.md#changes,
+ * tasks.md#reactions).
+ */
 export const PHASES: Phase[] = [
   {
     at: "queued",

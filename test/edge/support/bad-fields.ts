@@ -96,7 +96,7 @@ const SPECS: BadRequest[] = [
 const main = { name: "main", argv };
 const group = (...tasks: object[]) => ({ tasks });
 
-/** api.md#refused-specs; `nomad.md` §3.5 and §7.3. */
+/** api.md#refused-specs; restart.md#restart-policy and restart.md#reschedule. */
 const GROUPS: BadRequest[] = [
   post("no tasks", { tasks: [] }, "/tasks", "at least 1 entry"),
   post(
@@ -108,13 +108,13 @@ const GROUPS: BadRequest[] = [
   post("tasks that are no list", { tasks: {} }, "/tasks", "must be a list of tasks"),
   post("a command beside tasks", { argv, ...group(main) }, "/argv", "cannot stand beside `tasks`"),
   post(
-    "no main task (nomad.md §7.1 group rules)",
+    "no main task (tasks.md#group-rules)",
     group({ ...main, lifecycle: { hook: "prestart" } }),
     "/tasks",
     "must have a main task",
   ),
   post(
-    "two leaders (nomad.md §7.1 group rules)",
+    "two leaders (tasks.md#group-rules)",
     group({ ...main, leader: true }, { ...main, name: "b", leader: true }),
     "/tasks/1/leader",
     '"main" is the leader already',
@@ -135,14 +135,14 @@ const GROUPS: BadRequest[] = [
     'must be "sha256:"',
   ),
   post(
-    "a name twice (nomad.md §7.1 group rules)",
+    "a name twice (tasks.md#group-rules)",
     group(main, main),
     "/tasks/1/name",
     'is used twice in this group: "main"',
   ),
   post("a name with odd characters", group({ ...main, name: "A/b" }), "/tasks/0/name", "lower-case letters"),
   post(
-    "the reserved name (nomad.md §7.1 group rules)",
+    "the reserved name (tasks.md#group-rules)",
     group({ ...main, name: "alloc" }),
     "/tasks/0/name",
     "reserved",
@@ -193,7 +193,7 @@ const GROUPS: BadRequest[] = [
     "ambiguous",
   ),
   post(
-    "an unknown mode (nomad.md §3.5 case 3)",
+    "an unknown mode (restart.md#valid-3)",
     { argv, restart: { mode: "nope" } },
     "/restart/mode",
     "must be one of fail, delay",
