@@ -4,9 +4,8 @@ import type { Instant } from "../machine.ts";
 import type { AllocationRecord, AllocationState } from "./state.ts";
 
 /**
- * The types of events that have a cause here; names and meanings of tasks.md#events, `Placed`,
- * `Placement Ended`, `Lost`, `Kill Failed`, `Rescheduling`, `Updated`, `Data Moved`, `Data Lost`,
- * `Late Report`, `Outputs Stored`, `Outputs Failed`, `Log Limit` and `Log Truncated` are ours.
+ * The types of events that have a cause here. tasks.md#events says what those of a task or a group mean; they
+ * have the names that users of Nomad know.
  */
 export type RunEventType =
   | "Received"

@@ -3,7 +3,7 @@ import type { GroupTask } from "../spec.ts";
 
 /**
  * How far a group is: which gates are open (tasks.md#stages). It never goes back, but for a restart of all.
- * `restarting` is Nomad's init: nothing may start until every task has come to rest.
+ * In `restarting` nothing may start until every task has come to rest.
  */
 export type Stage = "restarting" | "prestart" | "main" | "poststart" | "running";
 

@@ -84,8 +84,8 @@ export function refusalOfWish(
 
 /**
  * Somebody wants tasks started again: those that run are stopped first, and the policy does not count it
- * (restart.md#row-2, tasks.md#kill). For all, the stages begin anew, and what has ended runs once more. The
- * group's shutdown delay comes first unless it is one task; the tasks' own are not waited for.
+ * (restart.md#row-2, tasks.md#restart-by-hand). For all, the stages begin anew, and what has ended runs once
+ * more. The group's shutdown delay comes first unless it is one task; the tasks' own are not waited for.
  */
 export function foldRestart(
   record: AllocationRecord,

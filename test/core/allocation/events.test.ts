@@ -28,7 +28,7 @@ const withArtifact = {
   reschedule: { attempts: 0 },
 };
 
-// Names and meanings of tasks.md#events; `Placed`, `Placement Ended` and `Lost` are ours.
+// Names and meanings: tasks.md#events.
 describe("a run's story in events", () => {
   const LATER = T0 + 5_000;
   const stories: [string, Submitted, AllocationEvent[], string[]][] = [

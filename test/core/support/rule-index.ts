@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { repositoryFiles } from "../../tidy/source.ts";
 
 // Tests and rows of tables cite rules in their names, or where that gets too long in a comment above:
-// "… (nomad.md §3.3 row 7)", or several: "nomad.md §1.8 step 3, step 4, §4.6 step 3".
+// "… (arvados.md §1.9 step 2)", or several: "arvados.md §1.9 step 2, step 3, §1.12 point 1".
 
 /** The rules of one section of a description of an ancestor: tests cite each of them, but for some. */
 export interface RuleSection {
@@ -17,7 +17,7 @@ export interface RuleSection {
 export const count = (label: string, n: number) => Array.from({ length: n }, (_, i) => `${label} ${i + 1}`);
 
 /** The rules of `document` that a test file cites: `§3.3 row 7`. */
-export function citedIn({ text }: { text: string }, document: string): string[] {
+function citedIn({ text }: { text: string }, document: string): string[] {
   const citation = new RegExp(`${document.replace(".", "\\.")} (§[^"\`;:()\\]\\n]*)`, "g");
   return [...text.matchAll(citation)].flatMap(([, list = ""]) => {
     let section = "";
