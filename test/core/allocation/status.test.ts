@@ -41,19 +41,9 @@ const noPlace = runAt(
   pool(2, { kind: "none", version: 2 }),
 );
 
-<<<<<<< HEAD
-// A run has a `state` (api.md#states) and an `allocStatus` (api.md#alloc-status, nomad.md §2.1): they differ
-// where a command ends with another exit code than zero.
-describe("state and allocStatus (nomad.md §1.6 point 2)", () => {
-||||||| parent of a8202ec (Restart and reschedule have a page, and code and tests cite its rows)
-// A run's `state` is Scoot's (scoot.md §1.1), its `allocStatus` Nomad's (nomad.md §2.1): they differ where a
-// command ends with another exit code than zero.
-describe("state and allocStatus (nomad.md §1.6 point 2)", () => {
-=======
-// A run's `state` is Scoot's (scoot.md §1.1), its `allocStatus` Nomad's (tasks.md#alloc-status): they differ
-// where a command ends with another exit code than zero.
+// A run has a `state` (api.md#states) and an `allocStatus` (tasks.md#alloc-status): they differ where a command
+// ends with another exit code than zero.
 describe("state and allocStatus (tasks.md#status-2)", () => {
->>>>>>> a8202ec (Restart and reschedule have a page, and code and tests cite its rows)
   test.each<[string, Submitted, string, string, string]>([
     ["in the queue", queued(), "pending", "pending", "waiting for a place on a machine"],
     ["placed", ordered(), "pending", "pending", "about to start on its machine"],
