@@ -21,7 +21,7 @@ const MARK = "DROVER_RUNTIME";
 /**
  * The local bucket is written by JavaScript, and each of its small parts leaves objects that only a full
  * collection frees. By default the first of these comes late, and 220 MB pile up under a large log. Beginning
- * with little, and growing slowly, it stays below 200 MB (`decisions.md`).
+ * with little, and growing slowly, it stays below 200 MB (decisions/local.md#heap-of-workerd).
  */
 const V8_FLAGS = "--initial-old-space-size=4 --heap-growing-percent=20 --max-semi-space-size=1";
 

@@ -84,7 +84,7 @@ export function dueForAttempt(attempt: AttemptState, mayStart: boolean): HostMes
   return next === undefined ? [] : [{ ...envelope, kind: "pass_on", ...next }];
 }
 
-/** The signals that it has not got yet, in their order (`host-protocol.md`, Orders). */
+/** The signals that it has not got yet, in their order (host-protocol.md#orders). */
 function signalsLeft({ signals = [], signaledUpTo = 0 }: AttemptState): NumberedSignal[] {
   return signals.filter(({ n }) => n > signaledUpTo).sort((a, b) => a.n - b.n);
 }

@@ -15,7 +15,7 @@ export const EMPTY_ANSWER_PAUSE_MS: Millis = 1_000;
  * anew.
  */
 export const EXCHANGE_TIMEOUT_MS: Millis = 15_000;
-/** Full jitter after failed exchanges: at first between nothing and this (`host-protocol.md`, Back-off). */
+/** Full jitter after failed exchanges: at first between nothing and this (host-protocol.md#back-off). */
 export const BACKOFF_FIRST_MS: Millis = 1_000;
 export const BACKOFF_LONGEST_MS: Millis = 30_000;
 /** The same for a join that something answers which this host does not know: it may be so for good. */
@@ -37,7 +37,7 @@ export const CHUNK_TIMEOUT_MS: Millis = 60_000;
 export const CHUNK_REFUSED_MS: Millis = 30_000;
 /** So much of a stream that need not be kept any more is given back to the disk at once. */
 export const PUNCH_STEP_BYTES = 16 * 1024 * 1024;
-/** Raw log bytes in one report. As base64 they leave 90 KiB for the state (`host-protocol.md`, Report). */
+/** Raw log bytes in one report. As base64 they leave 90 KiB for the state (host-protocol.md#report). */
 export const MAX_REPORT_LOG_BYTES = 700 * 1024;
 /** Room for what the log bytes need around them, and for an instant that grew a digit. */
 export const REPORT_SLACK_BYTES = 1_024;

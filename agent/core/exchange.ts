@@ -101,7 +101,7 @@ function withStall(state: HostState, now: Instant): HostState {
 
 type Failure = Extract<HostEvent, { type: "report_failed" }>;
 
-/** A report has failed: back off with full jitter, and obey `Retry-After` (`host-protocol.md`, The agent). */
+/** A report has failed: back off with full jitter, and obey `Retry-After` (host-protocol.md#back-off). */
 export function reportFailed(state: HostState, failure: Failure, now: Instant): HostState {
   const { sent, ...exchange } = state.exchange;
   if (sent?.seq !== failure.seq) return state;

@@ -67,7 +67,7 @@ export function initialHost(found: FoundHost = { attempts: [] }, now: Instant = 
   });
 }
 
-/** What the host agent decides (`host-protocol.md`). Files, processes and sockets are its shell. */
+/** What the host agent decides (host-protocol.md#orders). Files, processes and sockets are its shell. */
 export const hostMachine: Machine<HostState, HostEvent, HostMessage> = {
   apply(state, event, now) {
     return withNewsOf(state, elapse(fold(state, event, now), now), now);

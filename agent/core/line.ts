@@ -57,7 +57,7 @@ export function fullWanted(state: HostState, now: Instant): HostState {
 
 /**
  * Whether a report on the socket names this attempt, which it does if something of it has changed since the
- * last one. What is over is repeated until the orders no longer mention it (`host-protocol.md`, Report), and
+ * last one. What is over is repeated until the orders no longer mention it (host-protocol.md#report), and
  * what has output left to be stored has it to send.
  */
 export function isInDelta({ line }: HostState, attempt: AttemptState): boolean {

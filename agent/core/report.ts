@@ -16,7 +16,7 @@ type ReportMessage = Extract<HostMessage, { kind: "report" }>;
 
 /**
  * The report that is owed now. By webhook each one is full; on a socket one is now and then, and those in
- * between name only what has changed (`host-protocol.md`, Report). The state comes first; log bytes fill what
+ * between name only what has changed (host-protocol.md#report). The state comes first; log bytes fill what
  * is left of 1 MiB. Its answer may be held only if it has nothing to acknowledge.
  */
 export function makeReport(state: HostState, now: Instant): ReportMessage | undefined {
@@ -51,7 +51,7 @@ export function makeReport(state: HostState, now: Instant): ReportMessage | unde
   return { ...envelope, kind: "report", seq: report.seq, by, waitMs, report, pieces };
 }
 
-/** What has ended is repeated until the orders no longer mention it (`host-protocol.md`, Report). */
+/** What has ended is repeated until the orders no longer mention it (host-protocol.md#report). */
 function isReported({ wanted, treeGone }: AttemptState): boolean {
   return wanted !== "nothing" || !treeGone;
 }

@@ -137,7 +137,7 @@ export interface ExchangeState {
   usageTold?: Instant;
 }
 
-/** The socket to the control plane (`host-protocol.md`). */
+/** The socket to the control plane (host-protocol.md#socket). */
 export interface LineState {
   phase: "closed" | "opening" | "open";
   /** Back-off: not opened before this. */

@@ -50,7 +50,7 @@ export function withSample({ latest }: UsageState, { host, attempts }: Sampled, 
 
 /**
  * What a report says of usage: the latest sample, of what runs still. Each report in full has it; another
- * one only if no report has had this sample (`host-protocol.md`, Report).
+ * one only if no report has had this sample (host-protocol.md#report).
  */
 export function usageOf(state: HostState, full: boolean, now: Instant): Usage | undefined {
   const { latest } = state.usage;

@@ -7,7 +7,7 @@ import { sendSignal } from "./signal.ts";
 
 /** A boot probe that takes longer has failed: a machine that hangs must be seen to hang. */
 const PROBE_TIMEOUT_MS: Millis = 60_000;
-/** How much of its output is kept: the end, because errors stand there (`host-protocol.md`, Boot). */
+/** How much of its output is kept: the end, because errors stand there (host-protocol.md#boot). */
 const PROBE_OUTPUT_CHARS = 4_096;
 
 /**

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { errorCode, isDiskFull, makePrivateDir, readIfThere } from "../files.ts";
 
 /**
- * How long a deleted attempt is remembered, so that it is never started again (`host-protocol.md`, Orders).
+ * How long a deleted attempt is remembered, so that it is never started again (host-protocol.md#orders).
  */
 const REMEMBER_MS = 30 * 86_400_000;
 

@@ -4,7 +4,7 @@ const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 
 /**
  * What every process that the agent starts has, and nothing of the agent's own environment
- * (`decisions.md`). `user`: another one that it runs as.
+ * (decisions/tasks.md#environment). `user`: another one that it runs as.
  */
 export function baseEnvironment(user?: { name: string; home: string }): Record<string, string> {
   const { name, home } = user ?? whoAmI();

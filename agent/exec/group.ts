@@ -25,7 +25,7 @@ export interface Limits extends Pick<Resources, "memoryBytes" | "vcpus"> {
 
 /**
  * Makes the cgroup of an attempt, with its limits. Memory is a limit, swap counts to it; processors are a
- * share and only count when there are not enough of them (`host-protocol.md`, Limits). Zero bytes of memory
+ * share and only count when there are not enough of them (host-protocol.md#limits). Zero bytes of memory
  * are no limit. Throws what the kernel says.
  */
 export function makeGroup(hierarchies: Hierarchy[], name: string, limits: Limits): Group {

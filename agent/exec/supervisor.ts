@@ -57,7 +57,7 @@ export class Supervisor {
   }
 
   /**
-   * Takes on an attempt of an earlier start of the agent (`host-protocol.md`, Survives). Without a journal of
+   * Takes on an attempt of an earlier start of the agent (host-protocol.md#survives). Without a journal of
    * this boot nothing that was written down is believed, because a pid and a start time name a process within
    * one boot only. Undefined if the agent died before the task began: the orders, which come again, may then
    * start it. What happens to it by itself is told after this call.

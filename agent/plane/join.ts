@@ -40,7 +40,7 @@ export interface Joined {
 }
 
 /**
- * Makes this machine a host, or the host that it was (`host-protocol.md`, Joining). Tries until it
+ * Makes this machine a host, or the host that it was (host-protocol.md#joining). Tries until it
  * succeeds; rejects with a `Refusal` if it never can, or if `signal` ends it.
  */
 export async function joinControlPlane(options: JoinOptions, signal: AbortSignal): Promise<Joined> {

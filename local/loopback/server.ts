@@ -18,8 +18,9 @@ export interface ServerOptions {
 }
 
 /**
- * Serves a loopback cloud by the provider contract (`host-protocol.md`) on 127.0.0.1. Resolves once it
- * listens. Beyond the contract there is `/faults`, by which tests make it lie and fail (`faults.ts`).
+ * Serves a loopback cloud by the provider contract (host-protocol.md#provider-contract) on 127.0.0.1.
+ * Resolves once it listens. Beyond the contract there is `/faults`, by which tests make it lie and fail
+ * (`faults.ts`).
  */
 export async function serveCloud(options: ServerOptions): Promise<Server> {
   const cloud = new FaultyCloud(options.cloud);

@@ -1,5 +1,5 @@
 /**
- * `<run>/<task>/<epoch>.<n>`: one start of one task, numbered, never reused (`decisions.md`, new attempt id).
+ * `<run>/<task>/<epoch>.<n>`: one start of one task, numbered, never reused (decisions/tasks.md#attempt-ids).
  */
 export const ATTEMPT_ID_PATTERN =
   /^([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9-]{1,63})\/([1-9]\d{0,8})\.([1-9]\d{0,8})$/;

@@ -10,7 +10,7 @@ export const MAX_BATCH_RUNS = 1_000;
 export const MAX_LABELS = 64;
 /** Ids in one query (api.md#query-ids). */
 export const MAX_QUERY_IDS = 10_000;
-/** A report of a host (`host-protocol.md`, Report). */
+/** A report of a host (host-protocol.md#report). */
 export const MAX_REPORT_BYTES = 1024 * 1024;
 /** The longest time for which a read is held (api.md#waiting). */
 export const MAX_WAIT_MS = 60_000;
@@ -22,7 +22,7 @@ export const MAX_HELD_WAITS = 10_000;
 export const MAX_HELD_WAIT_IDS = 100_000;
 /** A host's socket is closed with this and the HTTP status that says why (4409 is the 409 of the webhook). */
 export const CLOSE_CODES_FROM = 4_000;
-/** The longest time for which the answer to a report is held (`host-protocol.md`). */
+/** The longest time for which the answer to a report is held (host-protocol.md#webhook). */
 export const MAX_REPORT_WAIT_MS = 20_000;
 /**
  * Log bytes of one stream that are kept inside the allocation's one value; more goes into rows of their own.
@@ -45,7 +45,7 @@ export const MAX_SUBMITTED_SNAPSHOTS = 1_000;
 export const STORE_OUTPUTS_MS = 15 * 60_000;
 /** Log bytes in one answer of an allocation to a reader. */
 export const MAX_LOG_READ_BYTES = 1024 * 1024;
-/** Events kept with a run (`decisions.md`, events). */
+/** Events kept with a run (decisions/runs.md#events-kept). */
 export const MAX_RUN_EVENTS = 1_000;
 /**
  * Signals that an order names: of more the host gets the latest. It gets each within a moment, so this many
@@ -116,8 +116,8 @@ export const REMEMBER_ENDED_MS = 24 * 3_600_000;
  */
 export const SAVE_DATA_MS = STORE_OUTPUTS_MS;
 /**
- * How long an exited attempt waits for the last byte of its logs while none arrives (`host-protocol.md`,
- * Orders).
+ * How long an exited attempt waits for the last byte of its logs while none arrives
+ * (host-protocol.md#orders).
  */
 export const LAST_BYTE_MS = 60_000;
 /** How long poststop tasks of a run that is to end may take, counted from when their turn has come. */

@@ -259,7 +259,7 @@ export interface CreateWorker extends AnyMachine {
   tags?: Record<string, string>;
   /**
    * A listing shows this machine under our name, and nobody knows of it: it is made no more, and is to end
-   * when its host can no longer hold anything (`decisions.md`, adoption).
+   * when its host can no longer hold anything (decisions/pool.md#adoption).
    */
   adopt?: { id: string; address: string | null };
 }
@@ -352,11 +352,11 @@ export type ConfigureAnswer =
     }
   | { kind: "refused"; revision: number; code: ErrorCode; text: string };
 
-/** How a call to a provider failed, by class (`host-protocol.md`, errors). */
+/** How a call to a provider failed, by class (host-protocol.md#provider-errors). */
 export interface ProviderFailure {
   class: "rate_limit" | "quota" | "capacity" | "invalid" | "temporary";
   text: string;
-  /** What it holds for; absent: what its class usually does (`decisions.md`, D18). */
+  /** What it holds for; absent: what its class usually does (decisions/pool.md#d18). */
   scope?: "all" | "group" | "type";
   retryAfterMs?: Millis;
   /** The call was refused, or never left: it has had no effect. Absent: it may have had one. */

@@ -49,9 +49,9 @@ export function admit(actor: WorkerActor, report: Report): "old" | "fresh" {
 }
 
 /**
- * The one exchange between host and control plane: a report goes in, orders come out (`host-protocol.md`).
- * The answer is held for up to `waitMs` while the host has the current orders; a newer report ends that at
- * once. Throws `stale_incarnation` for another start of the agent than the latest.
+ * The one exchange between host and control plane: a report goes in, orders come out
+ * (host-protocol.md#exchange). The answer is held for up to `waitMs` while the host has the current orders; a
+ * newer report ends that at once. Throws `stale_incarnation` for another start of the agent than the latest.
  */
 export async function exchange(
   actor: WorkerActor,

@@ -9,7 +9,7 @@ import { lostNames } from "../schema/lost-names.ts";
 import { type Env, urlOf } from "./env.ts";
 import type { SignedCall } from "./rpc.ts";
 
-/** What a host needs to know to begin (`host-protocol.md`, Joining). */
+/** What a host needs to know to begin (host-protocol.md#joining). */
 export function hostSetup({ record }: Living, env: Env): HostSetup {
   const { worker, settings } = record.intent;
   const base = `${urlOf(env)}/v1/hosts/${worker}`;

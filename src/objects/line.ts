@@ -43,8 +43,8 @@ export function resumed(state: WorkerState, sockets: HostSocket[]): WorkerState 
 }
 
 /**
- * The exchange over a socket (`host-protocol.md`): reports come in as frames, and whenever the host is owed
- * an answer, or orders have changed, they go out. It is looked for after each event of the worker, so no
+ * The exchange over a socket (host-protocol.md#socket): reports come in as frames, and whenever the host is
+ * owed an answer, or orders have changed, they go out. It is looked for after each event of the worker, so no
  * order waits for a report. What is owed is derived (`core/worker/line.ts`); nothing is lost with a frame.
  */
 export class HostLine {

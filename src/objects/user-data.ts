@@ -15,7 +15,7 @@ export interface HostFacts extends Pick<ProviderConfig, "powerOff" | "notice"> {
  * The script that turns a fresh machine into a host: it fetches the agent, compares its digest, and runs it.
  * It needs nothing but `sh` and Node 20. The code goes into a file, not into arguments that everybody can
  * list. An agent that was killed, or has crashed, is started again and goes on with what runs
- * (`host-protocol.md`, Survives); one that ends of its own accord is not: it is done (0), was called wrongly
+ * (host-protocol.md#survives); one that ends of its own accord is not: it is done (0), was called wrongly
  * (2), or is not wanted (3).
  */
 export function userDataScript(host: HostFacts): string {

@@ -44,8 +44,7 @@ type Called = { status: number; body: string } | { failure: ProviderFailure };
 type Call = (method: string, path: string, body?: object) => Promise<Called>;
 
 /**
- * A cloud behind an HTTP service of one's own, the loopback cloud too (`host-protocol.md`, the provider
- * contract).
+ * A cloud behind an HTTP service of one's own, the loopback cloud too (host-protocol.md#provider-contract).
  */
 export function httpProvider(
   config: ProviderConfig,

@@ -3,8 +3,8 @@ import type { CreateInstance } from "../schema/provider.ts";
 
 /**
  * A cloud. Every call answers with a result or a classified failure, and never throws for what a cloud can
- * do: whether a call that failed has had its effect can only be observed (`host-protocol.md`, the provider
- * contract).
+ * do: whether a call that failed has had its effect can only be observed
+ * (host-protocol.md#provider-contract).
  */
 export interface Provider {
   create(wanted: CreateInstance): Promise<CreateAnswer>;

@@ -49,7 +49,7 @@ const chunk = operation({
   },
 });
 
-/** Adds the route by which hosts bring large logs (`host-protocol.md`, Report). */
+/** Adds the route by which hosts bring large logs (host-protocol.md#logs). */
 export function hostLogRoutes(app: EdgeApp): void {
   app.openapi(
     chunk,

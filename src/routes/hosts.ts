@@ -129,7 +129,7 @@ const socket = operation({
   responses: { 101: { description: "the socket" }, default: problemAnswer },
 });
 
-/** Adds what hosts say to the control plane (`host-protocol.md`). No token: a code, or a signature. */
+/** Adds what hosts say to the control plane (host-protocol.md#exchange). No token: a code, or a signature. */
 export function hostRoutes(app: EdgeApp): void {
   app.openapi(
     enroll,

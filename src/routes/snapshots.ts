@@ -109,7 +109,9 @@ const hostGet = operation({
   responses: answers.get,
 });
 
-/** Adds the routes of snapshots, for clients (api.md#snapshots) and for hosts (`host-protocol.md`). */
+/**
+ * Adds the routes of snapshots, for clients (api.md#snapshots) and for hosts (host-protocol.md#snapshots).
+ */
 export function snapshotRoutes(app: EdgeApp): void {
   app.openapi(put, (c) => putSnapshot(c, c.req.valid("param").snapshot), refuse());
   app.openapi(get, (c) => getSnapshot(c, c.req.valid("param").snapshot), refuse());

@@ -188,7 +188,7 @@ export const Sample = z
   .meta({ id: "Sample" });
 export type Sample = z.infer<typeof Sample>;
 
-/** The latest sample of what runs on a host (`host-protocol.md`, Report). */
+/** The latest sample of what runs on a host (host-protocol.md#report). */
 export const Usage = z.object({
   agoMs: z.number().min(0),
   host: Sample,
@@ -196,7 +196,7 @@ export const Usage = z.object({
 });
 export type Usage = z.infer<typeof Usage>;
 
-/** What a host says is true (`host-protocol.md`, Report). */
+/** What a host says is true (host-protocol.md#report). */
 export const Report = z.object({
   incarnation: z.int().min(1),
   seq: Seq,
@@ -271,7 +271,7 @@ export interface SignalOrder {
   n: number;
 }
 
-/** What a host shall hold (`host-protocol.md`, Orders). What is omitted shall be stopped and forgotten. */
+/** What a host shall hold (host-protocol.md#orders). What is omitted shall be stopped and forgotten. */
 export interface Orders {
   incarnation: number;
   revision: number;

@@ -9,7 +9,7 @@ export type LifecycleState = (typeof LIFECYCLE_STATES)[number];
  */
 const StoredText = z.string().overwrite((text) => text.slice(0, 256));
 
-/** An instance as a provider of `kind: "http"` lists it (`host-protocol.md`, the provider contract). */
+/** An instance as a provider of `kind: "http"` lists it (host-protocol.md#provider-contract). */
 export const Instance = z.object({
   id: z.string().min(1).max(256),
   name: z.string(),

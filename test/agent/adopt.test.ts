@@ -51,7 +51,7 @@ const waitFor = (name: string) => `while ! [ -e ${fileOf(name)} ]; do sleep 0.02
 const attemptFolder = () => join(bench.stateDir, "attempts", "build-17_main_1.1");
 const shimFile = () => join(attemptFolder(), "exit");
 
-describe("an agent that is killed while tasks run (host-protocol.md, Survives; cases.md#case-11)", () => {
+describe("an agent that is killed while tasks run (host-protocol.md#survives; cases.md#case-11)", () => {
   // tasks.md#agent-end-2, tasks.md#agent-end-7, tasks.md#life-5
   test("its next start adopts them: their exit and every byte of their output arrive", async () => {
     const first = `echo once >>${fileOf("count")}; echo ready; ${waitFor("go")}`;

@@ -85,7 +85,7 @@ describe("an artifact is fetched (api.md#artifacts)", () => {
     expect(readdirSync(local(folder))).toEqual([name]);
   });
 
-  test("and what is no tar stays a file, a zip too (decisions.md)", async () => {
+  test("and what is no tar stays a file, a zip too (decisions/files.md#only-tar-is-unpacked)", async () => {
     const content = Buffer.from("PK");
     server.on("/a.zip", content);
     await fetchAll([artifact("/a.zip", content)]);

@@ -82,7 +82,7 @@ describe("an agent on this machine", () => {
   });
 
   // tasks.md#memory-1
-  test("its limits are those of the task's resources (host-protocol.md, Limits)", async () => {
+  test("its limits are those of the task's resources (host-protocol.md#limits)", async () => {
     await runScript("echo ready; exec sleep 300", { resources: { ...RESOURCES, vcpus: 2 } });
     if (can("memory")) {
       expect(setting("memory.limit_in_bytes") ?? setting("memory.max")).toBe(String(256 * MIB));

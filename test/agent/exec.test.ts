@@ -25,7 +25,7 @@ async function runToEnd(argv: string[], more: Partial<TaskSpec> = {}) {
   return { attempt, exit: attempt.exit, stdout: text("stdout"), stderr: text("stderr") };
 }
 
-describe("how a command ends (host-protocol.md, Report)", () => {
+describe("how a command ends (host-protocol.md#report)", () => {
   test.each([
     ["by itself", "exit 0", { code: 0, signal: null }],
     ["with a code", "exit 7", { code: 7, signal: null }],
@@ -76,7 +76,8 @@ describe("what a command is given", () => {
     expect(JSON.parse(stdout)).toEqual(odd);
   });
 
-  test("its environment is its own and Drover's, and nothing of the agent's (decisions.md)", async () => {
+  // decisions/tasks.md#environment
+  test("its environment is its own and Drover's, and nothing of the agent's", async () => {
     const { stdout } = await runToEnd(["env"], {
       env: { COLOR: "blue", LANG: "de_DE", DROVER_ATTEMPT_ID: "forged" },
       meta: { "build.id": "7" },

@@ -90,7 +90,7 @@ describe("where cgroups can be made, below the agent's own (tools.md#processes-a
   });
 });
 
-test("the limits of version 2 (host-protocol.md, Limits)", () => {
+test("the limits of version 2 (host-protocol.md#limits)", () => {
   const names = ["memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cpu.weight"];
   put(Object.fromEntries(names.map((name) => [`group/${name}`, ""])));
   const hierarchy = {

@@ -17,7 +17,7 @@ import type { TaskSpec } from "../../src/schema/run.ts";
 import { type Bench, openBench, type RunningAgent, run, stop } from "./support/bench.ts";
 import { type FileServer, openFileServer, sha256Of } from "./support/file-server.ts";
 
-// What a host does before a task starts (host-protocol.md, stages of hooks), with real processes.
+// What a host does before a task starts (host-protocol.md#hooks), with real processes.
 
 const ID = "build-17/main/1.1";
 const SECOND = "build-17/main/1.2";

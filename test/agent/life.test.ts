@@ -25,7 +25,7 @@ async function busyAgent(script = "echo ready; exec sleep 300"): Promise<Running
   return agent;
 }
 
-describe("enrolling (host-protocol.md, Joining)", () => {
+describe("enrolling (host-protocol.md#joining)", () => {
   test("the secret is stored for nobody else before it is sent, and sent again after a crash", async () => {
     let lost = 0;
     bench.plane.override = ({ path }) => {
@@ -202,7 +202,7 @@ describe("the exchange", () => {
   });
 });
 
-describe("the boot probe (host-protocol.md, Boot)", () => {
+describe("the boot probe (host-protocol.md#boot)", () => {
   test("runs every interval until it has succeeded, and each outcome is reported", async () => {
     const flag = join(bench.dir, "up");
     const boot = `echo looking; test -e ${flag}`;

@@ -33,7 +33,7 @@ function randomFile(bytes: number): { content: Buffer; argv: string[] } {
 /** Compares without printing megabytes. */
 const same = (a: Buffer, b: Buffer) => Buffer.compare(a, b) === 0;
 
-describe("a large log goes by chunks (host-protocol.md, Report)", () => {
+describe("a large log goes by chunks (host-protocol.md#logs)", () => {
   test("whole, byte for byte, and little of it in reports", async () => {
     const { content, argv } = randomFile(20_000_000);
     bench.start();

@@ -60,7 +60,8 @@ function snapshotOf(files: Record<string, string>): string {
   return bench.plane.snapshots.keep(gzipSync(execFileSync("tar", ["-C", folder, "-cf", "-", "."])));
 }
 
-describe("a task begins with a snapshot and ends with one (decisions.md, Snapshots, Outputs)", () => {
+// Of the snapshot see decisions/files.md#snapshots.
+describe("a task begins with a snapshot and ends with one (decisions/files.md#outputs)", () => {
   test("its files are there, it reads its standard input, its result is stored if it fails", async () => {
     bench.start();
     const snapshot = snapshotOf({ given: "given\n" });

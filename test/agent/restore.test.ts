@@ -6,7 +6,7 @@ import { type Bench, openBench, run, stop } from "./support/bench.ts";
 import { type FileServer, openFileServer, sha256Of } from "./support/file-server.ts";
 
 // What becomes of a task in each of its phases when the agent is killed, and when the machine boots anew
-// (host-protocol.md, Survives; tasks.md#restore).
+// (host-protocol.md#survives; tasks.md#restore).
 
 const [SETUP, MAIN, AGAIN, CLEANUP] = ["setup/1.1", "main/1.1", "main/1.2", "cleanup/1.1"].map(
   (name) => `build-17/${name}`,

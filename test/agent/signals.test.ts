@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SignalOrder } from "../../src/schema/host.ts";
 import { type Bench, openBench, run } from "./support/bench.ts";
 
-// Signals to real processes: host-protocol.md, Orders.
+// Signals to real processes: host-protocol.md#orders.
 
 const ID = "build-17/main/1.1";
 const COUNT =

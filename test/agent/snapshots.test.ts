@@ -81,7 +81,7 @@ function tarOf(make: (folder: string) => void): Buffer {
 
 const one = (content: string | Buffer = "content") => tarOf((at) => writeFileSync(join(at, "a"), content));
 
-describe("a snapshot is unpacked into the directory of its task (decisions.md, Snapshots)", () => {
+describe("a snapshot is unpacked into the directory of its task (decisions/files.md#snapshots)", () => {
   test.each<[string, (tar: Buffer) => Buffer]>([
     ["as it is", (tar) => tar],
     ["by gzip", gzipSync],
@@ -217,7 +217,7 @@ function entry(fields: Partial<ConstructorParameters<typeof Header>[0] & object>
   return Buffer.concat([...blocks, Buffer.alloc(1_024)]);
 }
 
-describe("outputs are packed and stored (decisions.md, Outputs)", () => {
+describe("outputs are packed and stored (decisions/files.md#outputs-can-be-unpacked)", () => {
   const collect = (globs = ["**"], more: Partial<Parameters<typeof collectOutputs>[1]> = {}) =>
     collectOutputs(globs, { dirs: place(), snapshots, signal: AbortSignal.timeout(50_000), ...more });
   const patient = { stallsMs: 100, givenUpMs: 60_000 };

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Bench, openBench, run, stop } from "./support/bench.ts";
 
-// The agent on a socket (host-protocol.md), with real processes and a real WebSocket.
+// The agent on a socket (host-protocol.md#socket), with real processes and a real WebSocket.
 
 const ID = "build-17/main/1.1";
 

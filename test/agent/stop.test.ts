@@ -73,7 +73,7 @@ describe("a stop that is ordered (tasks.md#kill)", () => {
   });
 });
 
-describe("`exited` means that the tree is empty (host-protocol.md, Report)", () => {
+describe("`exited` means that the tree is empty (host-protocol.md#report)", () => {
   test.each([
     ["in the background", "sleep 300 & echo $! >$PIDS/child"],
     ["in a session of its own, its parents gone", "(setsid sh -c 'echo $$ >$PIDS/child; exec sleep 300' &) "],
@@ -124,7 +124,7 @@ test("the host enforces the time limit itself (api.md#time-limits, tasks.md#plac
   expect(attempt).toMatchObject({ timedOut: true, exit: { signal: "SIGKILL" } });
 });
 
-test("what the orders omit is stopped; its data go, its id stays (host-protocol.md, Orders)", async () => {
+test("what the orders omit is stopped; its data go, its id stays (host-protocol.md#orders)", async () => {
   await runScript("echo ready; exec sleep 300");
   const data = join(bench.stateDir, "attempts", "build-17_main_1.1");
   expect(existsSync(data)).toBe(true);

@@ -128,7 +128,7 @@ describe("an attempt belongs to the driver of its task", () => {
   });
 });
 
-describe("whatever a task has left, its outputs come to an end (decisions.md, Outputs)", () => {
+describe("whatever a task has left, its outputs come to an end (decisions/files.md#outputs)", () => {
   let plane: FakePlane;
   beforeEach(async () => {
     plane = await new FakePlane().start();

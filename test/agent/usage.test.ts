@@ -4,7 +4,7 @@ import { readProc } from "../../agent/exec/processes.ts";
 import { measure } from "../../agent/exec/usage.ts";
 import { type Bench, openBench, run } from "./support/bench.ts";
 
-// What real processes use: host-protocol.md, Report.
+// What real processes use: host-protocol.md#report.
 
 const ID = "build-17/main/1.1";
 const BUSY = "sleep 300 & (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); echo ready; wait";

@@ -13,7 +13,7 @@ function fits(globs: string[], path: string): boolean {
   return place.fits;
 }
 
-describe("a glob fits by its letters (decisions.md, Outputs)", () => {
+describe("a glob fits by its letters (decisions/files.md#outputs-directories)", () => {
   test.each<[string, string[], string[]]>([
     ["a", ["a", "a/b", "a/.b/c"], ["b", "ab", "b/a"]],
     ["a/b", ["a/b", "a/b/c"], ["a", "a/c", "b"]],

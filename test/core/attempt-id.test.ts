@@ -4,7 +4,7 @@ import { attemptId } from "../../src/core/allocation/tasks.ts";
 import { parseAttemptId } from "../../src/core/attempt-id.ts";
 
 // tasks.md#attempt-id
-describe("an attempt's id is <run>/<task>/<epoch>.<n> (decisions.md, new attempt id)", () => {
+describe("an attempt's id is <run>/<task>/<epoch>.<n> (decisions/tasks.md#attempt-ids)", () => {
   test.each([
     ["build-17/main/1.1", { run: "build-17", task: "main", epoch: 1, n: 1 }],
     ["0/db/12.305", { run: "0", task: "db", epoch: 12, n: 305 }],

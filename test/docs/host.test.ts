@@ -9,7 +9,7 @@ import { type Server, startServer } from "../edge/support/server.ts";
 import { until } from "../local/support/scratch.ts";
 import { openProxy, type Way } from "./support/proxy.ts";
 
-// docs/recipes/host.sh is a host (`host-protocol.md`, Report): here it joins a real Drover, runs what is
+// docs/recipes/host.sh is a host (host-protocol.md#report): here it joins a real Drover, runs what is
 // placed on it, and is let go again. What it starts are real processes.
 
 const SCRIPT = join(import.meta.dirname, "../../docs/recipes/host.sh");

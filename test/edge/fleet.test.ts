@@ -97,7 +97,7 @@ describe("an abort", () => {
   });
 });
 
-describe("hosts (host-protocol.md)", () => {
+describe("hosts (host-protocol.md#exchange)", () => {
   test("enroll with the worker that their code names, which does not travel", async () => {
     const edge = createEdge();
     const code = enrollmentCode("default-w1", INVITED_AT, SIGNING_KEY);

@@ -7,7 +7,7 @@ import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
 
-// What is done for a task before it starts, through the whole of Drover: host-protocol.md, stages of hooks.
+// What is done for a task before it starts, through the whole of Drover: host-protocol.md#hooks.
 
 let home: string;
 let up: RunningDrover;

@@ -14,7 +14,7 @@ function put(edge: ReturnType<typeof createEdge>, path: string, bytes: number, h
   return edge.send("PUT", path, { "content-length": String(bytes), ...signed, ...headers }, body);
 }
 
-describe("log bytes of a host (host-protocol.md, Report)", () => {
+describe("log bytes of a host (host-protocol.md#logs)", () => {
   test("come as they are, with what they are of, and are answered with what is stored", async () => {
     const edge = createEdge();
     const answer = await put(edge, `${PATH}?offset=4096`, 300);

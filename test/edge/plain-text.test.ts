@@ -9,7 +9,7 @@ import type { Json } from "./support/edge.ts";
 import { HttpHost, OWN_POOL } from "./support/http-host.ts";
 import { type Server, startServer } from "./support/server.ts";
 
-// "A shell script and curl make a host" (`host-protocol.md`, Report): this one reports in plain text, signs
+// "A shell script and curl make a host" (host-protocol.md#plain-text): this one reports in plain text, signs
 // with openssl, and starts what the orders name, or stops what they do not.
 
 const HOST = `#!/bin/sh
@@ -92,7 +92,7 @@ async function startHost(): Promise<string> {
 }
 
 // workers.md#plain-text-reports
-test("a shell script and curl make a host (host-protocol.md, Report)", async () => {
+test("a shell script and curl make a host (host-protocol.md#plain-text)", async () => {
   const worker = await startHost();
   await until("it is ready", async () => (await workerNow(worker)).state === "idle" || undefined);
   const submit = async (): Promise<string> =>

@@ -121,7 +121,7 @@ describe("a snapshot of a client (api.md#snapshots)", () => {
   });
 });
 
-describe("a snapshot of a host (host-protocol.md)", () => {
+describe("a snapshot of a host (host-protocol.md#snapshots)", () => {
   const result = bytesOf(2_000, 42);
   const hex = hexOf(result);
 

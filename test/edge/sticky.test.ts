@@ -5,7 +5,7 @@ import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
 
-// Sticky runs through the whole of Drover: decisions.md, previous data; tasks.md#sticky-data.
+// Sticky runs through the whole of Drover: decisions/runs.md#sticky-data; tasks.md#sticky-data.
 
 let home: string;
 let up: RunningDrover;

@@ -9,7 +9,7 @@ import { until } from "./support/scratch.ts";
 
 const FOREVER = "sleep 1000\n";
 
-describe("the loopback cloud keeps the provider contract (host-protocol.md)", () => {
+describe("the loopback cloud keeps the provider contract (host-protocol.md#provider-contract)", () => {
   it("boots an instance with the environment of a machine and nothing of ours", async () => {
     const { create, written, dir } = await startCloud();
     process.env.DROVER_TEST_LEAK = "ours";
@@ -174,7 +174,7 @@ describe("the loopback cloud runs what it is given, so it asks who gives it", ()
   });
 });
 
-describe("bad requests are classified (host-protocol.md, the provider contract)", () => {
+describe("bad requests are classified (host-protocol.md#provider-errors)", () => {
   const good = creation("w1", FOREVER);
   const bad: [string, string, string, unknown, number, RegExp][] = [
     ["no JSON", "POST", "/instances", "{", 400, /not JSON/],

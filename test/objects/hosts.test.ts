@@ -16,7 +16,7 @@ async function askedWorker(): Promise<string> {
   return id;
 }
 
-describe("enrolling (host-protocol.md, Joining)", () => {
+describe("enrolling (host-protocol.md#joining)", () => {
   test("the same code with the same secret gets the same answer, however often", async () => {
     const worker = await askedWorker();
     const code = world.cloud.codeOf(worker) ?? "";
@@ -118,7 +118,7 @@ describe("signed calls (protocol.md)", () => {
   });
 });
 
-test("a held answer comes at once when there is an order (host-protocol.md, webhook)", async () => {
+test("a held answer comes at once when there is an order (host-protocol.md#webhook)", async () => {
   await makePool();
   await submit("first");
   const { host } = await bootMachine(world.cloud);

@@ -8,7 +8,7 @@ import { claim, headersOf, OTHER_SECRET, TestHost } from "./support/host.ts";
 import { askForSocket, openSocket } from "./support/socket-host.ts";
 import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
 
-// The exchange over a hibernating socket (host-protocol.md), in the runtime.
+// The exchange over a hibernating socket (host-protocol.md#socket), in the runtime.
 
 const world = freshWorld();
 

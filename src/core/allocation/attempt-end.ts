@@ -59,7 +59,8 @@ function causeOf(
   attempt: AttemptRecord,
 ): Cause {
   const { timedOut, startError, exit } = attempt;
-  // An exit while it is being stopped is no failure, and no reason to start again (`decisions.md`).
+  // An exit while it is being stopped is no failure, and no reason to start again
+  // (decisions/tasks.md#exit-while-stopping).
   if (isStopping(record, task) || timedOut) return { kind: "killed" };
   if (known.restartOf === (known.n ?? 1)) return { kind: "triggered" };
   if (startError !== null) return { kind: "start_error", recoverable: startError.recoverable ?? false };

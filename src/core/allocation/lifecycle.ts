@@ -38,7 +38,7 @@ const isAtRest = ({ state, restarting }: TaskView) => state !== "running" && res
 /**
  * Whether a prestart sidecar keeps main tasks waiting no more: it runs, or it is back before its host would
  * say so. An update may leave one out, which then is dead; one that has failed ends the group
- * (`decisions.md`, A main task starts when each prestart sidecar runs).
+ * (decisions/tasks.md#gate-of-prestart-sidecars).
  */
 const serves = ({ state, started, delayed }: TaskView) => state !== "pending" || (started && !delayed);
 
@@ -103,7 +103,9 @@ export function reactionOf(views: TaskView[]): Reaction | null {
   return live.every(({ task }) => task.sidecar) ? { type: "Main Tasks Dead", task: null } : null;
 }
 
-/** Who is blamed: the task whose failure was first by time, then by name (`decisions.md`). */
+/**
+ * Who is blamed: the task whose failure was first by time, then by name (decisions/tasks.md#who-is-blamed).
+ */
 export function firstFailed(views: TaskView[]): TaskView | undefined {
   const failed = views.filter((view) => view.state === "dead" && view.failed);
   return failed.sort((a, b) => a.deadAt - b.deadAt || (a.task.name < b.task.name ? -1 : 1))[0];

@@ -115,9 +115,10 @@ function withoutLogsOf(record: AllocationRecord, dropped: AttemptRecord[]): Allo
 
 /**
  * When an attempt started and ended. Hosts say how long ago that was, since their idea of the date is never
- * trusted (`host-protocol.md`), and that is believed only within what is possible: an attempt starts after
- * its run began to wait for this place and after the attempt before it had ended, it ends after its start,
- * and nothing is heard before it happens; unless the clock here has gone back: then times still lie in order.
+ * trusted (host-protocol.md#times), and that is believed only within what is possible: an attempt starts
+ * after its run began to wait for this place and after the attempt before it had ended, it ends after its
+ * start, and nothing is heard before it happens; unless the clock here has gone back: then times still lie in
+ * order.
  */
 function timesOf(
   record: AllocationRecord,

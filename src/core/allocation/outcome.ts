@@ -34,8 +34,8 @@ const NO_EXIT = { exitCode: null, signal: null, failure: null };
 /**
  * How a run ends whose one main task's attempt is over (api.md#ends-of-a-command).
  *
- * A wish that was stored before the exit decides the state, whatever the command did then (`decisions.md`,
- * abort). An exit code, zero or not, is `complete`; only the mechanism fails a run.
+ * A wish that was stored before the exit decides the state, whatever the command did then
+ * (decisions/runs.md#abort). An exit code, zero or not, is `complete`; only the mechanism fails a run.
  */
 function outcomeOfAttempt(record: AllocationRecord, attempt: AttemptRecord, now: Instant): Outcome {
   if (record.wish !== null) return outcomeOfWish(record.wish, now);
@@ -183,9 +183,10 @@ export function givenUpKills(record: AllocationRecord, epoch: number): AttemptRe
 }
 
 /**
- * How a run ends of which something could not be killed, once nothing of it can be left (`decisions.md`, kill
- * that gave up). It outranks the wish to stop: what was wished for did not happen, and who asked for it must
- * know. An exit that the host has told in the end counts as any other: then nothing was left there.
+ * How a run ends of which something could not be killed, once nothing of it can be left
+ * (decisions/tasks.md#kill-that-gave-up). It outranks the wish to stop: what was wished for did not happen,
+ * and who asked for it must know. An exit that the host has told in the end counts as any other: then nothing
+ * was left there.
  */
 export function outcomeOfGivenUpKill({ id, killError }: AttemptRecord, now: Instant): Outcome {
   const text = `${id} could not be killed, and ended with its machine at the latest: ${killError}`;

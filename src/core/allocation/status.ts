@@ -176,7 +176,8 @@ function taskStatus(record: AllocationRecord, task: TaskRecord): TaskStatus {
     lastRestart: orNull(task.lastRestart ?? null),
     nextStart: phase === "backoff" && task.stopFrom === undefined ? orNull(task.startAt ?? null) : null,
     startedAt: orNull(latest?.startedAt ?? null),
-    // A rerun clears it: an end that lies before the latest start is none (`decisions.md`, times).
+    // A rerun clears it: an end that lies before the latest start is none
+    // (decisions/tasks.md#times-of-a-task).
     finishedAt: orNull(dead ? (latest?.finishedAt ?? fixed) : null),
     attempts: task.attempts.map(({ id, state, startedAt: from, finishedAt: to, exit }) => {
       return { id, state, startedAt: orNull(from), finishedAt: orNull(to), exit };

@@ -8,7 +8,7 @@ import type { AllocationRecord, PlacementRecord, SavedData } from "./state.ts";
 import { hostStopOf } from "./tasks.ts";
 
 /**
- * Where the data of a sticky run lie (`decisions.md`, previous data; tasks.md#sticky-data): with its latest
+ * Where the data of a sticky run lie (decisions/runs.md#sticky-data; tasks.md#sticky-data): with its latest
  * placement below `epoch` that a worker took. One that was refused has touched nothing, and of an open one
  * nobody knows before something of it has begun: a host that has only heard of it may not have touched them.
  */

@@ -6,7 +6,7 @@ import { type Group, type GroupTask, groupOf } from "../spec.ts";
 import { gateIsOpen, reachedStage, type Stage, type TaskView } from "./lifecycle.ts";
 import type { AllocationRecord, AttemptRecord, TaskRecord } from "./state.ts";
 
-/** The id of the n-th attempt of a task in an epoch (`decisions.md`, new attempt id). */
+/** The id of the n-th attempt of a task in an epoch (decisions/tasks.md#attempt-ids). */
 export function attemptId(run: string, task: string, epoch: number, n: number): string {
   return `${run}/${task}/${epoch}.${n}`;
 }

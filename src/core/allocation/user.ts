@@ -168,7 +168,7 @@ function again(record: AllocationRecord, views: TaskView[], by: string, now: Ins
     : { ...next, stage: "restarting" };
 }
 
-/** Signals are numbered, so that each reaches its attempt once (`host-protocol.md`, Orders). */
+/** Signals are numbered, so that each reaches its attempt once (host-protocol.md#orders). */
 export function foldSignal(
   record: AllocationRecord,
   epoch: number,

@@ -1,6 +1,6 @@
 import type { Millis } from "../machine.ts";
 
-/** So many boot failures in a row of one instance type stop it (`decisions.md`, D24; cases.md#case-17). */
+/** So many boot failures in a row of one instance type stop it (decisions/pool.md#d24; cases.md#case-17). */
 const BOOT_FAILURES = 3;
 const FIRST_STOP_MS: Millis = 5 * 60_000;
 const LONGEST_STOP_MS: Millis = 60 * 60_000;

@@ -10,7 +10,7 @@ import type { Hold, PoolRecord, WorkerRow } from "./state.ts";
 /** Which machines a hold-off is about: those of this type. */
 type Kind = Pick<WorkerRow, "instanceType" | "type">;
 
-/** What a failure holds for if the provider does not say (`decisions.md`, D18). */
+/** What a failure holds for if the provider does not say (decisions/pool.md#d18). */
 const USUAL_SCOPE: Record<ProviderFailure["class"], NonNullable<ProviderFailure["scope"]>> = {
   rate_limit: "all",
   quota: "group",

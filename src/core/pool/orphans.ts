@@ -9,7 +9,7 @@ import { ADOPTED, newWorkerRow, nextWorkerName } from "./workers.ts";
 const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0 };
 
 /**
- * Takes machines that carry our tags, and that nobody knows, into the ledger (`decisions.md`, adoption;
+ * Takes machines that carry our tags, and that nobody knows, into the ledger (decisions/pool.md#adoption;
  * cases.md#case-2). Their worker is told so until it knows: it was forgotten as well, or answers with what it
  * is. A machine that some other pool of this name may have made is a stranger: it is shown, and left alone,
  * since destroying a machine of somebody else is worse than paying for one. `doubles`: other machines of

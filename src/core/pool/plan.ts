@@ -88,7 +88,7 @@ interface Pass {
  * else it counts on a machine that is booting, to which it is not bound; else on a new one of the first
  * eligible type that may be asked for (pool.md#rule-5). What cannot be placed is skipped with a reason, so
  * that nothing behind it is blocked; but the first such run has a machine reserved, on which nothing behind
- * it is placed, so that small runs do not starve a big one (`decisions.md`, D19 and D20). /
+ * it is placed, so that small runs do not starve a big one (decisions/pool.md#d19, decisions/pool.md#d20). /
  */
 export function plan(state: Configured, now: Instant): Plan {
   const pass = openPass(state, now);
@@ -262,8 +262,9 @@ function reserve(pass: Pass, run: RunRow): string | null {
  * As many machines are there as may be, by our own limit or by a quota of the provider, and none could ever
  * hold this run: the least used one takes nothing from behind it, and ends when it is idle, though it be one
  * of the least that shall stay (pool.md#making-room): without that, small runs, or the minimum of machines,
- * would keep this one waiting for ever (`decisions.md`, D20). While another one leaves, the run waits for
- * that, and none behind it is first.
+ * would keep this one waiting for ever (decisions/pool.md#d20). While another one leaves, the run waits for
+ * that, and none behind it is
+ * first.
  */
 function makeRoom(pass: Pass, run: RunRow, type: string): void {
   if (pass.reserved !== null || pass.roomless.has(type)) return;

@@ -6,7 +6,7 @@ import { isLiveRun, isOpen, type RunRow, runKey } from "./state.ts";
 /** What decides where in the queue a run stands. */
 export type QueuePlace = Pick<RunRow, "priority" | "submittedAt" | "run">;
 
-/** The order of the queue: by priority, then by submission, then by id (`decisions.md`, D19). */
+/** The order of the queue: by priority, then by submission, then by id (decisions/pool.md#d19). */
 export function inOrder(a: QueuePlace, b: QueuePlace): number {
   return (
     b.priority - a.priority || a.submittedAt - b.submittedAt || (a.run < b.run ? -1 : Number(a.run > b.run))

@@ -202,7 +202,9 @@ function lessMemoryText(record: PoolRecord, need: Resources): string {
   return `${asked}, and machines were measured to have less than their type says: ${found.join(", ")}`;
 }
 
-/** That a machine may be kept for this run, or from it for one that comes before it (`decisions.md`, D20). */
+/**
+ * That a machine may be kept for this run, or from it for one that comes before it (decisions/pool.md#d20).
+ */
 function keptText(queue: readonly RunRow[], { run }: RunRow, reserved: Plan["reserved"]): string {
   if (reserved === null) return "";
   const { worker, leaves } = reserved;

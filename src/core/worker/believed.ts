@@ -110,7 +110,7 @@ function believedOf(attempts: AttemptReport[], row: PlacementRow | undefined): A
   return attempts.filter((one) => ordered.has(one.id) || kept.has(one));
 }
 
-/** The host has applied these orders and does not hold it: it is gone (`host-protocol.md`, Report). */
+/** The host has applied these orders and does not hold it: it is gone (host-protocol.md#report). */
 function missingOf(
   row: PlacementRow | undefined,
   named: Pick<Map<string, unknown>, "has"> | undefined,

@@ -37,7 +37,7 @@ export function foldBirth(state: WorkerState, intent: Intent, now: Instant): Wor
 
 /**
  * A listing has shown a machine with our name of which nobody knows. Its host may hold a lease that somebody
- * has granted, so it is not destroyed before that would be over (`decisions.md`, adoption).
+ * has granted, so it is not destroyed before that would be over (decisions/pool.md#adoption).
  */
 function adopted(state: WorkerState, intent: Intent, instance: Machine, now: Instant): WorkerState {
   const reason =
@@ -87,7 +87,7 @@ function newRecord(intent: Intent, reason: string, now: Instant): WorkerRecord {
   };
 }
 
-/** The provider's answer to a create call, by class (`host-protocol.md`, errors are classified). */
+/** The provider's answer to a create call, by class (host-protocol.md#provider-errors). */
 export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Instant): WorkerState {
   if (answer.kind === "created") {
     const { record } = state;

@@ -104,7 +104,7 @@ export function isLateJoin(record: WorkerRecord, { id, signedAt }: JoinNote): bo
 }
 
 /**
- * Whether a host that starts in this boot is one of two clones of one disk (`host-protocol.md`, Joining):
+ * Whether a host that starts in this boot is one of two clones of one disk (host-protocol.md#clones):
  * boot ids that alternate. A machine never comes back to a boot that another one has followed, so whoever
  * does was there all the time, beside the other. Both hold the one secret, and nobody can tell which is the
  * right one: once there are two, no start of either counts any more.

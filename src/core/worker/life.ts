@@ -47,7 +47,8 @@ function lostAt(state: Living): Instant | undefined {
 
 /**
  * When a silent worker is given up: not before all is lost that may be on it, nor for our own absence. A
- * machine of one's own never is: its host may join again whenever it likes (`host-protocol.md`, Joining).
+ * machine of one's own never is: its host may join again whenever it likes
+ * (host-protocol.md#self-hosted-machines).
  */
 function givenUpAt(state: Living): Instant | undefined {
   const at = isOwnMachine(state.record) ? undefined : silentAt(state);
@@ -148,7 +149,7 @@ export function placementEndsAt(state: Living, run: string): Instant | undefined
 
 /**
  * When a machine that was adopted is destroyed: not before one lease and its margin after it was first listed
- * (`decisions.md`, adoption). It has no secret here, so its host cannot join.
+ * (decisions/pool.md#adoption). It has no secret here, so its host cannot join.
  */
 export function orphanEndsAt({ record }: Living): Instant | undefined {
   const waits = record.phase === "unknown" && record.idleBehavior !== "hold";

@@ -35,7 +35,7 @@ export function judgeReport(state: Living, report: Report): "stale" | "unknown" 
   return report.seq <= state.memo.lastSeq ? "old" : "fresh";
 }
 
-/** Folds in what the host says (`host-protocol.md`, Report). Only a fresh report means anything. */
+/** Folds in what the host says (host-protocol.md#report). Only a fresh report means anything. */
 export function foldReport(state: Living, report: Report, now: Instant): WorkerState {
   if (judgeReport(state, report) !== "fresh") return state;
   const { hostClock, waitedMs } = heardClock(state, report, now);

@@ -4,7 +4,7 @@ import { LOOK_CHECKS } from "./look-checks.ts";
 import { callsOf, listingsOf, madeMachine, type Transcript } from "./transcript.ts";
 
 /**
- * What any provider promises (`host-protocol.md`, the provider contract; pool.md#provider-promises).
+ * What any provider promises (host-protocol.md#provider-contract; pool.md#provider-promises).
  */
 export const CHECKS: readonly Check[] = [...LOOK_CHECKS, ...LIFE_CHECKS];
 

@@ -2,7 +2,7 @@ import type { CreateInstance, Instance } from "../../schema/provider.ts";
 import { broken, type Check, type Finding, kept, unclear } from "./finding.ts";
 import { callsOf, isAlive, type Listing, listingsOf, madeMachine, type Transcript } from "./transcript.ts";
 
-const CONTRACT = "host-protocol.md, the provider contract";
+const CONTRACT = "host-protocol.md#provider-contract";
 
 /** What is known of the one machine of a transcript. */
 interface Life {
@@ -39,7 +39,7 @@ export const LIFE_CHECKS: readonly Check[] = [
   },
   {
     name: "list-in-time",
-    rule: "host-protocol.md, capabilities (listConsistencyMs)",
+    rule: "host-protocol.md#capabilities (listConsistencyMs)",
     promise: "a new machine is in the listings as soon as agreed",
     judge: (transcript) => ofLife(transcript, listedInTime),
   },

@@ -2,13 +2,13 @@ import type { Instance } from "../../schema/provider.ts";
 import { broken, type Check, type Finding, kept, unclear } from "./finding.ts";
 import { type Call, callsOf, isPassing, type Listing, listingsOf, type Transcript } from "./transcript.ts";
 
-const CONTRACT = "host-protocol.md, the provider contract";
+const CONTRACT = "host-protocol.md#provider-contract";
 
 /** What is judged without creating anything. */
 export const LOOK_CHECKS: readonly Check[] = [
   {
     name: "answers",
-    rule: "cases.md#case-20; host-protocol.md, errors",
+    rule: "cases.md#case-20; host-protocol.md#provider-errors",
     promise: "a call is answered as agreed, or is by the time that its refusal names",
     judge: answers,
   },

@@ -67,7 +67,7 @@ describe("what is owed to an attempt", () => {
   const unlaunched = () => idleHost().order([run(ID, { timeoutMs: 60_000 })]);
 });
 
-describe("what an update changes of what runs (decisions.md, update)", () => {
+describe("what an update changes of what runs (decisions/tasks.md#update-in-place)", () => {
   const MINUTE = 60_000;
   const limited = () => busyHost({ timeoutMs: 10 * MINUTE });
   const longer = () => limited().order([run(ID, { timeoutMs: 15 * MINUTE })]);
@@ -104,7 +104,7 @@ describe("what an update changes of what runs (decisions.md, update)", () => {
   });
 });
 
-describe("signals (host-protocol.md, Orders)", () => {
+describe("signals (host-protocol.md#orders)", () => {
   const hup = (n: number) => ({ id: ID, signal: "SIGHUP" as const, n });
   const passedOn = (n: number) => ({ type: "passing_on", id: ID, n }) as const;
   const signals = [hup(2), hup(1)];
@@ -182,7 +182,7 @@ describe("a kill (tasks.md#kill)", () => {
   });
 });
 
-describe("what is said of an attempt (host-protocol.md, Report)", () => {
+describe("what is said of an attempt (host-protocol.md#report)", () => {
   const ask = (host: Driven) => host.pass(60_000).report()?.attempts[0];
   test.each<[string, () => Driven, object | undefined]>([
     ["ordered", () => idleHost().order([run()]), { state: "preparing" }],

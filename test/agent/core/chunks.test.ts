@@ -47,7 +47,7 @@ function sendChunks(driven: Driven): Driven {
 /** Log bytes that the report to be sent now would carry. */
 const inReport = (driven: Driven) => driven.message("report")?.pieces ?? [];
 
-describe("which way a stream's bytes go (decisions.md, log chunks)", () => {
+describe("which way a stream's bytes go (decisions/files.md#log-chunks)", () => {
   test.each([
     ["little", CHUNK_FROM_BYTES - 1, 0, 1],
     ["much", CHUNK_FROM_BYTES, 1, 0],
@@ -135,7 +135,7 @@ test(`at most ${MAX_CHUNKS_IN_FLIGHT} are out, and each stream has its turn`, ()
   expect(turns).toEqual([...ids, ...ids]);
 });
 
-describe("a chunk that fails (host-protocol.md, Back-off)", () => {
+describe("a chunk that fails (host-protocol.md#back-off)", () => {
   const out = () => sendChunks(host().tell(output(20_000_000)));
 
   test.each([
@@ -183,7 +183,7 @@ test("the last byte of what has ended is reported at once: only a report lets th
   expect(driven.tell(stored(CHUNK_FROM_BYTES)).message("report")).toBeDefined();
 });
 
-describe("the disk under what is stored is given back (decisions.md, holes)", () => {
+describe("the disk under what is stored is given back (decisions/files.md#holes)", () => {
   const punch = (driven: Driven) => driven.message("punch");
   const storedUpTo = (bytes: number, size = bytes) =>
     host()

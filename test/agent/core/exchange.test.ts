@@ -22,7 +22,7 @@ function reportsIn(host: Driven): number | undefined {
   return at === undefined ? undefined : at - host.now;
 }
 
-describe("when a report goes (host-protocol.md; budgets.md#budgets, requests per hot run)", () => {
+describe("when a report goes (host-protocol.md#report; budgets.md#budgets, requests per hot run)", () => {
   test.each<[string, () => Driven, number]>([
     [
       "nothing to say: it is held for a probe interval at most",
@@ -76,7 +76,7 @@ describe("when a report goes (host-protocol.md; budgets.md#budgets, requests per
   });
 });
 
-describe("when a report fails (host-protocol.md, Back-off)", () => {
+describe("when a report fails (host-protocol.md#back-off)", () => {
   test("full jitter: anything up to 1 s, doubling to 30 s (tasks.md#report-3)", () => {
     expect([0, 1, 2, 4, 5, 60].map((failures) => backoffMs(failures, 1))).toEqual([
       1_000, 2_000, 4_000, 16_000, 30_000, 30_000,
@@ -108,7 +108,7 @@ describe("when a report fails (host-protocol.md, Back-off)", () => {
   });
 });
 
-describe("log bytes (host-protocol.md, Report)", () => {
+describe("log bytes (host-protocol.md#logs)", () => {
   test("are asked about without waiting, and sent from what is acknowledged", () => {
     const host = busyHost().tell(output(10)).pass(OUTPUT_REPORT_DELAY_MS);
     expect(host.send()).toMatchObject({
@@ -167,7 +167,7 @@ describe("log bytes (host-protocol.md, Report)", () => {
   });
 });
 
-describe("the boot probe (host-protocol.md, Boot)", () => {
+describe("the boot probe (host-protocol.md#boot)", () => {
   test("runs at once, then every interval, until it has succeeded", () => {
     const host = new Driven().tell({ type: "joined", setup: SETUP });
     expect(host.message("probe")?.command).toBe("true");

@@ -125,7 +125,7 @@ test("an attempt whose tree is gone stays gone: nothing starts, signals or kills
   );
 });
 
-test("no signal is sent twice, nor to what does not run (host-protocol.md, Orders)", () => {
+test("no signal is sent twice, nor to what does not run (host-protocol.md#orders)", () => {
   fc.assert(
     fc.property(story, (events) => {
       play(events, (state, now) => {

@@ -15,7 +15,7 @@ import { START_REPORT_DELAY_MS } from "../../../src/core/limits.ts";
 import type { AttemptOrder, Orders } from "../../../src/schema/host.ts";
 import { Driven, EXIT, ID, LEASE_MS, run, SETUP } from "./drive.ts";
 
-// The exchange over a socket, as the host sees it (host-protocol.md).
+// The exchange over a socket, as the host sees it (host-protocol.md#socket).
 
 const WITH_SOCKET = { ...SETUP, socketUrl: "http://plane/socket" };
 const OTHER = "other-1/main/1.1";

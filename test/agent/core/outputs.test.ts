@@ -21,7 +21,8 @@ const said = (host: Driven) => {
 };
 const owes = (host: Driven) => host.owed().includes("collect");
 
-describe("the outputs of a task are collected when it has ended by itself (decisions.md, Outputs)", () => {
+// decisions/files.md#outputs
+describe("the outputs of a task are collected when it has ended by itself", () => {
   test.each<[string, () => Driven, string]>([
     ["it runs", () => running(), "running"],
     ["its tree lives", () => exited(running()), "uploading"],

@@ -9,7 +9,7 @@ const preparing = (more: Parameters<typeof run>[1] = {}) =>
   idleHost().order([run(ID, { ...more, task: { artifacts, ...more.task } })]);
 const prepared = () => preparing().tell({ type: "prepared", id: ID });
 
-describe("what a task needs is there before it starts (host-protocol.md, stages of hooks)", () => {
+describe("what a task needs is there before it starts (host-protocol.md#hooks)", () => {
   test.each([
     ["ordered", () => preparing(), ["prepare"]],
     ["prepared", () => prepared(), ["start"]],

@@ -4,7 +4,7 @@ import type { FoundHost } from "../../../agent/core/journal.ts";
 import type { Beginning } from "../../../agent/core/types.ts";
 import { Driven, EXIT, ID, idleHost, run, SETUP, stop } from "./drive.ts";
 
-// The data of sticky runs on a host: decisions.md, previous data; tasks.md#sticky-data.
+// The data of sticky runs on a host: decisions/runs.md#sticky-data; tasks.md#sticky-data.
 
 const NEXT = "build-17/main/2.1";
 const sticky = (id = ID, from: number | null = null) => ({ ...run(id), sticky: { from } });

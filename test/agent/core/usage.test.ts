@@ -3,7 +3,7 @@ import { FIRST_SAMPLE_MS, MAX_SAMPLED_ATTEMPTS, SAMPLE_EVERY_MS } from "../../..
 import { START_REPORT_DELAY_MS } from "../../../src/core/limits.ts";
 import { busyHost, type Driven, EXIT, ID, idleHost, run } from "./drive.ts";
 
-// What runs is measured now and then, and reports say it: host-protocol.md, Report; tasks.md#usage.
+// What runs is measured now and then, and reports say it: host-protocol.md#report; tasks.md#usage.
 
 const raw = (cpuMs: number) => ({ cpuMs, memoryBytes: 4_096, pids: 2 });
 const sampled = (host: Driven, cpuMs: number) =>

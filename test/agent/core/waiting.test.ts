@@ -11,7 +11,7 @@ const later = (startInMs = DELAY_MS, more: Parameters<typeof run>[1] = {}): Atte
 const waiting = (more: Parameters<typeof run>[1] = {}) => idleHost().order([later(DELAY_MS, more)]);
 const told = (host: Driven) => host.report()?.attempts[0];
 
-describe("an attempt that is ordered for later (host-protocol.md, Orders)", () => {
+describe("an attempt that is ordered for later (host-protocol.md#orders)", () => {
   test.each<[string, () => Driven, string[]]>([
     ["starts not before its time", () => waiting().pass(DELAY_MS - 1), []],
     ["starts then", () => waiting().pass(DELAY_MS), ["start"]],
@@ -102,7 +102,7 @@ describe("an attempt that is ordered for later (host-protocol.md, Orders)", () =
 describe("what is reported of it", () => {
   const reportAfter = (host: Driven, ms: number) => told(host.pass(ms));
 
-  test("that it is here, and waits: a full report shows all (host-protocol.md, Report)", () => {
+  test("that it is here, and waits: a full report shows all (host-protocol.md#report)", () => {
     const host = waiting();
     expect(host.send().report.attempts).toEqual([{ id: ID, state: "preparing", waits: true }]);
     expect(reportAfter(host.pass(DELAY_MS), 1_000)).toEqual({ id: ID, state: "preparing" });

@@ -67,7 +67,7 @@ const CHUNK_PATH = /^\/v1\/hosts\/w-1\/logs\/([^/]+)\/(stdout|stderr)$/;
 
 /**
  * A control plane for one host: it verifies signatures, checks each report by the schema, stores log bytes
- * and holds answers, all as `host-protocol.md` says. Orders are set by the test.
+ * and holds answers, all as host-protocol.md#exchange says. Orders are set by the test.
  */
 export class FakePlane {
   url = "";

@@ -30,7 +30,7 @@ const none = (version: number) => pool(version, { kind: "none" as const, version
 const stopping = { id: FIRST, state: "stopping" as const, startedAgoMs: 5 };
 const aborted = { ended: true, outcome: { state: "aborted", failure: null, exitCode: null } };
 
-// Asynchronous and idempotent (decisions.md, abort); terminal means no open epoch (R3).
+// Asynchronous and idempotent (decisions/runs.md#abort); terminal means no open epoch (R3).
 describe("an abort is stored at once, and ends the run when nothing of it can be left", () => {
   test.each<[string, Submitted]>([
     ["before the pool has answered", runAt(nothing(), T0, submit())],
@@ -93,7 +93,7 @@ describe("an abort is stored at once, and ends the run when nothing of it can be
   });
 });
 
-describe("an exit that is stored already outranks an abort (decisions.md, abort)", () => {
+describe("an exit that is stored already outranks an abort (decisions/runs.md#abort)", () => {
   test("it ends as it did, and nothing is stopped", () => {
     const state = runAt(started(), T0, observed([exitedButUnlogged]), abort());
     expect(state.record.wish).toBeNull();

@@ -37,7 +37,7 @@ const brings = (from: number, length: number, more: Partial<StoredChunk> = {}) =
 };
 const stored = (state: AllocationState) => state.record?.logs[FIRST]?.stdout.stored ?? 0;
 
-describe("a chunk continues what is stored, or changes nothing (decisions.md, log chunks)", () => {
+describe("a chunk continues what is stored, or changes nothing (decisions/files.md#log-chunks)", () => {
   const before = runAt(started(), T0, brings(0, 100));
 
   test.each([

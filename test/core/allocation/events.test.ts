@@ -153,7 +153,8 @@ describe("a run's story in events", () => {
   });
 });
 
-describe("a run keeps its latest MAX_RUN_EVENTS events, and counts the others (decisions.md)", () => {
+// decisions/runs.md#events-kept
+describe("a run keeps its latest MAX_RUN_EVENTS events, and counts the others", () => {
   const filledTo = (count: number) => {
     let { record } = queued();
     for (let i = record.events.length; i < count; i += 1)

@@ -152,7 +152,8 @@ describe("what the end of one task means for the others", () => {
     expect(story.living).toEqual(["a"]);
   });
 
-  test("of two that failed, the first by time is to blame, then by name (decisions.md)", () => {
+  // decisions/tasks.md#who-is-blamed
+  test("of two that failed, the first by time is to blame, then by name", () => {
     const story = new GroupStory(group(task("z"), task("a")));
     story.stubborn.add("a");
     story.ends("z", { code: 1 }).later(10).ends("a", { code: 2 });

@@ -34,7 +34,7 @@ describe("a command that its host has stopped is no end of its own (rule R4)", (
     expect(runAt(state, T0 + 1, observed([exited(TERM)])).record.outcome).toMatchObject(LOST);
   });
 
-  test("a wish that was stored before decides (decisions.md, abort)", () => {
+  test("a wish that was stored before decides (decisions/runs.md#abort)", () => {
     const state = runAt(started(), T0, abort());
     expect(runAt(state, T0 + 1, stopped("agent")).record.outcome?.state).toBe("aborted");
   });
@@ -120,7 +120,7 @@ describe("a group that its host has stopped by itself", () => {
     expect(outcomes(story())).toMatchObject({ ended: true, outcome });
   });
 
-  test("a task that has failed before is to blame (decisions.md, who is blamed)", () => {
+  test("a task that has failed before is to blame (decisions/tasks.md#who-is-blamed)", () => {
     const story = new GroupStory(group(main, task("lint")));
     story.stubborn.add("test");
     stopAll(story.ends("lint", { code: 2 }));

@@ -24,7 +24,7 @@ import {
   T0,
 } from "../support/allocation.ts";
 
-// The data of a sticky run: decisions.md, previous data; tasks.md#sticky-data.
+// The data of a sticky run: decisions/runs.md#sticky-data; tasks.md#sticky-data.
 
 const tasks = ["main", "other"].map((name) => ({ name, argv: [name], restart: { attempts: 0 } }));
 const STICKY: Partial<RunSpecInput> = {

@@ -15,7 +15,8 @@ import {
   T0,
 } from "../support/allocation.ts";
 
-// `decisions.md`, kill that gave up; tasks.md#kill-6: after five tries the host says so, and goes on trying.
+// decisions/tasks.md#kill-that-gave-up; tasks.md#kill-6: after five tries the host says so, and goes on
+// trying.
 
 const LATER = T0 + 60_000;
 const TIMEOUT = { timeout: "10s" };

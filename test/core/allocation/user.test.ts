@@ -157,7 +157,7 @@ describe("somebody wants tasks started again", () => {
   });
 });
 
-test("signals are numbered, and leave the orders with their attempt (host-protocol.md, Orders)", () => {
+test("signals are numbered, and leave the orders with their attempt (host-protocol.md#orders)", () => {
   const story = new GroupStory(group(task("m"), task("n")));
   const send = (signal: "SIGHUP" | "SIGUSR1") =>
     story.apply({ type: "signal", wish: { task: "m", signal, by } });
@@ -272,7 +272,7 @@ describe("a spec is updated in place", () => {
   test.each<[string, object, object, object]>([
     ["a longer time limit", { timeout: "1m" }, { timeout: "1h" }, { timeoutMs: 3_590_000 }],
     ["a first one", {}, { timeout: "1h" }, { timeoutMs: 3_590_000 }],
-  ])("the host hears of %s at once (decisions.md, time limit)", (_what, old, more, order) => {
+  ])("the host hears of %s at once (decisions/tasks.md#update-in-place)", (_what, old, more, order) => {
     const story = new GroupStory({ ...first, ...old }).later(10_000);
     const before = orderOf(story.state, story.now)?.revision ?? 0;
     story.apply({ type: "update", spec: parsed({ ...first, ...more }), specIndex: 1, by });

@@ -45,7 +45,8 @@ const asked = (state: Configured) => owed(state, T0, "create").map((one) => one.
 const taught = (more: Partial<PoolConfigInput> = BOTH) =>
   at(configured(more, [], [small("w1", "booting")]), T0, measured("w1", 900));
 
-describe("a pool learns how much memory the machines of a type have (decisions.md, instance choice)", () => {
+// decisions/pool.md#instance-choice
+describe("a pool learns how much memory the machines of a type have", () => {
   test.each([
     ["less than 95 % of what is advertised", [900], 900],
     ["95 %", [950], undefined],

@@ -104,7 +104,7 @@ describe("the text is what Prometheus reads", () => {
     expect(said).toEqual({ status: 0, output: "" });
   });
 
-  test("no run and no machine is a label (decisions.md, metrics)", () => {
+  test("no run and no machine is a label (decisions/pool.md#metrics)", () => {
     const names = new Set(metricsOf(full(), NOW).flatMap(({ labels }) => Object.keys(labels)));
     expect([...names].sort()).toEqual([
       "category",

@@ -25,7 +25,8 @@ import {
   workerSays,
 } from "../support/pool.ts";
 
-// `host-protocol.md`, Joining: a machine of one's own has no provider. `decisions.md`: it is no permit.
+// host-protocol.md#self-hosted-machines: it has no provider. decisions/workers.md#self-hosted-machine: it is
+// no permit.
 
 const HOUR = 60 * MINUTE;
 const BIG = { ...NEED, vcpus: 16, memoryBytes: 2 ** 36 };

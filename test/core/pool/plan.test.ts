@@ -21,7 +21,7 @@ const waits = (...args: Parameters<typeof configured>) => waitsOf(plan(configure
 const FULL = { maxInstances: 1 };
 const smallType = { ...workerRow("x").type, vcpus: 2 };
 
-describe("the queue is by priority, then by submission (decisions.md, D19)", () => {
+describe("the queue is by priority, then by submission (decisions/pool.md#d19)", () => {
   test.each([
     ["a higher priority first", [waiting("a"), waiting("b", { priority: 51 })], ["b", "a"]],
     [
@@ -150,7 +150,7 @@ describe("a run goes to the fullest ready worker that it fits (pool.md#rule-4)",
     expect(placesOf(state)).toEqual([]);
   });
 
-  test("nothing that cannot be placed blocks what comes behind it (decisions.md, D19)", () => {
+  test("nothing that cannot be placed blocks what comes behind it (decisions/pool.md#d19)", () => {
     const runs = [waiting("big", { priority: 99, ...vcpus(5) }), waiting("small")];
     const state = configured(FULL, [placed("x", "w1"), ...runs], [workerRow("w1")]);
     // pool.md#rule-2
@@ -178,7 +178,8 @@ test("a plan that is made again with the machine that it has asked for asks for 
   });
 });
 
-describe("a run that fits no ready worker counts on a booting one, unbound (decisions.md)", () => {
+// decisions/pool.md#booting-machines
+describe("a run that fits no ready worker counts on a booting one, unbound", () => {
   test.each(["booting", "asked"] as const)("one that is %s: no other machine is asked for", (phase) => {
     const result = plan(configured({}, [waiting("a"), waiting("b")], [workerRow("w1", phase)]), T0);
     expect(result.creates).toEqual([]);

@@ -26,7 +26,7 @@ const big = (more: Partial<RunRow> = {}): RunRow => ({
 });
 const reserved = (...args: Parameters<typeof Configured>) => plan(configured(...args), T0).reserved;
 
-describe("the first run that nothing has room for has a machine reserved (decisions.md, D20)", () => {
+describe("the first run that nothing has room for has a machine reserved (decisions/pool.md#d20)", () => {
   const on = [placed("a", "w1"), placed("b", "w1"), placed("c", "w2"), placed("d", "w3"), placed("e", "w3")];
 
   test("the one with the fewest runs to wait for", () => {
@@ -89,7 +89,7 @@ describe("the first run that nothing has room for has a machine reserved (decisi
     expect(explainRun(state, "x", T0)?.reason.text).toContain("it is kept for run big, which comes first");
   });
 
-  test("a worker that is kept for a run does not stop (decisions.md, shutdown order)", () => {
+  test("a worker that is kept for a run does not stop (decisions/pool.md#longest-idle-first)", () => {
     const paused = workerRow("w1", "ready", { pausedUntil: T0 + 1, refusals: 1 });
     const state = at(configured({}, [waiting("a")], [paused]), T0, { type: "tick" });
     expect(plan(state, T0).places).toEqual([]);

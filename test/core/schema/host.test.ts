@@ -15,7 +15,7 @@ function faults(more: Record<string, unknown>): string[] {
 const ofAttempt = (more: object) => faults({ attempts: [{ ...attempt, ...more }] });
 const logOf = (piece: object) => ofAttempt({ log: { stdout: { from: 0, size: 3, ...piece } } });
 
-describe("a report is taken (host-protocol.md, Report)", () => {
+describe("a report is taken (host-protocol.md#report)", () => {
   test.each<[string, Record<string, unknown>]>([
     ["the least that there is", {}],
     ["no word on boot, broken and draining", { boot: null, broken: null, draining: null }],
@@ -116,7 +116,7 @@ describe("texts of a host have at most MAX_TEXT_CHARS characters", () => {
   });
 });
 
-describe("a host joins (host-protocol.md, Joining)", () => {
+describe("a host joins (host-protocol.md#joining)", () => {
   const agent = { version: "0.1.0", os: "linux", arch: "x64" };
   const resources = { vcpus: 4, memoryBytes: 1, diskBytes: 1, gpus: 0 };
   const salt = `${"A".repeat(43)}=`;

@@ -173,7 +173,7 @@ describe("a query names at most MAX_QUERY_IDS runs", () => {
   });
 });
 
-// Bit n is state n (api.md#state-filter).
+// Bit n is state n (api.md#state-filter, decisions/runs.md#state-numbers).
 describe("what a state filter selects", () => {
   test.each([
     [[0], []],

@@ -109,7 +109,7 @@ describe("the provider's answer to a create", () => {
     ]);
   });
 
-  // By class (host-protocol.md, the provider contract). What may have been made must be watched for.
+  // By class (host-protocol.md#provider-errors). What may have been made must be watched for.
   test.each([
     ["temporary", "booting", T0 + 5 + CREATE_STRAGGLER_MS],
     ["rate_limit", "booting", T0 + 5],

@@ -5,8 +5,8 @@ import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
 import { at, enrolledOwn, holding, order, ready, readyOwn, report, T0 } from "../support/worker.ts";
 
-// `host-protocol.md`, Joining: "Boot ids or instance ids that alternate are two clones of one disk: 409
-// `cloned`, the worker drains." Every machine of its own has a boot id of its own.
+// Two clones of one disk are told by boot ids that alternate: 409 `cloned`, and the worker drains
+// (host-protocol.md#clones). Every machine of its own has a boot id of its own.
 
 const join = (bootId: string, id: string): WorkerEventIn => ({ type: "join", id, signedAt: T0, bootId });
 let joins = 0;

@@ -27,7 +27,7 @@ const booting = at(nothing(), T0, { type: "create", intent: intent() }, created)
 const set = (behavior: IdleBehavior): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
 const runs = (state: Living) => livePlacements(state).map((row) => row.run);
 
-describe("a host enrolls once (host-protocol.md, Joining)", () => {
+describe("a host enrolls once (host-protocol.md#joining)", () => {
   test("its secret is what it is known by, and its first start is incarnation 1", () => {
     expect(at(booting, T0 + 5, enroll()).record).toMatchObject({
       secret: "whsec_1",
@@ -60,7 +60,7 @@ describe("a host enrolls once (host-protocol.md, Joining)", () => {
   });
 });
 
-describe("each start of the agent is an incarnation (host-protocol.md, Joining)", () => {
+describe("each start of the agent is an incarnation (host-protocol.md#incarnation)", () => {
   test("a join is a higher one, and its reports are numbered anew", () => {
     const state = at(holding(["a"]), T0, report(5), join("j1"));
     expect(state.record.incarnation).toBe(2);
@@ -118,7 +118,7 @@ describe("each start of the agent is an incarnation (host-protocol.md, Joining)"
     expect(state.record.incarnation).toBe(2);
   });
 
-  test("an agent that was started again keeps what runs (host-protocol.md, The agent)", () => {
+  test("an agent that was started again keeps what runs (host-protocol.md#survives)", () => {
     expect(runs(at(holding(["a"]), T0, join("j1")))).toEqual(["a"]);
   });
 
@@ -154,7 +154,7 @@ describe("a new boot has ended whatever the host may have held (R2)", () => {
   });
 });
 
-describe("a report counts by incarnation and number (host-protocol.md, Report)", () => {
+describe("a report counts by incarnation and number (host-protocol.md#report)", () => {
   const state = at(
     ready(),
     T0,

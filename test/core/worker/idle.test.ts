@@ -48,7 +48,8 @@ describe("an idle worker proposes to stop, by its own alarm (messages.md#idle)",
     expect(proposes(fresh, T0 + IDLE)).toBe(true);
   });
 
-  test("the clock starts at readiness, not before (decisions.md, D3, workers.md#behavior-4)", () => {
+  // decisions/workers.md#d3
+  test("the clock starts at readiness, not before (workers.md#behavior-4)", () => {
     const slow = at(nothing(), T0, { type: "create", intent: intent() }, created, {
       type: "enroll",
       secret: "s",

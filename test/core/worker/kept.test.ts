@@ -6,7 +6,8 @@ import { ordersFor } from "../../../src/core/worker/report.ts";
 import type { Living } from "../../../src/core/worker/state.ts";
 import { at, holding, observedAnswer, order, owed, ready, reloaded, report, T0 } from "../support/worker.ts";
 
-// What a host keeps of sticky runs is dropped by the word of the run alone: decisions.md, previous data; R5.
+// What a host keeps of sticky runs is dropped by the word of the run alone: decisions/runs.md#sticky-data;
+// R5.
 
 const KEEP: ObservedAnswer = { kind: "order", revision: 1, attempts: [], logs: {}, keep: true };
 const DROP: ObservedAnswer = { kind: "order", revision: 1, attempts: [], logs: {} };

@@ -137,8 +137,8 @@ describe("a silent host's placements are lost LEASE_MARGIN_MS after the lease (R
   });
 });
 
-// With runs a worker is given up at the later of its probe time-out and the end of the lease (decisions.md,
-// T9).
+// With runs a worker is given up at the later of its probe time-out and the end of the lease
+// (decisions/workers.md#t9).
 describe("a worker whose host is silent is given up", () => {
   const PROBE = 10 * MINUTE;
   const overdue = (state: Living) => at(state, T0 + PROBE, tick);

@@ -43,7 +43,7 @@ function quiet(state: Living, more: Partial<LineNote> = {}): LineNote {
 
 const due = (state: Living, note: LineNote, side = sideNews(state)) => frameDue(state, note, side, T0);
 
-describe("what a host is owed on its socket (host-protocol.md)", () => {
+describe("what a host is owed on its socket (host-protocol.md#socket)", () => {
   const idle = ready();
 
   test("nothing, while all has been said", () => {
@@ -127,7 +127,7 @@ describe("a worker that was evicted while its host's socket lived", () => {
   });
 });
 
-describe("deltas (host-protocol.md: a delta is absolute for what it names)", () => {
+describe("deltas (host-protocol.md#deltas: a delta is absolute for what it names)", () => {
   const both = at(
     holding(["a", "b"]),
     T0,

@@ -48,7 +48,8 @@ const noticed = at(holding(["a"]), T0, report(2, { ...SPOT, attempts: on }));
 const accepts = (state: Living) =>
   answerOrder(at(state, T0, order("new")), order("new").order).kind === "accepted";
 
-describe("a host gives notice of its machine's near end (cases.md#case-9, decisions.md)", () => {
+// decisions/workers.md#notice
+describe("a host gives notice of its machine's near end (cases.md#case-9)", () => {
   test("in boot: it is shut down, and that is no failure of its boot", () => {
     const state = at(booting, T0, report(1, SPOT));
     expect(state.record).toMatchObject({ phase: "shutdown", bootOutcome: "aborted" });

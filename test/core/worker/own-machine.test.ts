@@ -29,9 +29,9 @@ import {
   TASK,
 } from "../support/worker.ts";
 
-// `host-protocol.md`, Joining: "A machine of one's own has no provider: listing, boot, idle and `powerOff` do
-// not apply to it; after the end of its lease it is `unknown` until its host joins again or an operator kills
-// it."
+// A self-hosted machine has no provider: listing, boot and idle time-outs do not apply to it. After the end
+// of its lease it is `unknown` until its host joins again or an operator kills it
+// (host-protocol.md#self-hosted-machines).
 
 const DAY = 24 * 60 * MINUTE;
 const invited = at(nothing(), T0, { type: "create", intent: invitation() });

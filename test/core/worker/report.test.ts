@@ -180,7 +180,8 @@ describe("an attempt that no order knows is shown to its allocation before it is
   });
 });
 
-describe("missing in a full report is gone, if the host has seen the orders (host-protocol.md)", () => {
+// host-protocol.md#absence
+describe("missing in a full report is gone, if the host has seen the orders", () => {
   const state = holding(["a"]);
   const seen = ordersRevision(state);
 

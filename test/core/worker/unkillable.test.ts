@@ -10,7 +10,7 @@ const stuck = (error: string | null = "pid 7 lives"): AttemptReport => ({
 });
 const both = { attempts: [stuck(), runningOf("b")] };
 
-describe("a host that cannot kill (tasks.md#kill-6, decisions.md: giving up drains the worker)", () => {
+describe("a host that cannot kill (tasks.md#kill-6, decisions/workers.md#host-that-cannot-kill)", () => {
   test("makes its worker drain, and waits for what else runs there (workers.md#unkillable-1)", () => {
     const { record } = at(holding(["a", "b"]), T0, report(2, both));
     expect(record).toMatchObject({ idleBehavior: "drain", phase: "ready" });

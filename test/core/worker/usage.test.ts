@@ -3,7 +3,7 @@ import { SAMPLE_FRESH_MS } from "../../../src/core/limits.ts";
 import { isUsageFresh, usageOfRun } from "../../../src/core/worker/usage.ts";
 import { at, holding, report, runningOf, T0 } from "../support/worker.ts";
 
-// What runs use is remembered as the host has said it last, and never stored (decisions.md, stats).
+// What runs use is remembered as the host has said it last, and never stored (decisions/hosts.md#usage).
 
 const sample = { cpuMs: 5, memoryBytes: 10, pids: 1 };
 const attempts = { "a/main/1.1": sample, "ab/main/1.1": sample };
