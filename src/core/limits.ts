@@ -132,7 +132,10 @@ export const CONSENT_MS = 60_000;
 export const CREATE_NOT_AFTER_MS = 10 * 60_000;
 /** For so long a create call without an answer, or one of an earlier process, may still take effect. */
 export const CREATE_STRAGGLER_MS = 90_000;
-/** How long a machine that was made may be missing from listings before that means anything (D4). */
+/**
+ * How long a machine that was made may be missing from listings before that means anything
+ * (decisions/workers.md#d4).
+ */
 export const UNLISTED_MS = 2 * 60_000;
 /** How long an empty pool goes on looking for a machine that it gave up because no listing had it. */
 export const LATE_MACHINE_MS = 15 * 60_000;

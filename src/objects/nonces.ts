@@ -6,7 +6,7 @@ const MAX_NONCES = 1_024;
 
 /**
  * The nonces of calls that have been answered, for as long as the same call could come again. They are in
- * memory alone: after the object was evicted a call can be repeated once more (`protocol.md`, Replays).
+ * memory alone: after the object was evicted a call can be repeated once more (protocol.md#replays).
  */
 export class Nonces {
   /** When each was seen, the oldest first. */

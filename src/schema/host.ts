@@ -26,7 +26,7 @@ export const HostResources = z
   })
   .meta({ id: "HostResources" });
 
-/** `POST /v1/hosts/enroll`: signed with the key of a code (`protocol.md`, Enrolling). */
+/** `POST /v1/hosts/enroll`: signed with the key of a code (protocol.md#enrolling). */
 export const EnrollRequest = z.strictObject({
   salt: z.string().regex(/^[A-Za-z0-9+/]{43}=$/, "must be the base64 of 32 random bytes"),
   instanceId: z.string().max(256).optional(),
@@ -291,6 +291,6 @@ export interface Orders {
 
 /**
  * What a socket carries to a host: orders, the wish for a full report, or why it is about to be closed, with
- * the status that a call would have been refused with (`protocol.md`, The socket).
+ * the status that a call would have been refused with (protocol.md#the-socket).
  */
 export type HostFrame = Orders | { ask: "full" } | { refused: { status: number; detail: string } };

@@ -219,7 +219,7 @@ it("what the service itself calls invalid is, whatever its status", async () => 
   }
 });
 
-it("the scope of a refusal arrives as it was said (D18)", async () => {
+it("the scope of a refusal arrives as it was said (decisions/pool.md#d18)", async () => {
   for (const scope of ["all", "group", "type"] as const) {
     const said = { class: "capacity", text: "none left", scope };
     const refused = { ...said, refused: true };

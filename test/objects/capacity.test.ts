@@ -16,7 +16,8 @@ async function forgottenMachine(cloud: TestCloud): Promise<string> {
   return forgotten;
 }
 
-test("a refusal of the cloud is shown with its scope, its reason and its time (D18)", async () => {
+// decisions/pool.md#d18
+test("a refusal of the cloud is shown with its scope, its reason and its time", async () => {
   world.cloud.refusal = {
     status: 400,
     body: { class: "quota", text: "8 of 8 in use", retryAfterMs: 60_000 },

@@ -70,7 +70,7 @@ describe("enrolling (host-protocol.md#joining)", () => {
   });
 });
 
-describe("signed calls (protocol.md)", () => {
+describe("signed calls (protocol.md#a-signed-call)", () => {
   const body = (more = {}) =>
     JSON.stringify({ incarnation: 1, seq: 9, full: true, ordersSeen: 0, attempts: [], ...more });
   const late = SIGNATURE_TOLERANCE_MS + 2_000;

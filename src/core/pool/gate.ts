@@ -31,7 +31,8 @@ export interface Gate {
  * Decides how many machines may be asked for now. Counts are queries over rows (invariant 6). `maxInstances`
  * bounds what a provider is asked for and paid for, so machines of one's own do not count.
  *
- * A hold-off whose time is over is half open: one machine is tried, and what becomes of it decides (D7, D24).
+ * A hold-off whose time is over is half open: one machine is tried, and what becomes of it decides
+ * (decisions/pool.md#d7, decisions/pool.md#d24).
  */
 export function openGate(state: Configured, now: Instant): Gate {
   const { config, holds } = state.record;

@@ -22,7 +22,7 @@ const USUAL_SCOPE: Record<ProviderFailure["class"], NonNullable<ProviderFailure[
 /** The pause after a first failure, and the longest after many in a row, if the provider names none. */
 const PAUSES: Record<"rate_limit" | "quota" | "capacity" | "temporary", [Millis, Millis]> = {
   rate_limit: [5_000, 60_000],
-  quota: [60_000, 15 * 60_000], // D7
+  quota: [60_000, 15 * 60_000], // decisions/pool.md#d7
   capacity: [60_000, 60_000], // pool.md#capacity
   temporary: [5_000, 60_000],
 };
@@ -127,7 +127,9 @@ export function holdsAfterBoot(record: PoolRecord, kind: Kind): PoolRecord {
   return without(record, (hold) => hold.cause === "boot" && scopes.includes(hold.scope));
 }
 
-/** One of our machines has left: one may be tried again where the quota was reached (D7). */
+/**
+ * One of our machines has left: one may be tried again where the quota was reached (decisions/pool.md#d7).
+ */
 export function holdsAfterLeaving(record: PoolRecord, kind: Kind, now: Instant): PoolRecord {
   const scopes = scopesOf(kind);
   const ends = (hold: Hold) => hold.cause === "quota" && scopes.includes(hold.scope) && isClosed(hold, now);

@@ -100,7 +100,7 @@ function isBetter(one: Instance, other: Instance, known: string | null): boolean
   return one.id === known;
 }
 
-/** What a machine does not come back from by itself (D28). */
+/** What a machine does not come back from by itself (decisions/workers.md#d28). */
 const ENDING: readonly LifecycleState[] = ["stopping", "stopped", "error"];
 
 /** Whether a listing tells a worker what it does not know, or must know again until it has acted on it. */

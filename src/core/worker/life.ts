@@ -297,9 +297,9 @@ function foldListed(state: Living, instance: Instance, beganAt: Instant, now: In
 }
 
 /**
- * The provider's word on a machine that it has not ended (D28). One that stops, has stopped or is broken
- * takes no more runs, and is destroyed when no lease says that any is on it (invariant 4): while it boots, at
- * once. A held one is left alone.
+ * The provider's word on a machine that it has not ended (decisions/workers.md#d28). One that stops, has
+ * stopped or is broken takes no more runs, and is destroyed when no lease says that any is on it (invariant
+ * 4): while it boots, at once. A held one is left alone.
  */
 function foldLifecycle(state: Living, { state: said }: Instance, now: Instant): WorkerState {
   const ends = said === "stopping" || said === "stopped" || said === "error";

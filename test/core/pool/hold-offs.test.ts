@@ -78,7 +78,7 @@ const asksFor = (state: Configured, now: number) => {
 };
 
 // pool.md#capacity-1
-describe("errors keep their scope: all, quota group (spot apart), one type (D18)", () => {
+describe("errors keep their scope: all, quota group (spot apart), one type (decisions/pool.md#d18)", () => {
   test.each<[string, Partial<WorkerFailure>, string, string[]]>([
     ["capacity, of one type", { class: "capacity", scope: "type" }, "type:a", ["b", "spot", "lone"]],
     ["capacity, of a quota group", { class: "capacity", scope: "group" }, "group:standard", ["spot", "lone"]],
@@ -125,7 +125,7 @@ describe("errors keep their scope: all, quota group (spot apart), one type (D18)
 describe("for how long, after so many failures in a row", () => {
   // The pauses of this system's own making lie up to a quarter above, always the same for a pool and a try.
   test.each<[string, WorkerFailure["class"], number[], number]>([
-    ["quota: 60 s, doubling to 15 min (D7, pool.md#quota-1)", "quota", [60, 120, 240, 480, 900, 900], 900],
+    ["quota: 60 s, doubling to 15 min (decisions/pool.md#d7, pool.md#quota-1)", "quota", [60, 120, 240, 480, 900, 900], 900],
     ["capacity: 60 s each time (pool.md#capacity-3)", "capacity", [60, 60, 60], 60],
     ["temporary: 5 s, doubling to 60 s", "temporary", [5, 10, 20, 40, 60, 60], 60],
     [
@@ -135,7 +135,7 @@ describe("for how long, after so many failures in a row", () => {
       60,
     ],
     [
-      "boot: nothing, nothing, then 5 min, doubling to 60 min (D24)",
+      "boot: nothing, nothing, then 5 min, doubling to 60 min (decisions/pool.md#d24)",
       "boot",
       [0, 0, 300, 600, 1_200, 2_400, 3_600, 3_600],
       3_600,
@@ -216,7 +216,8 @@ describe("failures while it lasts are of machines that were under way: no furthe
 });
 
 // pool.md#quota-2
-describe("when its time is over it is half open: one machine is tried, and decides (D7)", () => {
+// decisions/pool.md#d7
+describe("when its time is over it is half open: one machine is tried, and decides", () => {
   const over = { cause: "quota", scope: "all", tries: 2, reason: "8 of 8" } as const;
   const runs = ["x", "y"].map((id) => waiting(id, vcpus(4)));
   const halfOpen = () => at(held(configured({}, runs), hold(T0, over)), T0, tick);
@@ -272,7 +273,14 @@ describe("when its time is over it is half open: one machine is tried, and decid
   });
 });
 
+<<<<<<< HEAD
 describe("a quota ends early when one of ours has left (D7, pool.md#quota-4, pool.md#sweep-step-3)", () => {
+||||||| parent of 192a25d (Decisions that were cited by number alone are cited by their anchors)
+describe("a quota ends early when one of ours has left (D7, arvados.md §2.4 point 4, §2.7 step 3)", () => {
+=======
+// decisions/pool.md#d7
+describe("a quota ends early when one of ours has left (arvados.md §2.4 point 4, §2.7 step 3)", () => {
+>>>>>>> 192a25d (Decisions that were cited by number alone are cited by their anchors)
   const leaves = (worker: string) => workerSays(worker, { phase: "gone", booted: true });
   const full = (more: Partial<Hold> = {}) =>
     held(
@@ -300,7 +308,14 @@ describe("a quota ends early when one of ours has left (D7, pool.md#quota-4, poo
   });
 });
 
+<<<<<<< HEAD
 describe("the breaker stops a type after 3 boot failures in a row (D24, cases.md#case-17)", () => {
+||||||| parent of 192a25d (Decisions that were cited by number alone are cited by their anchors)
+describe("the breaker stops a type after 3 boot failures in a row (D24, peers.md §8 case 17)", () => {
+=======
+// decisions/pool.md#d24
+describe("the breaker stops a type after 3 boot failures in a row (peers.md §8 case 17)", () => {
+>>>>>>> 192a25d (Decisions that were cited by number alone are cited by their anchors)
   const boots = (count: number) => {
     let state = configured({ instanceTypes: TYPES });
     for (let n = 1; n <= count; n += 1) {

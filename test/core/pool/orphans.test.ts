@@ -155,7 +155,7 @@ describe("two machines of one worker, which a provider made by mistake (cases.md
   });
 });
 
-describe("the provider's word on a machine's life is input (D28)", () => {
+describe("the provider's word on a machine's life is input (decisions/workers.md#d28)", () => {
   test.each([
     ["pending", 0],
     ["running", 0],

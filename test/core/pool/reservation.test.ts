@@ -98,7 +98,8 @@ describe("the first run that nothing has room for has a machine reserved (decisi
   });
 });
 
-describe("a run that only another type holds, while there are as many machines as may be (D20)", () => {
+// decisions/pool.md#d20
+describe("a run that only another type holds, while there are as many machines as may be", () => {
   const large = { vcpus: 8, memory: "1GiB", price: 2 };
   const small = { vcpus: 4, memory: "1GiB", price: 1 };
   const config = { maxInstances: 2, minInstances: 2, instanceTypes: { small, large } };
@@ -149,7 +150,8 @@ const ended = (row: RunRow) =>
 /** No run of the story takes more steps than this. */
 const LONGEST = 15;
 
-test("no run starves: small ones keep coming, and a big one is placed within a bound (D20)", () => {
+// decisions/pool.md#d20
+test("no run starves: small ones keep coming, and a big one is placed within a bound", () => {
   // Each machine that is reserved has fewer runs to wait for than the one before: at most four times LONGEST.
   const story = fc.array(fc.record({ end: fc.nat(99), arrivals: fc.nat(3) }), {
     minLength: 4 * LONGEST,

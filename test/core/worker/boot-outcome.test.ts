@@ -100,7 +100,8 @@ describe("a boot has one outcome, and the first one stays (workers.md#boot-outco
     expect(outcomeOf(at(old, T0, terminated))).toBe("success");
   });
 
-  test("a failed boot and one that disappeared are the pool's news, an aborted one is not (D24)", () => {
+  // decisions/pool.md#d24
+  test("a failed boot and one that disappeared are the pool's news, an aborted one is not", () => {
     expect(upsertOf(at(enrolled, T0, report(1, { broken: "no disk" })), T0).failure).toMatchObject({
       class: "boot",
       text: "broken: no disk",

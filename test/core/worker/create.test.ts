@@ -174,7 +174,8 @@ describe("A4, P18: a create that failed is repeated when its pool says that it i
   });
 });
 
-describe("what a missing machine proves (rule R5, invariant 3, D4, pool.md#sweep-row-2)", () => {
+// decisions/workers.md#d4
+describe("what a missing machine proves (rule R5, invariant 3, pool.md#sweep-row-2)", () => {
   const refused = failed({ class: "capacity", text: "none left" });
 
   it("after a plain refusal of the only call there was, two listings give the permit back", () => {
@@ -207,7 +208,8 @@ describe("what a missing machine proves (rule R5, invariant 3, D4, pool.md#sweep
     expect(missingTwice(state, T0 + CREATE_STRAGGLER_MS + CONSISTENCY_MS).record?.phase).toBe("gone");
   });
 
-  it("not of one that was made a moment ago and has not joined: listings may be late (D4)", () => {
+  // decisions/workers.md#d4
+  it("not of one that was made a moment ago and has not joined: listings may be late", () => {
     const state = at(asked(), T0, created);
     const before = missingTwice(state, T0 + UNLISTED_MS - CONSISTENCY_MS - 1);
     expect(before.record?.phase).toBe("booting");

@@ -41,7 +41,8 @@ const sighting = (instance: Partial<Instance>, beganAt = T0): WorkerEventIn => (
 });
 const kill: WorkerEventIn = { type: "kill", reason: "", by: "ann" };
 
-describe("the pool hears how a create failed: its class, its scope and when to retry (D18)", () => {
+// decisions/pool.md#d18
+describe("the pool hears how a create failed: its class, its scope and when to retry", () => {
   test.each<[string, Partial<ProviderFailure>]>([
     ["capacity of a quota group", { class: "capacity", scope: "group" }],
     ["a quota", { class: "quota" }],
@@ -91,7 +92,8 @@ describe("a create that is made again, and refused when its machine is there alr
   });
 });
 
-describe("a machine that was made and ends before it is ready is a boot failure (D24)", () => {
+// decisions/pool.md#d24
+describe("a machine that was made and ends before it is ready is a boot failure", () => {
   const made = () => at(asked(), T0, created);
 
   test.each<[string, WorkerEventIn, number, "boot" | undefined]>([
@@ -184,7 +186,7 @@ describe("a machine that nobody knew of (adoption, cases.md#case-2)", () => {
   });
 });
 
-describe("the provider's word on a machine that has not ended (D28)", () => {
+describe("the provider's word on a machine that has not ended (decisions/workers.md#d28)", () => {
   test.each(["stopping", "stopped", "error"] as const)("%s: with nothing on it, it is destroyed", (state) => {
     const seen = at(ready(), T0 + 1, sighting({ state }));
     expect(seen.record).toMatchObject({ phase: "shutdown", idleBehavior: "drain" });
