@@ -33,8 +33,8 @@ const ONCE = new Set<Purpose>(["get-snapshot", "put-snapshot"]);
 const TO_THE_END = new Set<Purpose>(["report"]);
 
 /**
- * Where hosts come in (protocol.md#a-signed-call). Who they are is found out here, by one HMAC; before that nothing is
- * stored, and nothing that is answered depends on whether there is such a worker.
+ * Where hosts come in (protocol.md#a-signed-call). Who they are is found out here, by one HMAC; before that
+ * nothing is stored, and nothing that is answered depends on whether there is such a worker.
  */
 export class HostDoor {
   readonly #actor: WorkerActor;
