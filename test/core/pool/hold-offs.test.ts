@@ -273,14 +273,8 @@ describe("when its time is over it is half open: one machine is tried, and decid
   });
 });
 
-<<<<<<< HEAD
-describe("a quota ends early when one of ours has left (D7, pool.md#quota-4, pool.md#sweep-step-3)", () => {
-||||||| parent of 192a25d (Decisions that were cited by number alone are cited by their anchors)
-describe("a quota ends early when one of ours has left (D7, arvados.md §2.4 point 4, §2.7 step 3)", () => {
-=======
 // decisions/pool.md#d7
-describe("a quota ends early when one of ours has left (arvados.md §2.4 point 4, §2.7 step 3)", () => {
->>>>>>> 192a25d (Decisions that were cited by number alone are cited by their anchors)
+describe("a quota ends early when one of ours has left (pool.md#quota-4, pool.md#sweep-step-3)", () => {
   const leaves = (worker: string) => workerSays(worker, { phase: "gone", booted: true });
   const full = (more: Partial<Hold> = {}) =>
     held(
@@ -308,14 +302,8 @@ describe("a quota ends early when one of ours has left (arvados.md §2.4 point 4
   });
 });
 
-<<<<<<< HEAD
-describe("the breaker stops a type after 3 boot failures in a row (D24, cases.md#case-17)", () => {
-||||||| parent of 192a25d (Decisions that were cited by number alone are cited by their anchors)
-describe("the breaker stops a type after 3 boot failures in a row (D24, peers.md §8 case 17)", () => {
-=======
 // decisions/pool.md#d24
-describe("the breaker stops a type after 3 boot failures in a row (peers.md §8 case 17)", () => {
->>>>>>> 192a25d (Decisions that were cited by number alone are cited by their anchors)
+describe("the breaker stops a type after 3 boot failures in a row (cases.md#case-17)", () => {
   const boots = (count: number) => {
     let state = configured({ instanceTypes: TYPES });
     for (let n = 1; n <= count; n += 1) {

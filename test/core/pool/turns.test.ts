@@ -40,14 +40,8 @@ function swept(state: Configured): Configured {
 /** Workers whose creates have failed. */
 const refused = (...ids: string[]) => ids.map((id) => workerRow(id, "booting", { waits: "create" }));
 
-<<<<<<< HEAD
-describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (D8, pool.md#turns)", () => {
-||||||| parent of 192a25d (Decisions that were cited by number alone are cited by their anchors)
-describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (D8, arvados.md §2.11)", () => {
-=======
 // decisions/pool.md#d8
-describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (arvados.md §2.11)", () => {
->>>>>>> 192a25d (Decisions that were cited by number alone are cited by their anchors)
+describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (pool.md#turns)", () => {
   const pool = () => configured({ maxCloudOpsPerSecond: 3 }, RUNS);
 
   test("all are permitted at once, and told in their turn", () => {
