@@ -1,6 +1,7 @@
 // Builds what is run: the agent (one file for a plain Node 20), the Worker, the command, and the client.
-// `npm ci` calls it by `prepare`. The agent comes first: the Worker carries it, with its digest. The reference
-// page lies beside the Worker. Then comes what the client derives from the routes: the command contains the client.
+// `npm ci` calls it by `prepare`. The agent comes first: the Worker carries it, with its digest. The
+// reference page lies beside the Worker. Then comes what the client derives from the routes: the command
+// contains the client.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

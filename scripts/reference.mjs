@@ -33,7 +33,9 @@ const START = `SwaggerUIBundle({
 });
 `;
 
-/** Writes the files of the page below `dir`, from where the platform serves them (`assets` in wrangler.toml). */
+/**
+ * Writes the files of the page below `dir`, from where the platform serves them (wrangler.toml, `assets`).
+ */
 export function writeReference(dir) {
   const dist = (name) => readFileSync(require.resolve(`swagger-ui-dist/${name}`), "utf8");
   const files = {

@@ -23,9 +23,11 @@
 // * one-runtime: miniflare and wrangler are imported by local/runtime.ts alone
 // * no-dead-files: every source is reached from what people and tools start, every other file from a test
 // * exact-pins: package.json names one version of each package
+// * citations-resolve: what code, tests and documents cite is there, down to the heading
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { CITATION_RULES } from "./tidy/citations.ts";
 import { CODE_RULES } from "./tidy/code.ts";
 import { PLANTS } from "./tidy/plants.ts";
 import type { Offence, Rule } from "./tidy/rule.ts";
@@ -33,7 +35,7 @@ import { SHAPE_RULES } from "./tidy/shape.ts";
 import { repositoryFiles, sourceFile } from "./tidy/source.ts";
 import { WHOLE_RULES } from "./tidy/whole.ts";
 
-const RULES = [...SHAPE_RULES, ...CODE_RULES, ...WHOLE_RULES];
+const RULES = [...SHAPE_RULES, ...CODE_RULES, ...WHOLE_RULES, ...CITATION_RULES];
 const repository = repositoryFiles(join(import.meta.dirname, ".."));
 
 describe("the repository keeps the rule", () => {

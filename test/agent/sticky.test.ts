@@ -13,7 +13,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AttemptOrder } from "../../src/schema/host.ts";
 import { type Bench, openBench, type RunningAgent, run } from "./support/bench.ts";
 
-// The data of sticky runs, with real processes and files: decisions/runs.md#sticky-data; tasks.md#sticky-data.
+// The data of sticky runs, with real processes and files (decisions/runs.md#sticky-data,
+// tasks.md#sticky-data).
 
 const FIRST = "build-17/main/1.1";
 const SECOND = "build-17/main/2.1";

@@ -263,4 +263,26 @@ export const PLANTS: Plant[] = [
     files: { "package.json": '{ "dependencies": {\n"hono": "4.13.19",\n"zod": "^4.6.7" } }' },
     at: ["package.json:3"],
   },
+  {
+    rule: "citations-resolve",
+    files: {
+      "docs/design/rules.md": '## R1\n\n## Invariant 2\n\n| <a id="row-3"></a>3 | x |\n',
+      "docs/a.md":
+        "# A b, c\n\n[x](design/rules.md#r1) [y](design/rules.md#r9) [z](gone.md) [web](https://x.y/z.md)\n",
+      "src/good.ts":
+        "// rules.md#row-3, a.md#a-b-c, rule R1, invariant 2, `rules.md`\nconst file = 'notes.md';",
+      "src/bad.ts":
+        "// rules.md#row-4\n// gone.md\n// rule R2\n// invariant 3\n// rules.md §1\nx('gone.md#a');",
+    },
+    at: [
+      "docs/a.md:3",
+      "docs/a.md:3",
+      "src/bad.ts:5",
+      "src/bad.ts:1",
+      "src/bad.ts:6",
+      "src/bad.ts:2",
+      "src/bad.ts:3",
+      "src/bad.ts:4",
+    ],
+  },
 ];

@@ -10,10 +10,10 @@ export type Learned = Record<string, number>;
 
 /**
  * What a machine teaches of its type (decisions/pool.md#instance-choice): that it has less memory than the
- * type is counted on to have. It is kept beyond the machine, or the next one would be asked for in vain, and
- * the one after that (cases.md#learned-memory). The least counts, so that what is learned never goes up and down.
- * Each machine teaches once, when it is first heard what it has: not again after a configuration has had it
- * forgotten.
+ * type is counted on to have. It is kept beyond the machine, or the next one would be asked for in vain,
+ * and the one after that (cases.md#learned-memory). The least counts, so that what is learned never goes up
+ * and down. Each machine teaches once, when it is first heard what it has: not again after a configuration
+ * has had it forgotten.
  */
 export function learn(record: PoolRecord, before: WorkerRow, after: WorkerRow): PoolRecord {
   const { instanceType, type, measuredMemory, own } = after;

@@ -78,7 +78,10 @@ export async function openBench(): Promise<Bench> {
     start: (env, more = []) => startWith([...usual, ...more], env),
     startWith,
     // The second look at the mark leaves out a sleep of the watchdog that ended while it was looked at.
-    processes: () => marked(marker, agents).filter((pid) => !isWatchdog(pid) && isMarked(pid, marker)),
+    processes: () =>
+      marked(marker, agents).filter(
+        (pid) => !isWatchdog(pid) && !isForkOf(agents, pid) && isMarked(pid, marker),
+      ),
     watchdog: () => marked(marker, agents).find((pid) => isWatchdog(pid) && !isSleep(pid)),
     async close() {
       await plane.close();
@@ -145,6 +148,12 @@ function marked(marker: string, agents: RunningAgent[]): number[] {
 /** The shell that guards the lease, or what it sleeps by. */
 function isWatchdog(pid: number): boolean {
   return [pid, parentOf(pid)].some((one) => argumentsOf(one).includes("drover-watchdog"));
+}
+
+/** What an agent is about to start is a copy of the agent for a moment, between fork and exec. */
+function isForkOf(agents: RunningAgent[], pid: number): boolean {
+  const parent = agents.find(({ child }) => child.pid === parentOf(pid))?.child.pid;
+  return parent !== undefined && argumentsOf(parent).join(" ") === argumentsOf(pid).join(" ");
 }
 
 function isSleep(pid: number): boolean {

@@ -41,8 +41,8 @@ const noPlace = runAt(
   pool(2, { kind: "none", version: 2 }),
 );
 
-// A run has a `state` (api.md#states) and an `allocStatus` (tasks.md#alloc-status): they differ where a command
-// ends with another exit code than zero.
+// A run has a `state` (api.md#states) and an `allocStatus` (tasks.md#alloc-status): they differ where a
+// command ends with another exit code than zero.
 describe("state and allocStatus (tasks.md#status-2)", () => {
   test.each<[string, Submitted, string, string, string]>([
     ["in the queue", queued(), "pending", "pending", "waiting for a place on a machine"],

@@ -125,7 +125,7 @@ describe("errors keep their scope: all, quota group (spot apart), one type (deci
 describe("for how long, after so many failures in a row", () => {
   // The pauses of this system's own making lie up to a quarter above, always the same for a pool and a try.
   test.each<[string, WorkerFailure["class"], number[], number]>([
-    ["quota: 60 s, doubling to 15 min (decisions/pool.md#d7, pool.md#quota-1)", "quota", [60, 120, 240, 480, 900, 900], 900],
+    ["quota: 60 s, doubling to 15 min (pool.md#quota-1)", "quota", [60, 120, 240, 480, 900, 900], 900],
     ["capacity: 60 s each time (pool.md#capacity-3)", "capacity", [60, 60, 60], 60],
     ["temporary: 5 s, doubling to 60 s", "temporary", [5, 10, 20, 40, 60, 60], 60],
     [

@@ -31,7 +31,7 @@ export const NOT_HERE =
   /\b(?:wrangler|npm|npx|yarn|pnpm|git|sudo|alias|drover up|openssl|example\.(?:com|dev)|workers\.dev)\b/;
 
 /** Tools that change a checkout. The reader has something in their place that fails. */
-const WITHHELD = ["npm", "npx", "yarn", "pnpm", "wrangler", "git", "sudo"];
+const WITHHELD = ["npm", "npx", "yarn", "pnpm", "wrangler", "sudo"];
 
 /** The examples of one document may take so long, together, on a busy machine. */
 export const WITHIN_MS = 120_000;
@@ -48,6 +48,10 @@ export function makeReader(home: string): Reader {
   writeScript(join(bin, "node"), `exec "${process.execPath}" "$@"`);
   for (const tool of WITHHELD)
     writeScript(join(bin, tool), `echo "${tool} is not for examples" >&2; exit 97`);
+  // The command itself asks Git whether its context came with the repository: that changes nothing.
+  const path = `PATH='${process.env.PATH}'`;
+  const refusal = 'echo "git is not for examples" >&2; exit 97';
+  writeScript(join(bin, "git"), `case " $* " in *" ls-files "*) ${path} exec git "$@" ;; esac\n${refusal}`);
   writeScript(join(home, "build.sh"), "echo compiling\necho done");
   const scripts = readdirSync(RECIPES).filter((name) => name.endsWith(".sh"));
   for (const name of scripts) copyFileSync(join(RECIPES, name), join(home, name));
