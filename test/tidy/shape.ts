@@ -63,7 +63,10 @@ export const SHAPE_RULES: Rule[] = [
     name: "kebab-case",
     mend: "name files and folders in lower case with dashes",
     find: eachFile(
-      (path) => !/(?:^|\/)(?:README|LICENSE|NOTICE|CHANGELOG|CONTRIBUTING|SECURITY)(?:\.md)?$/.test(path),
+      // Names that people, and forges, look for.
+      (path) =>
+        !/(?:^|\/)(?:README|LICENSE|NOTICE|CHANGELOG|CONTRIBUTING|SECURITY)(?:\.md)?$/.test(path) &&
+        !path.startsWith(".github/"),
       ({ path }) =>
         path.split("/").every((part) => /^\.?[a-z0-9]+(?:[-.][a-z0-9]+)*$/.test(part))
           ? []
