@@ -8,7 +8,7 @@ import type { AllocationRecord } from "./state.ts";
 import { preferredWorker } from "./sticky.ts";
 import { groupOfRun } from "./tasks.ts";
 
-/** One time that a run was placed anew: when it had failed, how long it waited, and what it left. */
+/** One reschedule: when the run had failed, how long it waited then, and which worker it left. */
 export interface RescheduleEvent {
   at: Instant;
   delayMs: Millis;
@@ -22,8 +22,8 @@ export function nextDelay(policy: ReschedulePolicy, events: RescheduleEvent[], f
   if (last === undefined) return delayMs;
   const delay = grownDelay(policy, last.delayMs, events.at(-2)?.delayMs);
   if (maxDelayMs === 0 || delay <= maxDelayMs) return delay;
-  // It ran for longer than the longest wait: what went wrong before is over.
-  return failedAt - last.at > maxDelayMs ? delayMs : maxDelayMs;
+  // Since its wait was over it lasted for longer than the longest wait: what went wrong before is over.
+  return failedAt - (last.at + last.delayMs) > maxDelayMs ? delayMs : maxDelayMs;
 }
 
 function grownDelay(policy: ReschedulePolicy, last: Millis, before: Millis | undefined): Millis {

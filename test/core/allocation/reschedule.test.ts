@@ -42,14 +42,14 @@ test.each<[string, Partial<ReschedulePolicy>, number[], number, number]>([
     "restart.md#delay-6: exponential, bounded",
     { function: "exponential", maxDelayMs: 50 },
     [10, 20, 40],
-    50,
+    40 + 50,
     50,
   ],
   [
     "restart.md#delay-7: exponential, after a long run",
     { function: "exponential", maxDelayMs: 50 },
     [10, 20, 40],
-    51,
+    40 + 51,
     10,
   ],
   ["restart.md#delay-5: fibonacci, one event", { function: "fibonacci" }, [10], 0, 10],
@@ -149,6 +149,22 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md#for
       ended: true,
       outcome: { state },
     });
+  });
+
+  // restart.md#delay-6, restart.md#delay-7
+  test("a run that fails at once each time waits for the longest wait again and again", () => {
+    const growing = { function: "exponential" as const, delay: "30s", maxDelay: "50s", unlimited: true };
+    let run = started({ reschedule: growing });
+    let now = T0;
+    const waits: number[] = [];
+    for (let epoch = 1; epoch <= 5; epoch += 1) {
+      run = runAt(run, now + 1_000, ended("lost", { epoch, worker: `w${epoch}` }));
+      const placeAt = run.record.placeAt ?? 0;
+      waits.push((placeAt - now - 1_000) / 1_000);
+      now = placeAt;
+      run = runAt(run, now, { type: "tick" }, place(`w${epoch + 1}`, epoch + 1));
+    }
+    expect(waits).toEqual([30, 50, 50, 50, 50]);
   });
 
   // restart.md#fail-time
