@@ -1,4 +1,4 @@
-import type { Instant } from "../src/core/machine.ts";
+import type { Instant } from "../src/shared/machine.ts";
 import { LOOK_AWAKE_MS, STOOD_STILL_MS } from "./core/bounds.ts";
 import { readIfThere } from "./files.ts";
 

@@ -1,6 +1,6 @@
 import { uptime } from "node:os";
 import { performance } from "node:perf_hooks";
-import type { Instant, Millis } from "../src/core/machine.ts";
+import type { Instant, Millis } from "../src/shared/machine.ts";
 
 /** How far the two clocks may differ by rounding: `uptime` counts in hundredths of a second. */
 const SLEEP_NOTICED_MS: Millis = 1_000;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Instant, Millis } from "../src/core/machine.ts";
+import type { Instant, Millis } from "../src/shared/machine.ts";
 import { type Awake, watchSleep } from "./awake.ts";
 import { OUTPUT_REPORT_DELAY_MS } from "./core/bounds.ts";
 import type { HostEvent } from "./core/events.ts";

@@ -1,6 +1,6 @@
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Millis } from "../src/core/machine.ts";
+import type { Millis } from "../src/shared/machine.ts";
 import { type AttemptJournal, journalOf, type LeaseJournal, leaseOf } from "./core/journal.ts";
 import type { AttemptState, HostState } from "./core/types.ts";
 import { idOf, keyOf } from "./exec/dirs.ts";

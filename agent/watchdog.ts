@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
-import type { Millis } from "../src/core/machine.ts";
+import type { Millis } from "../src/shared/machine.ts";
 import {
   WATCHDOG_BARE_LEAD_MS,
   WATCHDOG_LAST_LEAD_MS,

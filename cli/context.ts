@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
-import { isSafeAddress, loopbackAddress } from "../src/core/proof.ts";
-import { quoteArgv } from "../src/core/shell-words.ts";
+import { isSafeAddress, loopbackAddress } from "../src/shared/proof.ts";
+import { quoteArgv } from "../src/shared/shell-words.ts";
 import { CliError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { readOwnFile } from "./own-file.ts";

@@ -2,7 +2,7 @@ import { basename, dirname, join } from "node:path";
 import { ApiError, StrangerError, UnreachableError } from "../client/errors.ts";
 import type { ServiceStatus } from "../client/types.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
-import { quoteArgv } from "../src/core/shell-words.ts";
+import { quoteArgv } from "../src/shared/shell-words.ts";
 import { type Context, DEFAULT_STATE_DIR, findContext, type Where } from "./context.ts";
 import { CliError, EXIT } from "./errors.ts";
 import { OutputClosed } from "./sink.ts";

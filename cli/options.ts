@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from "commander";
 import { RUN_STATE_NAMES } from "../client/states.ts";
 import type { StateFilter } from "../client/types.ts";
-import { parseDuration } from "../src/core/duration.ts";
-import { escapeReferences } from "../src/core/references.ts";
-import { parseSize } from "../src/core/size.ts";
+import { parseDuration } from "../src/shared/duration.ts";
+import { escapeReferences } from "../src/shared/references.ts";
+import { parseSize } from "../src/shared/size.ts";
 
 /** What `--state` of a list of runs takes (api.md#state-filter). */
 export const STATE_WORDS: readonly StateFilter[] = [...RUN_STATE_NAMES, "done", "all"];

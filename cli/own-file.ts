@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { basename, dirname } from "node:path";
 import { trackedIn } from "../disk/tracked.ts";
-import { because } from "../src/core/words.ts";
+import { because } from "../src/shared/words.ts";
 import { CliError } from "./errors.ts";
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;

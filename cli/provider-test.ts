@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { durationMs } from "../src/core/duration.ts";
-import { UNLISTED_MS } from "../src/core/limits.ts";
-import { parseSize } from "../src/core/size.ts";
+import { durationMs } from "../src/shared/duration.ts";
+import { UNLISTED_MS } from "../src/shared/limits.ts";
+import { parseSize } from "../src/shared/size.ts";
 import { type Report, testProvider } from "../src/providers/conformance/suite.ts";
 import type { Means, Subject } from "../src/providers/conformance/talk.ts";
 import { httpProvider } from "../src/providers/http.ts";

@@ -1,4 +1,4 @@
-import { formatDuration } from "../src/core/duration.ts";
+import { formatDuration } from "../src/shared/duration.ts";
 
 /**
  * Characters that act on a terminal instead of being seen: controls, what ends a line, and what Unicode calls

@@ -1,5 +1,5 @@
 import type { RunStatus } from "../client/types.ts";
-import { because, clause } from "../src/core/words.ts";
+import { because, clause } from "../src/shared/words.ts";
 import { EXIT } from "./errors.ts";
 import { printable } from "./text.ts";
 

@@ -1,4 +1,4 @@
-import { MAX_TASK_ATTEMPTS } from "../src/core/limits.ts";
+import { MAX_TASK_ATTEMPTS } from "../src/shared/limits.ts";
 import { attemptsOf } from "./attempts.ts";
 import { ApiError, UnreachableError } from "./errors.ts";
 import { callStream, pause, type Target } from "./http.ts";

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { connect, type Socket } from "node:net";
-import { endpointOf, proofText } from "../src/core/proof.ts";
+import { endpointOf, proofText } from "../src/shared/proof.ts";
 import { StrangerError } from "./errors.ts";
 
 /** A local Drover that is busy answers late; one that takes longer is tried again like one that is away. */

@@ -1,5 +1,5 @@
 import type { Agent } from "undici";
-import { loopbackAddress } from "../src/core/proof.ts";
+import { loopbackAddress } from "../src/shared/proof.ts";
 import { StrangerError } from "./errors.ts";
 import { connectProven } from "./proven-connection.ts";
 

@@ -1,6 +1,6 @@
 import { accessSync, constants, realpathSync } from "node:fs";
 import { basename, delimiter, dirname, join } from "node:path";
-import { quoteArgv } from "../src/core/shell-words.ts";
+import { quoteArgv } from "../src/shared/shell-words.ts";
 import { DEFAULT_STATE_DIR } from "./state-dir.ts";
 
 /** What npm and npx put in front of the PATH of what they start: another terminal does not have it. */

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { trackedIn } from "../disk/tracked.ts";
-import { because } from "../src/core/words.ts";
+import { because } from "../src/shared/words.ts";
 import { NAMES, pathIn } from "./names.ts";
 import { UpError } from "./up-error.ts";
 

@@ -3,7 +3,7 @@ import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Free, freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { makeDirs } from "../disk/make-dirs.ts";
-import type { Millis } from "../src/core/machine.ts";
+import type { Millis } from "../src/shared/machine.ts";
 import { pathIn } from "./names.ts";
 
 /**

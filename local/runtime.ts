@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
-import { CLOCK_WAS_SET, clockIs } from "../src/core/clock.ts";
+import { CLOCK_WAS_SET, clockIs } from "../src/shared/clock.ts";
 import { DOOR, doorPath, doorSource } from "./door.ts";
 import { endTree } from "./end-processes.ts";
 import { fireCron } from "./entry.ts";

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "../client/client.ts";
 import { fetchFor } from "../client/proven-fetch.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
-import { formatDuration } from "../src/core/duration.ts";
+import { formatDuration } from "../src/shared/duration.ts";
 import { beat } from "./beat.ts";
 import { DroverClock } from "./clock.ts";
 import { defaultPool, type PoolChoices, settleDefaultPool } from "./default-pool.ts";

@@ -1,5 +1,5 @@
 import { chmodSync } from "node:fs";
-import { quoteArgv } from "../src/core/shell-words.ts";
+import { quoteArgv } from "../src/shared/shell-words.ts";
 import { ENTRY } from "./entry.ts";
 import { writeWhole } from "./files.ts";
 

@@ -1,9 +1,9 @@
-import { CLOCK_WAS_SET, confirmedBy } from "./core/clock.ts";
 import { AGENT } from "./generated/agent-bundle.ts";
 import { confirmClock, droverNow } from "./objects/clock.ts";
 import { type Env, urlOf } from "./objects/env.ts";
 import { objectsOf } from "./objects/stubs.ts";
 import { createApp } from "./routes/app.ts";
+import { CLOCK_WAS_SET, confirmedBy } from "./shared/clock.ts";
 
 export { Allocation } from "./objects/allocation.ts";
 export { CloudWorker } from "./objects/cloud-worker.ts";

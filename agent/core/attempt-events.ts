@@ -1,4 +1,4 @@
-import type { Instant } from "../../src/core/machine.ts";
+import type { Instant } from "../../src/shared/machine.ts";
 import type { StreamName } from "../../src/schema/host.ts";
 import { killFailed } from "./attempt.ts";
 import type { ChunkEvent } from "./chunks.ts";

@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../../src/core/machine.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type { HostStop, StreamName } from "../../src/schema/host.ts";
 import type { TaskSpec } from "../../src/schema/run.ts";
 import { DEFAULT_KILL_TIMEOUT_MS, KILL_WAITS_MS } from "./bounds.ts";

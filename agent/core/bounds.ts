@@ -1,4 +1,4 @@
-import type { Millis } from "../../src/core/machine.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 
 /**
  * How long the first unreported byte of output may wait for more. The shell looks for output as often

@@ -1,5 +1,5 @@
-import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../src/core/limits.ts";
-import { earliest, type Instant } from "../../src/core/machine.ts";
+import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../src/shared/limits.ts";
+import { earliest, type Instant } from "../../src/shared/machine.ts";
 import type { StreamName } from "../../src/schema/host.ts";
 import { CHUNK_REFUSED_MS, LEAST_CHUNK_BYTES, MAX_CHUNKS_IN_FLIGHT, PUNCH_STEP_BYTES } from "./bounds.ts";
 import type { HostEvent } from "./events.ts";

@@ -1,4 +1,4 @@
-import { earliest, type Instant } from "../../src/core/machine.ts";
+import { earliest, type Instant } from "../../src/shared/machine.ts";
 import { ownStop, stopAttempt } from "./attempt.ts";
 import { elapseChunks } from "./chunks.ts";
 import { endHost } from "./ending.ts";

@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../../src/core/machine.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type { HostStop } from "../../src/schema/host.ts";
 import { ownStop, stopAttempt } from "./attempt.ts";
 import { LAST_WORDS_MS } from "./bounds.ts";

@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../../src/core/machine.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type {
   HostSetup,
   HostStop,

@@ -1,4 +1,4 @@
-import { earliest, type Instant } from "../../src/core/machine.ts";
+import { earliest, type Instant } from "../../src/shared/machine.ts";
 import {
   EMPTY_ANSWER_PAUSE_MS,
   EXCHANGE_TIMEOUT_MS,

@@ -1,4 +1,4 @@
-import type { Instant } from "../../src/core/machine.ts";
+import type { Instant } from "../../src/shared/machine.ts";
 import type { Exit, SignalName } from "../../src/schema/run.ts";
 import type { FakeScript } from "../../src/schema/task.ts";
 import type { FoundAttempt } from "./journal.ts";

@@ -1,4 +1,4 @@
-import { earliest, type Instant, type Machine } from "../../src/core/machine.ts";
+import { earliest, type Instant, type Machine } from "../../src/shared/machine.ts";
 import type { HostSetup } from "../../src/schema/host.ts";
 import { dueForAttempt, isWaiting } from "./attempt.ts";
 import { applyToAttempt } from "./attempt-events.ts";

@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../../src/core/machine.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run.ts";
 import { newAttempt } from "./attempt.ts";

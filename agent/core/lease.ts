@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../../src/core/machine.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import { LEASE_AFTER_SLEEP_MS, LEASE_KILL_MS, RENEW_AFTER_SLEEP_MS, WATCHDOG_LEAD_MS } from "./bounds.ts";
 import type { LeaseJournal } from "./journal.ts";
 import { noticeStopAt } from "./notice.ts";

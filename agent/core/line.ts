@@ -1,4 +1,4 @@
-import { earliest, type Instant, type Millis } from "../../src/core/machine.ts";
+import { earliest, type Instant, type Millis } from "../../src/shared/machine.ts";
 import {
   EXCHANGE_TIMEOUT_MS,
   FULL_REPORT_MS,

@@ -1,4 +1,4 @@
-import { MAX_LOG_BYTES } from "../../src/core/limits.ts";
+import { MAX_LOG_BYTES } from "../../src/shared/limits.ts";
 import { CHUNK_FROM_BYTES } from "./bounds.ts";
 import type { LogPiecePlan } from "./messages.ts";
 import type { AttemptState, HostState, StreamState } from "./types.ts";

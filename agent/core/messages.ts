@@ -1,4 +1,4 @@
-import type { Envelope, Millis } from "../../src/core/machine.ts";
+import type { Envelope, Millis } from "../../src/shared/machine.ts";
 import type { Report, StreamName } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
 import type { NumberedSignal } from "./types.ts";

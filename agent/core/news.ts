@@ -1,5 +1,5 @@
-import { START_REPORT_DELAY_MS } from "../../src/core/limits.ts";
-import { earliest, type Instant } from "../../src/core/machine.ts";
+import { START_REPORT_DELAY_MS } from "../../src/shared/limits.ts";
+import { earliest, type Instant } from "../../src/shared/machine.ts";
 import { isWaiting } from "./attempt.ts";
 import { MAX_REPORT_LOG_BYTES, OUTPUT_REPORT_DELAY_MS } from "./bounds.ts";
 import { allUnackedBytes, sendableBytes } from "./logs.ts";

@@ -1,6 +1,6 @@
-import { parseDuration } from "../../src/core/duration.ts";
-import { MAX_TEXT_CHARS, NOTICE_DRIFT_MS } from "../../src/core/limits.ts";
-import type { Instant } from "../../src/core/machine.ts";
+import { parseDuration } from "../../src/shared/duration.ts";
+import { MAX_TEXT_CHARS, NOTICE_DRIFT_MS } from "../../src/shared/limits.ts";
+import type { Instant } from "../../src/shared/machine.ts";
 import type { Report } from "../../src/schema/host.ts";
 import { LAST_WORDS_MS, NOTICE_EVERY_MS } from "./bounds.ts";
 import { fullWanted } from "./line.ts";

@@ -1,4 +1,4 @@
-import type { Instant } from "../../src/core/machine.ts";
+import type { Instant } from "../../src/shared/machine.ts";
 import type { AttemptOrder, Orders, StreamName } from "../../src/schema/host.ts";
 import { isWaiting, newAttempt, ownStop, planOf, stopAttempt } from "./attempt.ts";
 import { endHost } from "./ending.ts";

@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../../src/core/machine.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import { BACKOFF_FIRST_MS, BACKOFF_LONGEST_MS } from "./bounds.ts";
 import type { HostState } from "./types.ts";
 

@@ -1,5 +1,5 @@
-import { MAX_REPORT_BYTES, MAX_REPORT_WAIT_MS } from "../../src/core/limits.ts";
-import type { Instant, Millis } from "../../src/core/machine.ts";
+import { MAX_REPORT_BYTES, MAX_REPORT_WAIT_MS } from "../../src/shared/limits.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type { AttemptReport, LogPiece, Report, StreamName } from "../../src/schema/host.ts";
 import { isWaiting } from "./attempt.ts";
 import { MAX_REPORT_LOG_BYTES, REPORT_SLACK_BYTES } from "./bounds.ts";

@@ -1,4 +1,4 @@
-import { earliest, type Instant } from "../../src/core/machine.ts";
+import { earliest, type Instant } from "../../src/shared/machine.ts";
 import type { StickyData } from "../../src/schema/host.ts";
 import { KEPT_DATA_MS, MAX_KEPT_DATA } from "./bounds.ts";
 import type { HostEvent } from "./events.ts";

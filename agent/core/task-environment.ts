@@ -4,7 +4,7 @@ import {
   interpolateCommand,
   type LookUp,
   lookUpIn,
-} from "../../src/core/references.ts";
+} from "../../src/shared/references.ts";
 import type { Artifact, TaskSpec } from "../../src/schema/run.ts";
 import { nomadVariables } from "./nomad-names.ts";
 

@@ -1,4 +1,4 @@
-import { earliest, type Instant } from "../../src/core/machine.ts";
+import { earliest, type Instant } from "../../src/shared/machine.ts";
 import type { Usage } from "../../src/schema/host.ts";
 import { FIRST_SAMPLE_MS, MAX_SAMPLED_ATTEMPTS, SAMPLE_EVERY_MS, SAMPLE_GAP_MS } from "./bounds.ts";
 import type { HostMessage } from "./messages.ts";

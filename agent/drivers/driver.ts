@@ -1,4 +1,4 @@
-import type { Millis } from "../../src/core/machine.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";

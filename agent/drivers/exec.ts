@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Instant, Millis } from "../../src/core/machine.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type { Means } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
 import type { AttemptJournal } from "../core/journal.ts";

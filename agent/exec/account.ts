@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { isStarved } from "../../disk/starved.ts";
-import type { Millis } from "../../src/core/machine.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import { baseEnvironment } from "./environment.ts";
 import { MAX_FIRST_LINE_BYTES } from "./resolve.ts";
 import { StartFault } from "./start-fault.ts";

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
-import type { Millis } from "../../src/core/machine.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../files.ts";
 import { baseEnvironment } from "./environment.ts";
 import { sendSignal } from "./signal.ts";

@@ -3,7 +3,7 @@ import { type IncomingMessage, type Agent as PlainAgent, request as plainRequest
 import { request as tlsRequest } from "node:https";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Millis } from "../../src/core/machine.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import {
   ARTIFACT_LEAST_BYTES,
   ARTIFACT_RETRY_FIRST_MS,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Millis } from "../../src/core/machine.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import type { Resources } from "../../src/schema/common.ts";
 import type { Means } from "../../src/schema/host.ts";
 import { errorText, makePrivateDir, readIfThere, replaceFile } from "../files.ts";

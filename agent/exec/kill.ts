@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Instant, Millis } from "../../src/core/machine.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import { type Group, killGroup, membersOf, removeGroup } from "./group.ts";
 import { findTree, type TreeQuery } from "./processes.ts";
 import { sendSignal } from "./signal.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isStarved } from "../../disk/starved.ts";
-import type { Millis } from "../../src/core/machine.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 
 const AGAIN_MS: Millis = 100;
 

@@ -1,6 +1,6 @@
 import { isStarved } from "../../disk/starved.ts";
-import type { Millis } from "../../src/core/machine.ts";
-import { driverOf } from "../../src/core/means.ts";
+import type { Millis } from "../../src/shared/machine.ts";
+import { driverOf } from "../../src/shared/means.ts";
 import type { StartError } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
 import type { DriverName } from "../../src/schema/task.ts";

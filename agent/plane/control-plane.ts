@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Millis } from "../../src/core/machine.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import { contentDigest, digestField, EMPTY_DIGEST } from "../../src/signing/mac.ts";
 import type { Purpose } from "../../src/signing/request.ts";
 import { type Answer, type Bytes, send } from "./http.ts";

@@ -1,7 +1,7 @@
 import { type ClientRequestArgs, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { endpointOf, loopbackAddress } from "../../src/core/proof.ts";
+import { endpointOf, loopbackAddress } from "../../src/shared/proof.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
 import type { Answer } from "./http.ts";
 

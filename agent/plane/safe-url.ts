@@ -1,4 +1,4 @@
-import { isSafeAddress } from "../../src/core/proof.ts";
+import { isSafeAddress } from "../../src/shared/proof.ts";
 
 /** The same URL, if a host may speak to it. Throws with what to do. */
 export function safeUrl(url: string): URL {

@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { STORE_OUTPUTS_MS } from "../../src/core/limits.ts";
-import type { Millis } from "../../src/core/machine.ts";
+import { STORE_OUTPUTS_MS } from "../../src/shared/limits.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import { UPLOAD_STALLS_MS } from "../core/bounds.ts";
 import { backoffMs } from "../core/pace.ts";
 import type { Source } from "../exec/download.ts";

@@ -1,6 +1,6 @@
 import type { Agent as PlainAgent } from "node:http";
 import WebSocket from "ws";
-import type { Millis } from "../../src/core/machine.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import type { Answer } from "./http.ts";
 import { safeUrl } from "./safe-url.ts";
 

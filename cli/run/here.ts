@@ -1,6 +1,6 @@
 import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
-import { escapeReferences } from "../../src/core/references.ts";
+import { escapeReferences } from "../../src/shared/references.ts";
 import type { Context } from "../context.ts";
 import type { Io } from "../io.ts";
 

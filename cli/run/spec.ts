@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { newRunId } from "../../client/runs.ts";
 import type { RunSpec } from "../../client/types.ts";
-import { quoteArgv } from "../../src/core/shell-words.ts";
+import { quoteArgv } from "../../src/shared/shell-words.ts";
 import type { Here } from "./here.ts";
 
 /** The flags of `drover run` that say what is to be run, as the command line parser gives them. */

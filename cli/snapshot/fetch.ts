@@ -6,7 +6,7 @@ import { ALL_BUT_OWN, type Wanted } from "../../archive/result.ts";
 import { unpack } from "../../archive/unpack.ts";
 import type { Client } from "../../client/client.ts";
 import { makeDirs } from "../../disk/make-dirs.ts";
-import { formatSize } from "../../src/core/size.ts";
+import { formatSize } from "../../src/shared/size.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../io.ts";
 import { watchWork } from "../progress.ts";

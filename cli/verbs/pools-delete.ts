@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { ApiError } from "../../client/errors.ts";
-import { quoteArgv } from "../../src/core/shell-words.ts";
+import { quoteArgv } from "../../src/shared/shell-words.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../io.ts";

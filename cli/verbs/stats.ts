@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { RunStats } from "../../client/types.ts";
-import { formatSize } from "../../src/core/size.ts";
+import { formatSize } from "../../src/shared/size.ts";
 import { connect } from "../context.ts";
 import type { Io } from "../io.ts";
 import { asJson, briefDuration, table } from "../text.ts";

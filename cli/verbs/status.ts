@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { RunStatus } from "../../client/types.ts";
-import { quoteArgv } from "../../src/core/shell-words.ts";
-import { because } from "../../src/core/words.ts";
+import { quoteArgv } from "../../src/shared/shell-words.ts";
+import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
 import { colorsFor, type Io } from "../io.ts";
 import { asJson, elapsed, fields, money, printable } from "../text.ts";

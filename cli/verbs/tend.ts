@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import type { WorkerStatus } from "../../client/types.ts";
-import { because } from "../../src/core/words.ts";
+import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
 import { forEachOf } from "../each.ts";
 import { EXIT } from "../errors.ts";

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { WORKER_STATE_NAMES } from "../../client/states.ts";
 import type { WorkerState, WorkerStatus, WorkerSummary } from "../../client/types.ts";
-import { formatSize } from "../../src/core/size.ts";
-import { because } from "../../src/core/words.ts";
+import { formatSize } from "../../src/shared/size.ts";
+import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
 import { colorsFor, type Io } from "../io.ts";

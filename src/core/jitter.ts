@@ -1,4 +1,4 @@
-import type { Millis } from "./machine.ts";
+import type { Millis } from "../shared/machine.ts";
 
 /** In [d, 1.25 d), always the same for an id: no two of a crowd come back in step. */
 export function jittered(delayMs: Millis, id: string): Millis {

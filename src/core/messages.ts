@@ -3,8 +3,8 @@ import type { AttemptOrder, AttemptReport, SignalOrder, StreamName } from "../sc
 import type { InstanceType, PoolConfig, ProviderConfig } from "../schema/pool.ts";
 import type { Instance } from "../schema/provider.ts";
 import type { RunState } from "../schema/run.ts";
-import type { ErrorCode } from "./errors.ts";
-import type { Instant, Millis } from "./machine.ts";
+import type { ErrorCode } from "../shared/errors.ts";
+import type { Instant, Millis } from "../shared/machine.ts";
 
 /**
  * What the objects say to each other (messages.md). Every message is idempotent and may be lost,
@@ -32,7 +32,7 @@ export interface RunUpsert {
   hostPaths: boolean;
   /** A task of the run has the fake driver, which not every pool allows. */
   fakes?: boolean;
-  /** What an agent must act on to run it as it is meant (`core/means.ts`). Absent: nothing special. */
+  /** What an agent must act on to run it as it is meant (`shared/means.ts`). Absent: nothing special. */
   needs?: string[];
   exitCode: number | null;
   startedAt: Instant | null;
@@ -135,9 +135,9 @@ export interface Observed {
    */
   held: boolean;
   attempts: AttemptReport[];
-  /** Its agent waits for the delays of starts by itself (`core/means.ts`). Absent: the allocation does. */
+  /** Its agent waits for the delays of starts by itself (`shared/means.ts`). Absent: the allocation does. */
   waits?: true;
-  /** Its agent sees to time limits, and says what they have ended (`core/means.ts`). Absent: it may not. */
+  /** Its agent sees to time limits, and says what they have ended (`shared/means.ts`). Absent: it may not. */
   keepsTime?: true;
   /** The placement is over, and its host keeps the data of it: nothing else is said or asked. */
   kept?: true;

@@ -1,5 +1,5 @@
 import type { AWAITED, NextCode, Why } from "../schema/why.ts";
-import type { Instant } from "./machine.ts";
+import type { Instant } from "../shared/machine.ts";
 
 /** What happens next (`why`, invariant 5). */
 export type Next = Why["next"];

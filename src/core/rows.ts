@@ -1,4 +1,4 @@
-import type { Instant } from "./machine.ts";
+import type { Instant } from "../shared/machine.ts";
 
 /**
  * Where the rows of a table lie when nobody looks: SQLite in a Durable Object, a plain map in the simulator.

@@ -2,11 +2,16 @@ import type { Resources } from "../schema/common.ts";
 import type { InstanceType } from "../schema/pool.ts";
 import type { RunSpec, TaskSpec } from "../schema/run.ts";
 import type { FakeScript, TaskInput } from "../schema/task.ts";
-import { durationMs } from "./duration.ts";
-import type { Millis } from "./machine.ts";
-import { type ReschedulePolicy, type RestartPolicy, reschedulePolicy, restartPolicy } from "./policy.ts";
-import { resultTaskOf } from "./result-task.ts";
-import { sizeBytes } from "./size.ts";
+import { durationMs } from "../shared/duration.ts";
+import type { Millis } from "../shared/machine.ts";
+import {
+  type ReschedulePolicy,
+  type RestartPolicy,
+  reschedulePolicy,
+  restartPolicy,
+} from "../shared/policy.ts";
+import { resultTaskOf } from "../shared/result-task.ts";
+import { sizeBytes } from "../shared/size.ts";
 
 /** The part of a run's life in which a task runs (tasks.md#stages). */
 export type Hook = "prestart" | "main" | "poststart" | "poststop";

@@ -4,8 +4,8 @@ import {
   RETRY_FIRST_MS,
   RETRY_LONGEST_MS,
   SEND_TIMEOUT_MS,
-} from "../core/limits.ts";
-import { type Envelope, earliest, type Instant, type Machine } from "../core/machine.ts";
+} from "../shared/limits.ts";
+import { type Envelope, earliest, type Instant, type Machine } from "../shared/machine.ts";
 import type { Timer } from "./waiting.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { MIN_ALARM_DELAY_MS } from "../core/limits.ts";
-import type { Instant } from "../core/machine.ts";
+import { MIN_ALARM_DELAY_MS } from "../shared/limits.ts";
+import type { Instant } from "../shared/machine.ts";
 import { fromPlatform, onPlatform } from "./clock.ts";
 import { meter } from "./meter.ts";
 

@@ -19,8 +19,6 @@ import {
 import { answerPlace } from "../core/allocation/summary.ts";
 import { refusalOfUpdate } from "../core/allocation/update.ts";
 import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user.ts";
-import { DroverError } from "../core/errors.ts";
-import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type {
   Ended,
   EndedAnswer,
@@ -34,6 +32,8 @@ import type {
 import type { RunState, RunStatus } from "../schema/run.ts";
 import type { RunStats } from "../schema/stats.ts";
 import type { Why } from "../schema/why.ts";
+import { DroverError } from "../shared/errors.ts";
+import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
 import { sendOfAllocation } from "./allocation-messages.ts";
 import { explainRun, placedRun, statsOfRun } from "./allocation-reads.ts";
 import type { Env } from "./env.ts";

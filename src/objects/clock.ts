@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
-import { believed } from "../core/clock.ts";
-import type { Instant } from "../core/machine.ts";
+import { believed } from "../shared/clock.ts";
+import type { Instant } from "../shared/machine.ts";
 import type { Env } from "./env.ts";
 
 const { DROVER_CLOCK_AHEAD_MS = "0" }: Partial<Env> = env;

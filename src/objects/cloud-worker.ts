@@ -1,5 +1,4 @@
 import { DurableObject } from "cloudflare:workers";
-import { SAMPLE_WAIT_MS } from "../core/limits.ts";
 import type { IdleBehavior, Intent, Order, OrderAnswer, Sighting, WorkerAnswer } from "../core/messages.ts";
 import { FORCED_REASON } from "../core/pool/forced.ts";
 import { Rows } from "../core/rows.ts";
@@ -21,6 +20,7 @@ import { isUsageFresh, type RunUsage, usageOfRun } from "../core/worker/usage.ts
 import type { HostSetup, Orders } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
+import { SAMPLE_WAIT_MS } from "../shared/limits.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 import { droverNow } from "./clock.ts";
 import { providerOf } from "./cloud.ts";

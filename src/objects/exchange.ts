@@ -1,9 +1,9 @@
-import { DroverError } from "../core/errors.ts";
-import type { Instant, Millis } from "../core/machine.ts";
 import type { WorkerEventIn, WorkerMessage } from "../core/worker/machine.ts";
 import { judgeReport, ordersFor } from "../core/worker/report.ts";
 import { type Living, ordersRevision, type WorkerState } from "../core/worker/state.ts";
 import type { Orders, Report } from "../schema/host.ts";
+import { DroverError } from "../shared/errors.ts";
+import type { Instant, Millis } from "../shared/machine.ts";
 import type { Actor } from "./actor.ts";
 import { platformTimer, type Timer, until } from "./waiting.ts";
 

@@ -1,10 +1,10 @@
 import canonicalize from "canonicalize";
 import type { AllocationState, Existing } from "../core/allocation/state.ts";
 import { stateOf } from "../core/allocation/summary.ts";
-import { DroverError, type ErrorCode, type FieldError } from "../core/errors.ts";
-import type { Millis } from "../core/machine.ts";
 import type { RunState } from "../schema/run.ts";
 import type { RunSpec } from "../schema/run-spec.ts";
+import { DroverError, type ErrorCode, type FieldError } from "../shared/errors.ts";
+import type { Millis } from "../shared/machine.ts";
 import type { SubmitRequest } from "./rpc.ts";
 
 /** The run that there is. Throws `expired_run` if it was deleted, `unknown_run` if there never was one. */

@@ -1,11 +1,11 @@
 import type { z } from "zod";
-import { DroverError } from "../core/errors.ts";
 import { type Living, livePlacements } from "../core/worker/state.ts";
 import { AGENT } from "../generated/agent-bundle.ts";
 import { plainReport } from "../probes/plain-text.ts";
 import { fieldErrors } from "../schema/field-errors.ts";
 import { EnrollRequest, type HostSetup, JoinRequest, Report } from "../schema/host.ts";
 import { lostNames } from "../schema/lost-names.ts";
+import { DroverError } from "../shared/errors.ts";
 import { type Env, urlOf } from "./env.ts";
 import type { SignedCall } from "./rpc.ts";
 

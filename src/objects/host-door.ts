@@ -1,5 +1,3 @@
-import { DroverError, notKnown, otherBody } from "../core/errors.ts";
-import { SIGNATURE_TOLERANCE_MS } from "../core/limits.ts";
 import { isPlaced } from "../core/worker/believed.ts";
 import {
   isClone,
@@ -9,6 +7,8 @@ import {
   isRefusedClone,
 } from "../core/worker/joining.ts";
 import type { HostSetup } from "../schema/host.ts";
+import { DroverError, notKnown, otherBody } from "../shared/errors.ts";
+import { SIGNATURE_TOLERANCE_MS } from "../shared/limits.ts";
 import { answerKey } from "../signing/answer.ts";
 import { hostSecret } from "../signing/code.ts";
 import { sessionKey } from "../signing/frame.ts";

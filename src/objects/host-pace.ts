@@ -1,7 +1,7 @@
-import { DroverError } from "../core/errors.ts";
-import { UNITS_OF_A_START } from "../core/limits.ts";
-import type { Instant, Millis } from "../core/machine.ts";
 import { charged, type Pace, paced, restedPace, unitsOf } from "../core/worker/pace.ts";
+import { DroverError } from "../shared/errors.ts";
+import { UNITS_OF_A_START } from "../shared/limits.ts";
+import type { Instant, Millis } from "../shared/machine.ts";
 import type { WorkerActor } from "./exchange.ts";
 
 /**

@@ -1,7 +1,7 @@
-import { DroverError, type ErrorCode, notKnown, STATUS_OF_CODE } from "../core/errors.ts";
-import { CLOSE_CODES_FROM, MAX_REPORT_BYTES } from "../core/limits.ts";
-import type { Instant } from "../core/machine.ts";
 import type { LineNote } from "../core/worker/line.ts";
+import { DroverError, type ErrorCode, notKnown, STATUS_OF_CODE } from "../shared/errors.ts";
+import { CLOSE_CODES_FROM, MAX_REPORT_BYTES } from "../shared/limits.ts";
+import type { Instant } from "../shared/machine.ts";
 import { claimOf } from "../signing/claim.ts";
 import { CHALLENGE, type Session, sealed, unsealed } from "../signing/frame.ts";
 import { droverNow } from "./clock.ts";

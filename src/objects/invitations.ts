@@ -1,9 +1,9 @@
-import { DroverError } from "../core/errors.ts";
-import { ACKNOWLEDGE_MS, MAX_OPEN_ENROLLMENTS } from "../core/limits.ts";
-import type { Millis } from "../core/machine.ts";
 import type { PoolEvent, PoolMessage } from "../core/pool/machine.ts";
 import type { PoolRecord, PoolState } from "../core/pool/state.ts";
 import { nextWorkerName } from "../core/pool/workers.ts";
+import { DroverError } from "../shared/errors.ts";
+import { ACKNOWLEDGE_MS, MAX_OPEN_ENROLLMENTS } from "../shared/limits.ts";
+import type { Millis } from "../shared/machine.ts";
 import { enrollmentCode } from "../signing/code.ts";
 import type { Actor } from "./actor.ts";
 import type { Invitation, InvitationRequest } from "./rpc.ts";

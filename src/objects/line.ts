@@ -1,6 +1,3 @@
-import { DroverError, STATUS_OF_CODE } from "../core/errors.ts";
-import { CLOSE_CODES_FROM } from "../core/limits.ts";
-import type { Instant } from "../core/machine.ts";
 import {
   frameDue,
   isListening,
@@ -14,6 +11,9 @@ import {
 } from "../core/worker/line.ts";
 import type { Living, WorkerState } from "../core/worker/state.ts";
 import type { HostFrame, Report } from "../schema/host.ts";
+import { DroverError, STATUS_OF_CODE } from "../shared/errors.ts";
+import { CLOSE_CODES_FROM } from "../shared/limits.ts";
+import type { Instant } from "../shared/machine.ts";
 import { admit, livingWorker, type WorkerActor } from "./exchange.ts";
 
 /** The longest reason that a close frame takes, in bytes (platform.md#sockets). */

@@ -1,6 +1,6 @@
 import { logObjectKey } from "../core/allocation/chunks.ts";
-import { parseAttemptId } from "../core/attempt-id.ts";
-import { DroverError, otherBody } from "../core/errors.ts";
+import { parseAttemptId } from "../shared/attempt-id.ts";
+import { DroverError, otherBody } from "../shared/errors.ts";
 import { digestField } from "../signing/mac.ts";
 import type { LogBucket, LogObject, SignedChunk } from "./rpc.ts";
 import type { Peers } from "./stubs.ts";

@@ -1,5 +1,5 @@
-import { SIGNATURE_TOLERANCE_MS } from "../core/limits.ts";
-import type { Instant } from "../core/machine.ts";
+import { SIGNATURE_TOLERANCE_MS } from "../shared/limits.ts";
+import type { Instant } from "../shared/machine.ts";
 
 /** More calls of one host are not remembered: the oldest are forgotten first. */
 const MAX_NONCES = 1_024;

@@ -1,6 +1,4 @@
 import { DurableObject } from "cloudflare:workers";
-import { DroverError } from "../core/errors.ts";
-import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type {
   Configure,
   ConfigureAnswer,
@@ -35,6 +33,8 @@ import type { Sample } from "../schema/metrics.ts";
 import type { ListedWorker, PoolEventList, PoolView, WorkerState } from "../schema/pool.ts";
 import type { RunSummary } from "../schema/run.ts";
 import type { Why } from "../schema/why.ts";
+import { DroverError } from "../shared/errors.ts";
+import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
 import type { Env } from "./env.ts";
 import { invite } from "./invitations.ts";
 import type { PoolPeer } from "./peers.ts";

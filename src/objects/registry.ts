@@ -1,6 +1,4 @@
 import { DurableObject } from "cloudflare:workers";
-import { DroverError } from "../core/errors.ts";
-import { ACKNOWLEDGE_MS } from "../core/limits.ts";
 import type { Removal } from "../core/messages.ts";
 import { ownValue } from "../core/own-value.ts";
 import {
@@ -13,6 +11,8 @@ import {
 } from "../core/registry/machine.ts";
 import { withSecret } from "../core/registry/secret.ts";
 import type { PoolDeletion, PoolView, PutPoolConfig } from "../schema/pool.ts";
+import { DroverError } from "../shared/errors.ts";
+import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
 import type { Env } from "./env.ts";
 import type { RegistryApi } from "./rpc.ts";
 import { Shell } from "./shell.ts";

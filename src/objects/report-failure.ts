@@ -1,4 +1,4 @@
-import type { Envelope } from "../core/machine.ts";
+import type { Envelope } from "../shared/machine.ts";
 
 /**
  * Says in the log that a message failed: the first time, and then each time the number of tries has doubled.

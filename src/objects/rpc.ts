@@ -1,7 +1,6 @@
 import type { Ask } from "../core/allocation/asks.ts";
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/chunks.ts";
 import type { RestartWish, SignalWish } from "../core/allocation/user.ts";
-import type { DroverError } from "../core/errors.ts";
 import type { Forget, IdleBehavior, Removal } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/lists.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
@@ -18,6 +17,7 @@ import type {
 import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run.ts";
 import type { RunStats } from "../schema/stats.ts";
 import type { Why } from "../schema/why.ts";
+import type { DroverError } from "../shared/errors.ts";
 
 import type { ClaimedRequest } from "../signing/request.ts";
 

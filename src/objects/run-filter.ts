@@ -1,5 +1,5 @@
 import type { RunRow } from "../core/pool/state.ts";
-import { isTerminal } from "../core/run-state.ts";
+import { isTerminal } from "../shared/run-state.ts";
 import type { RunFilter } from "./rpc.ts";
 
 /** Whether a run is one that a filter asks for. Whoever uses ids looks rows up by them. */

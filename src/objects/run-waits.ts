@@ -1,8 +1,8 @@
-import { DroverError } from "../core/errors.ts";
-import { MAX_HELD_WAIT_IDS, MAX_HELD_WAITS } from "../core/limits.ts";
 import type { Changes } from "../core/pool/changes.ts";
 import type { PoolState, RunRow } from "../core/pool/state.ts";
-import { isTerminal } from "../core/run-state.ts";
+import { DroverError } from "../shared/errors.ts";
+import { MAX_HELD_WAIT_IDS, MAX_HELD_WAITS } from "../shared/limits.ts";
+import { isTerminal } from "../shared/run-state.ts";
 import type { RunFilter, Unsettled } from "./rpc.ts";
 import { canMatch, isMatch, isSelected } from "./run-filter.ts";
 import { platformTimer, type Timer } from "./waiting.ts";

@@ -1,4 +1,4 @@
-import type { Envelope, Instant, Machine } from "../core/machine.ts";
+import type { Envelope, Instant, Machine } from "../shared/machine.ts";
 import { Actor } from "./actor.ts";
 import { LazyAlarm } from "./alarm.ts";
 import { droverNow } from "./clock.ts";

@@ -1,4 +1,4 @@
-import { DroverError } from "../core/errors.ts";
+import { DroverError } from "../shared/errors.ts";
 import type { SnapshotStore } from "./rpc.ts";
 
 /** What precedes the digest in the name of a snapshot. */

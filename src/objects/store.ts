@@ -1,5 +1,5 @@
-import type { Instant } from "../core/machine.ts";
 import type { RowDisk } from "../core/rows.ts";
+import type { Instant } from "../shared/machine.ts";
 import { meter } from "./meter.ts";
 import { readStored, STORED_VERSION, type Stored } from "./migrations.ts";
 

@@ -1,5 +1,5 @@
-import { NOTE_REFUSAL_MS } from "../core/limits.ts";
-import type { Instant } from "../core/machine.ts";
+import { NOTE_REFUSAL_MS } from "../shared/limits.ts";
+import type { Instant } from "../shared/machine.ts";
 
 let warnedAt = Number.NEGATIVE_INFINITY;
 

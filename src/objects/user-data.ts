@@ -1,5 +1,5 @@
-import { quoteArgv } from "../core/shell-words.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
+import { quoteArgv } from "../shared/shell-words.ts";
 
 /** Where the agent keeps what it must not forget, unless the cloud says otherwise. */
 const STATE_DIR = "/var/lib/drover";

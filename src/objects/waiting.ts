@@ -1,4 +1,4 @@
-import type { Millis } from "../core/machine.ts";
+import type { Millis } from "../shared/machine.ts";
 
 /**
  * Calls back after so many milliseconds, unless what it returns is called before. The simulator has its own.

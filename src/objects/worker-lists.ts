@@ -1,7 +1,7 @@
-import { GONE_WORKERS_SHOWN } from "../core/limits.ts";
 import { type LastRuns, listedWorkers } from "../core/pool/lists.ts";
 import type { Configured, RunRow, WorkerRow } from "../core/pool/state.ts";
 import type { ListedWorker, WorkerState } from "../schema/pool.ts";
+import { GONE_WORKERS_SHOWN } from "../shared/limits.ts";
 import type { SqlRowDisk } from "./store.ts";
 
 /** So many of the latest runs are looked at for one answer, so that nobody else waits for long. */

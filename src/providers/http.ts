@@ -1,10 +1,10 @@
 import { type ZodType, z } from "zod";
-import { formatDuration } from "../core/duration.ts";
-import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS, MAX_TEXT_CHARS } from "../core/limits.ts";
 import type { CreateAnswer, DestroyAnswer, ListAnswer, ProviderFailure } from "../core/messages.ts";
-import { because } from "../core/words.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
 import { type CreateInstance, Instance, ProviderProblem, UnreadPage } from "../schema/provider.ts";
+import { formatDuration } from "../shared/duration.ts";
+import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS, MAX_TEXT_CHARS } from "../shared/limits.ts";
+import { because } from "../shared/words.ts";
 import { listPages, type ReadPage } from "./pages.ts";
 import type { Provider } from "./provider.ts";
 import { CODES, type Veil, veilOf } from "./veil.ts";

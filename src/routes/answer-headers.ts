@@ -1,5 +1,5 @@
-import { MAX_LOG_BYTES } from "../core/limits.ts";
-import { formatSize } from "../core/size.ts";
+import { MAX_LOG_BYTES } from "../shared/limits.ts";
+import { formatSize } from "../shared/size.ts";
 
 /** Headers of answers that mean something to a client, for the document. */
 const HEADERS = {

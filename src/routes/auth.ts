@@ -1,5 +1,5 @@
 import { createMiddleware } from "hono/factory";
-import { DroverError } from "../core/errors.ts";
+import { DroverError } from "../shared/errors.ts";
 import type { EdgeTypes } from "./edge.ts";
 
 const BEARER = /^Bearer +([\w.~+/=-]+)$/i;

@@ -1,7 +1,7 @@
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import type { Instant } from "../core/machine.ts";
 import type { Objects } from "../objects/rpc.ts";
+import type { Instant } from "../shared/machine.ts";
 import type { PoolDirectory } from "./pool-directory.ts";
 import type { AnswerSigner } from "./signature.ts";
 

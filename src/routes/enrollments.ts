@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { DroverError } from "../core/errors.ts";
-import { isSafeAddress } from "../core/proof.ts";
 import { Enrollment, EnrollmentRequest, ttlMs } from "../schema/enrollment.ts";
+import { DroverError } from "../shared/errors.ts";
+import { isSafeAddress } from "../shared/proof.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";

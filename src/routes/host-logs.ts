@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { STREAMS } from "../core/attempt-id.ts";
-import { DroverError } from "../core/errors.ts";
-import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../core/limits.ts";
-import { formatSize } from "../core/size.ts";
 import { Name } from "../schema/common.ts";
 import { AttemptId } from "../schema/host.ts";
+import { STREAMS } from "../shared/attempt-id.ts";
+import { DroverError } from "../shared/errors.ts";
+import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../shared/limits.ts";
+import { formatSize } from "../shared/size.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { invalid, refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";

@@ -1,5 +1,5 @@
-import { DroverError } from "../core/errors.ts";
-import type { Instant, Millis } from "../core/machine.ts";
+import { DroverError } from "../shared/errors.ts";
+import type { Instant, Millis } from "../shared/machine.ts";
 import type { EdgeContext } from "./edge.ts";
 
 /** Hosts that are remembered to be too fast. There are few; if there are many, all may speak again. */

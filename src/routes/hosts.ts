@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { DroverError, otherBody } from "../core/errors.ts";
-import { MAX_REPORT_WAIT_MS } from "../core/limits.ts";
-import { loopbackAddress } from "../core/proof.ts";
 import type { SignedCall, SocketRefusal } from "../objects/rpc.ts";
 import { Name, Wait } from "../schema/common.ts";
 import { EnrollRequest, HostSetup, JoinRequest, type Orders, Report } from "../schema/host.ts";
+import { DroverError, otherBody } from "../shared/errors.ts";
+import { MAX_REPORT_WAIT_MS } from "../shared/limits.ts";
+import { loopbackAddress } from "../shared/proof.ts";
 import { contentDigest, textOfKey } from "../signing/mac.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { atItsPace } from "./host-pace.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { DroverError, type FieldError } from "../core/errors.ts";
 import { fieldErrors, type Target } from "../schema/field-errors.ts";
+import { DroverError, type FieldError } from "../shared/errors.ts";
 
 /** Errors named in one answer. A hundred thousand wrong arguments are one mistake, not a hundred thousand. */
 export const MAX_FIELD_ERRORS = 100;

@@ -1,6 +1,6 @@
 import { createMiddleware } from "hono/factory";
-import { DroverError } from "../core/errors.ts";
 import { lostNames } from "../schema/lost-names.ts";
+import { DroverError } from "../shared/errors.ts";
 import type { EdgeTypes } from "./edge.ts";
 import { invalid } from "./invalid.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { STREAMS } from "../core/attempt-id.ts";
-import { DroverError } from "../core/errors.ts";
-import { formatSize, parseSize } from "../core/size.ts";
+import { STREAMS } from "../shared/attempt-id.ts";
+import { DroverError } from "../shared/errors.ts";
+import { formatSize, parseSize } from "../shared/size.ts";
 
 import { invalid } from "./invalid.ts";
 import { Flag, RunParams } from "./params.ts";

@@ -1,5 +1,5 @@
-import { MAX_LOG_READ_BYTES } from "../core/limits.ts";
 import type { LogBucket, LogChunk } from "../objects/rpc.ts";
+import { MAX_LOG_READ_BYTES } from "../shared/limits.ts";
 import { patiently } from "./patience.ts";
 
 /** How long one read of a followed log is held by its object. */

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../core/errors.ts";
+import type { ErrorCode } from "../shared/errors.ts";
 
 /** What each code means, for readers of the document. The `detail` of an answer says more: names, numbers. */
 export const MEANING_OF_CODE: Record<ErrorCode, string> = {

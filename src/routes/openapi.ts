@@ -1,6 +1,6 @@
 import { etag } from "hono/etag";
 import { z } from "zod";
-import { type ErrorCode, STATUS_OF_CODE } from "../core/errors.ts";
+import { type ErrorCode, STATUS_OF_CODE } from "../shared/errors.ts";
 import { headersOf } from "./answer-headers.ts";
 import { COMPONENTS } from "./components.ts";
 import { withHeads } from "./document-heads.ts";

@@ -1,5 +1,5 @@
 import { createRoute, type RouteConfig } from "@hono/zod-openapi";
-import { type ErrorCode, STATUS_OF_CODE } from "../core/errors.ts";
+import { type ErrorCode, STATUS_OF_CODE } from "../shared/errors.ts";
 import { headersOf, SIGNED } from "./answer-headers.ts";
 import { MEANING_OF_CODE } from "./meanings.ts";
 

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { parseDuration } from "../core/duration.ts";
-import { MAX_WAIT_MS } from "../core/limits.ts";
-import { RUN_STATES } from "../core/run-state.ts";
 import { Name } from "../schema/common.ts";
 import { Problem } from "../schema/problem.ts";
 import { type RunState, statesSelected } from "../schema/run.ts";
+import { parseDuration } from "../shared/duration.ts";
+import { MAX_WAIT_MS } from "../shared/limits.ts";
+import { RUN_STATES } from "../shared/run-state.ts";
 import { headersOf } from "./answer-headers.ts";
 
 /** Milliseconds of a `wait` that the schema has let through, cut to the longest that is granted. */

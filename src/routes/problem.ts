@@ -1,8 +1,8 @@
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import { DroverError, type ErrorCode, STATUS_OF_CODE } from "../core/errors.ts";
 import type { Problem } from "../schema/problem.ts";
+import { DroverError, type ErrorCode, STATUS_OF_CODE } from "../shared/errors.ts";
 
 /** What a client is told to wait when nobody knows better. */
 const DEFAULT_RETRY_AFTER_MS = 1_000;

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { DroverError } from "../core/errors.ts";
-import { loopbackAddress, proofText } from "../core/proof.ts";
+import { DroverError } from "../shared/errors.ts";
+import { loopbackAddress, proofText } from "../shared/proof.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DroverError } from "../core/errors.ts";
+import { DroverError } from "../shared/errors.ts";
 import { headersOf } from "./answer-headers.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { refuse } from "./invalid.ts";

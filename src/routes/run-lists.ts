@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { MAX_LABELS, MAX_QUERY_IDS } from "../core/limits.ts";
 import { Name, Wait } from "../schema/common.ts";
 import { RunList, RunQuery, statesSelected } from "../schema/run.ts";
+import { MAX_LABELS, MAX_QUERY_IDS } from "../shared/limits.ts";
 import { Cursor } from "./cursor.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { invalid, refuse } from "./invalid.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { MAX_LOG_BYTES, MAX_LOG_READ_BYTES } from "../core/limits.ts";
-import { formatSize } from "../core/size.ts";
 import type { LogChunk } from "../objects/rpc.ts";
+import { MAX_LOG_BYTES, MAX_LOG_READ_BYTES } from "../shared/limits.ts";
+import { formatSize } from "../shared/size.ts";
 import { headersOf } from "./answer-headers.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./invalid.ts";

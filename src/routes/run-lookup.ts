@@ -1,7 +1,7 @@
-import { DroverError } from "../core/errors.ts";
-import { isTerminal, RUN_STATES } from "../core/run-state.ts";
 import type { Objects, RunFilter } from "../objects/rpc.ts";
 import type { RunSpecInput, RunStatus, RunSummary, ServiceStatus } from "../schema/run.ts";
+import { DroverError } from "../shared/errors.ts";
+import { isTerminal, RUN_STATES } from "../shared/run-state.ts";
 import { askPools } from "./ask-pools.ts";
 import { inParallel } from "./parallel.ts";
 import { hasCode } from "./problem.ts";

@@ -1,7 +1,7 @@
-import { DroverError } from "../core/errors.ts";
-import { isTerminal, RUN_STATES } from "../core/run-state.ts";
 import type { Objects, Unsettled } from "../objects/rpc.ts";
 import type { RunList } from "../schema/run.ts";
+import { DroverError } from "../shared/errors.ts";
+import { isTerminal, RUN_STATES } from "../shared/run-state.ts";
 import { Hold } from "./hold.ts";
 import { hasCode } from "./problem.ts";
 import { listRuns } from "./run-list.ts";

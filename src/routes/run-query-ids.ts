@@ -1,6 +1,6 @@
-import { isTerminal } from "../core/run-state.ts";
 import type { Objects, RunFilter } from "../objects/rpc.ts";
 import type { RunList, RunSummary } from "../schema/run.ts";
+import { isTerminal } from "../shared/run-state.ts";
 import { firstMatch } from "./first-match.ts";
 import { Hold } from "./hold.ts";
 import { PARALLEL_CALLS } from "./parallel.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { DroverError, type FieldError } from "../core/errors.ts";
 import type { Objects } from "../objects/rpc.ts";
 import { RunBatch, RunStatus, Submission } from "../schema/run.ts";
+import { DroverError, type FieldError } from "../shared/errors.ts";
 import type { EdgeApp } from "./edge.ts";
 import { MAX_FIELD_ERRORS, refuse } from "./invalid.ts";
 import { operation } from "./operation.ts";

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { DroverError } from "../core/errors.ts";
-import { isTerminal } from "../core/run-state.ts";
 import { Wait } from "../schema/common.ts";
 import { AbortRequest, RunStatus, UpdateRequest } from "../schema/run.ts";
 import { RunStats } from "../schema/stats.ts";
 import { Why } from "../schema/why.ts";
+import { DroverError } from "../shared/errors.ts";
+import { isTerminal } from "../shared/run-state.ts";
 import type { EdgeApp } from "./edge.ts";
 import { Hold } from "./hold.ts";
 import { refuse } from "./invalid.ts";

@@ -1,7 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import { z } from "zod";
-import { DroverError, notKnown } from "../core/errors.ts";
 import type { Answered } from "../objects/rpc.ts";
+import { DroverError, notKnown } from "../shared/errors.ts";
 import { answerKey, signAnswer } from "../signing/answer.ts";
 import { claimOf } from "../signing/claim.ts";
 import { codeKey, readClaim } from "../signing/code.ts";

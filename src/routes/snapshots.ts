@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { DroverError } from "../core/errors.ts";
-import { MAX_SNAPSHOT_BYTES } from "../core/limits.ts";
-import { formatSize } from "../core/size.ts";
 import type { SnapshotStore } from "../objects/rpc.ts";
 import { Name, SnapshotId } from "../schema/common.ts";
+import { DroverError } from "../shared/errors.ts";
+import { MAX_SNAPSHOT_BYTES } from "../shared/limits.ts";
+import { formatSize } from "../shared/size.ts";
 import { digestField } from "../signing/mac.ts";
 import { headersOf } from "./answer-headers.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";

@@ -1,6 +1,6 @@
-import { DroverError, type FieldError } from "../core/errors.ts";
-import { MAX_SUBMITTED_SNAPSHOTS } from "../core/limits.ts";
 import type { Objects, SnapshotStore } from "../objects/rpc.ts";
+import { DroverError, type FieldError } from "../shared/errors.ts";
+import { MAX_SUBMITTED_SNAPSHOTS } from "../shared/limits.ts";
 import { invalid, MAX_FIELD_ERRORS } from "./invalid.ts";
 import { inParallel } from "./parallel.ts";
 import { hasCode } from "./problem.ts";

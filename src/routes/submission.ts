@@ -1,9 +1,9 @@
 import canonicalize from "canonicalize";
-import type { FieldError } from "../core/errors.ts";
-import { MAX_SPEC_BYTES } from "../core/limits.ts";
-import type { Instant } from "../core/machine.ts";
-import { formatSize } from "../core/size.ts";
 import type { RunSpec } from "../schema/run.ts";
+import type { FieldError } from "../shared/errors.ts";
+import { MAX_SPEC_BYTES } from "../shared/limits.ts";
+import type { Instant } from "../shared/machine.ts";
+import { formatSize } from "../shared/size.ts";
 import { invalid } from "./invalid.ts";
 
 /** One run to be submitted: which object it is, and what makes a repetition of it. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { formatDuration, parseDuration } from "../core/duration.ts";
-import { MIN_INTERVAL_MS } from "../core/limits.ts";
-import { formatSize, parseSize } from "../core/size.ts";
+import { formatDuration, parseDuration } from "../shared/duration.ts";
+import { MIN_INTERVAL_MS } from "../shared/limits.ts";
+import { formatSize, parseSize } from "../shared/size.ts";
 
 /** Runs, pools and workers are named alike: they become names of objects, parts of paths and host names. */
 export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,62}$/;

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { durationMs, formatDuration, parseDuration } from "../core/duration.ts";
-import { DEFAULT_ENROLLMENT_MS, MAX_ENROLLMENT_MS, MIN_ENROLLMENT_MS } from "../core/limits.ts";
+import { durationMs, formatDuration, parseDuration } from "../shared/duration.ts";
+import { DEFAULT_ENROLLMENT_MS, MAX_ENROLLMENT_MS, MIN_ENROLLMENT_MS } from "../shared/limits.ts";
 import { Duration, InstantText, Name } from "./common.ts";
 
 const RANGE = `from ${formatDuration(MIN_ENROLLMENT_MS)} to ${formatDuration(MAX_ENROLLMENT_MS)}`;

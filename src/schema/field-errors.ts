@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { FieldError } from "../core/errors.ts";
+import type { FieldError } from "../shared/errors.ts";
 
 type Issue = z.core.$ZodIssue;
 /** The part of a request that a schema has looked at. */

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { ATTEMPT_ID_PATTERN, PLACEMENT_ID_PATTERN, type StreamName } from "../core/attempt-id.ts";
-import { MAX_HOST_NUMBER, MAX_TEXT_CHARS } from "../core/limits.ts";
+import { ATTEMPT_ID_PATTERN, PLACEMENT_ID_PATTERN, type StreamName } from "../shared/attempt-id.ts";
+import { MAX_HOST_NUMBER, MAX_TEXT_CHARS } from "../shared/limits.ts";
 
-export type { StreamName } from "../core/attempt-id.ts";
+export type { StreamName } from "../shared/attempt-id.ts";
 
 import { Name, SnapshotId } from "./common.ts";
 import { Exit, type SignalName, type TaskSpec } from "./run.ts";

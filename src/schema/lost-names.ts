@@ -1,4 +1,4 @@
-import type { FieldError } from "../core/errors.ts";
+import type { FieldError } from "../shared/errors.ts";
 import { escapedPart } from "./field-errors.ts";
 
 /** The name that JSON may have and a JavaScript object does not keep. */

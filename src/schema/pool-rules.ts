@@ -1,4 +1,4 @@
-import { durationMs } from "../core/duration.ts";
+import { durationMs } from "../shared/duration.ts";
 import type { PoolConfig } from "./pool.ts";
 
 /** Two fields of a pool that cannot both be meant: the one to blame, and what is allowed there. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { durationMs } from "../core/duration.ts";
-import { MAX_POOL_TAGS } from "../core/limits.ts";
+import { durationMs } from "../shared/duration.ts";
+import { MAX_POOL_TAGS } from "../shared/limits.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
 import { contradictions, type Ruled } from "./pool-rules.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type ErrorCode as Code, STATUS_OF_CODE } from "../core/errors.ts";
+import { type ErrorCode as Code, STATUS_OF_CODE } from "../shared/errors.ts";
 
 // The keys of that table are the codes.
 export const ErrorCode = z.enum(Object.keys(STATUS_OF_CODE) as Code[]).meta({ id: "ErrorCode" });

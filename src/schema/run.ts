@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { FAILURE_CODES } from "../core/errors.ts";
-import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../core/limits.ts";
-import { isTerminal, RUN_STATES } from "../core/run-state.ts";
+import { FAILURE_CODES } from "../shared/errors.ts";
+import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../shared/limits.ts";
+import { isTerminal, RUN_STATES } from "../shared/run-state.ts";
 import { InstantText, Name, SnapshotId, Wait } from "./common.ts";
 import { ErrorCode } from "./problem.ts";
 import { RunSpec } from "./run-spec.ts";
 import { Signal, TextMap } from "./task.ts";
 
-export { isTerminal, RUN_STATES } from "../core/run-state.ts";
+export { isTerminal, RUN_STATES } from "../shared/run-state.ts";
 export { RunSpec, type RunSpecInput } from "./run-spec.ts";
 export { type Artifact, SIGNALS, type SignalName, type TaskSpec } from "./task.ts";
 

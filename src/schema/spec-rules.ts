@@ -7,8 +7,8 @@ import {
   reschedulePolicy,
   restartFault,
   restartPolicy,
-} from "../core/policy.ts";
-import { resultTaskOf } from "../core/result-task.ts";
+} from "../shared/policy.ts";
+import { resultTaskOf } from "../shared/result-task.ts";
 import type { TaskInput } from "./task.ts";
 
 /** One field that breaks a rule: where it is, and what is allowed there. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { MAX_LABELS, MAX_TEXT_MAP_BYTES } from "../core/limits.ts";
+import { MAX_LABELS, MAX_TEXT_MAP_BYTES } from "../shared/limits.ts";
 import { Duration, ProcessText, type Resources, Size, SnapshotId } from "./common.ts";
 
 /** The signals that a task can be stopped with. */
@@ -101,7 +101,7 @@ function climbsOut(dir: string): boolean {
 
 const Attempts = z.int().min(0).max(1_000_000);
 
-/** When a task is started again on its machine: what is not said is inherited (`core/policy.ts`). */
+/** When a task is started again on its machine: what is not said is inherited (`shared/policy.ts`). */
 export const RestartInput = z
   .strictObject({
     attempts: Attempts.optional(),
@@ -111,7 +111,7 @@ export const RestartInput = z
   })
   .meta({ id: "Restart" });
 
-/** When a run is placed anew (`core/policy.ts`). */
+/** When a run is placed anew (`shared/policy.ts`). */
 export const RescheduleInput = z
   .strictObject({
     attempts: Attempts.optional(),

@@ -7,7 +7,7 @@ import { findHierarchies } from "../../agent/exec/hierarchies.ts";
 import { killTree } from "../../agent/exec/kill.ts";
 import { readProc } from "../../agent/exec/processes.ts";
 import { spawnShim } from "../../agent/exec/shim.ts";
-import { ACTS } from "../../src/core/means.ts";
+import { ACTS } from "../../src/shared/means.ts";
 import { type Bench, openBench, run, stop } from "./support/bench.ts";
 
 const ID = "build-17/main/1.1";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { straysFrom } from "../../agent/core/task-environment.ts";
-import { MAX_TEXT_MAP_BYTES } from "../../src/core/limits.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 import { RunSpec } from "../../src/schema/run.ts";
+import { MAX_TEXT_MAP_BYTES } from "../../src/shared/limits.ts";
 
 // Values that a client may send: each has a bound, also where it is only filled in on the host.
 

@@ -1,5 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { foldObserved } from "../../src/core/allocation/observe.ts";
+import { ordersFor } from "../../src/core/worker/report.ts";
+import { type Living, placementKey } from "../../src/core/worker/state.ts";
+import { type AttemptReport, Report } from "../../src/schema/host.ts";
 import {
   MAX_HELD_LOG_CHARS,
   MAX_HOST_NUMBER,
@@ -10,10 +13,7 @@ import {
   MAX_TEXT_CHARS,
   MAX_UNORDERED_ATTEMPTS,
   MAX_WORKER_EVENT_BYTES,
-} from "../../src/core/limits.ts";
-import { ordersFor } from "../../src/core/worker/report.ts";
-import { type Living, placementKey } from "../../src/core/worker/state.ts";
-import { type AttemptReport, Report } from "../../src/schema/host.ts";
+} from "../../src/shared/limits.ts";
 import { existing, FIRST, queued, RUN } from "../core/support/allocation.ts";
 import {
   at,

@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { type IncomingHttpHeaders, request } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_LOG_CHUNK_BYTES } from "../../src/core/limits.ts";
+import { MAX_LOG_CHUNK_BYTES } from "../../src/shared/limits.ts";
 import { enrollmentCode } from "../../src/signing/code.ts";
 
 import { PURPOSES, type Purpose } from "../../src/signing/request.ts";

@@ -7,7 +7,7 @@ import { createClient } from "../../client/client.ts";
 import { StrangerError } from "../../client/errors.ts";
 import { connectProven } from "../../client/proven-connection.ts";
 import { portProblem } from "../../local/ports.ts";
-import { proofText } from "../../src/core/proof.ts";
+import { proofText } from "../../src/shared/proof.ts";
 import {
   drover,
   endDrover,

@@ -1,14 +1,14 @@
 import { serialize } from "node:v8";
 import { expect, test } from "vitest";
+import type { AttemptReport } from "../../src/schema/host.ts";
+import { MAX_TASKS } from "../../src/schema/task.ts";
 import {
   MAX_INLINE_LOG_BYTES,
   MAX_RUN_ATTEMPTS,
   MAX_SPEC_BYTES,
   MAX_TASK_ATTEMPTS,
   MAX_TEXT_CHARS,
-} from "../../src/core/limits.ts";
-import type { AttemptReport } from "../../src/schema/host.ts";
-import { MAX_TASKS } from "../../src/schema/task.ts";
+} from "../../src/shared/limits.ts";
 import {
   abort,
   at as after,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { FailureCode } from "../../src/core/errors.ts";
 import type { RunStatus } from "../../src/schema/run.ts";
 import { RunSpec } from "../../src/schema/run.ts";
+import type { FailureCode } from "../../src/shared/errors.ts";
 import { type Bench, openBench } from "./support/command.ts";
 
 let bench: Bench;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { briefDuration, elapsed, fields, printable, table, wrap } from "../../cli/text.ts";
-import { quoteArgv } from "../../src/core/shell-words.ts";
+import { quoteArgv } from "../../src/shared/shell-words.ts";
 
 test.each([
   [0, "0ms"],

@@ -14,9 +14,9 @@ import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ArchiveFault } from "../../archive/faults.ts";
 import { packingFault } from "../../cli/snapshot/upload.ts";
-import { MAX_SPEC_BYTES } from "../../src/core/limits.ts";
 import type { RunStatus } from "../../src/schema/run.ts";
 import { RunSpec } from "../../src/schema/run.ts";
+import { MAX_SPEC_BYTES } from "../../src/shared/limits.ts";
 import { type Bench, environmentFor, openBench } from "./support/command.ts";
 import { type ControlPlane, problem } from "./support/control-plane.ts";
 

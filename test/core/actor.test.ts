@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { type AllocationEvent, allocationMachine } from "../../src/core/allocation/machine.ts";
 import { loadedAllocation } from "../../src/core/allocation/state.ts";
+import { Actor } from "../../src/objects/actor.ts";
 import {
   MAX_IN_FLIGHT,
   REPEAT_AFTER_CRASH_MS,
   RETRY_FIRST_MS,
   RETRY_LONGEST_MS,
   SEND_TIMEOUT_MS,
-} from "../../src/core/limits.ts";
-import { Actor } from "../../src/objects/actor.ts";
+} from "../../src/shared/limits.ts";
 import { place, submit } from "./support/allocation.ts";
 import { type TinyEvent, tiny } from "./support/tiny.ts";
 

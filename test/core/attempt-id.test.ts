@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { attemptId } from "../../src/core/allocation/tasks.ts";
-import { parseAttemptId } from "../../src/core/attempt-id.ts";
+import { parseAttemptId } from "../../src/shared/attempt-id.ts";
 
 // tasks.md#attempt-id
 describe("an attempt's id is <run>/<task>/<epoch>.<n> (decisions/tasks.md#attempt-ids)", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { durationMs, formatDuration, MAX_DURATION_MS, parseDuration } from "../../src/core/duration.ts";
+import { durationMs, formatDuration, MAX_DURATION_MS, parseDuration } from "../../src/shared/duration.ts";
 
 describe("a duration is numbers with units (api.md#durations)", () => {
   test.each([

@@ -5,7 +5,7 @@ import {
   FAILURE_CODES,
   failureClass,
   STATUS_OF_CODE,
-} from "../../src/core/errors.ts";
+} from "../../src/shared/errors.ts";
 
 describe("an error says whether the same request can succeed later (CONTRIBUTING.md#style)", () => {
   const codes = Object.entries(STATUS_OF_CODE) as [ErrorCode, number][];

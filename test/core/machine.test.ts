@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { earliest } from "../../src/core/machine.ts";
+import { earliest } from "../../src/shared/machine.ts";
 
 test.each([
   [[], undefined],

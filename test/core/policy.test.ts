@@ -6,7 +6,7 @@ import {
   reschedulePolicy,
   restartFault,
   restartPolicy,
-} from "../../src/core/policy.ts";
+} from "../../src/shared/policy.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

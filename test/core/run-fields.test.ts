@@ -1,8 +1,8 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
-import type { FailureCode } from "../../src/core/errors.ts";
-import { RUN_STATES } from "../../src/core/run-state.ts";
 import type { AbortedRun, RunStatus as ClientRun } from "../../src/generated/api.ts";
 import { RunStatus } from "../../src/schema/run.ts";
+import type { FailureCode } from "../../src/shared/errors.ts";
+import { RUN_STATES } from "../../src/shared/run-state.ts";
 import { changed, type RunPatch, statusOf } from "../edge/support/samples.ts";
 
 type In<State extends RunStatus["state"]> = Extract<RunStatus, { state: State }>;

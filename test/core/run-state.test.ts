@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isTerminal, RUN_STATES } from "../../src/core/run-state.ts";
+import { isTerminal, RUN_STATES } from "../../src/shared/run-state.ts";
 
 // The numbers are bit positions in a query's state filter: they can never change.
 test.each([

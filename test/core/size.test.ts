@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatSize, parseSize, sizeBytes } from "../../src/core/size.ts";
+import { formatSize, parseSize, sizeBytes } from "../../src/shared/size.ts";
 
 describe("a size is a number with a unit of ten or of two (api.md#sizes)", () => {
   test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { because, clause } from "../../src/core/words.ts";
+import { because, clause } from "../../src/shared/words.ts";
 
 test.each([
   ["killed by ann", "enough", "killed by ann: enough"],

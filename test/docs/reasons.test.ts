@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { RUN_REASONS } from "../../src/core/allocation/why.ts";
-import { FAILURE_CODES } from "../../src/core/errors.ts";
 import { WAIT_CODES } from "../../src/core/pool/views.ts";
 import { WORKER_REASONS } from "../../src/core/worker/reasons.ts";
 import { HOLD_CAUSES } from "../../src/schema/pool.ts";
 import { NEXT_CODES } from "../../src/schema/why.ts";
+import { FAILURE_CODES } from "../../src/shared/errors.ts";
 import { readDocument } from "./support/examples.ts";
 
 /** The codes in the first column of the table below a heading. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { MAX_BODY_BYTES } from "../../src/core/limits.ts";
+import { MAX_BODY_BYTES } from "../../src/shared/limits.ts";
 import { BAD_REQUESTS, expectRefusal } from "./support/bad-requests.ts";
 import { createEdge, TOKEN } from "./support/edge.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { DroverError, STATUS_OF_CODE } from "../../src/core/errors.ts";
+import { DroverError, STATUS_OF_CODE } from "../../src/shared/errors.ts";
 import { createEdge, type Json, TOKEN } from "./support/edge.ts";
 
 afterEach(() => vi.restoreAllMocks());

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { MAX_REPORT_BYTES } from "../../src/core/limits.ts";
+import { MAX_REPORT_BYTES } from "../../src/shared/limits.ts";
 import { enrollmentCode, readCode } from "../../src/signing/code.ts";
 import { keyOf, textOfKey } from "../../src/signing/mac.ts";
 import { isSignedWith } from "../../src/signing/request.ts";

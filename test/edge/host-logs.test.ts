@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES, MAX_LOG_READ_BYTES } from "../../src/core/limits.ts";
 import type { LogChunk } from "../../src/objects/rpc.ts";
+import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES, MAX_LOG_READ_BYTES } from "../../src/shared/limits.ts";
 import { contentDigest } from "../../src/signing/mac.ts";
 import { signedBy, strangeSecret } from "../support/signed.ts";
 import { createEdge, type Json } from "./support/edge.ts";

@@ -4,7 +4,7 @@ import { createReadStream, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { formatSize, parseSize } from "../../src/core/size.ts";
+import { formatSize, parseSize } from "../../src/shared/size.ts";
 import { sized } from "../chance/length.ts";
 import { until } from "../local/support/scratch.ts";
 import { endDrover, killIfThere, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";

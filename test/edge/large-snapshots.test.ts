@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { formatSize, parseSize } from "../../src/core/size.ts";
+import { formatSize, parseSize } from "../../src/shared/size.ts";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import { watchPeaks } from "./support/peaks.ts";
 

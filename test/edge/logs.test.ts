@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { MAX_LOG_READ_BYTES } from "../../src/core/limits.ts";
+import { MAX_LOG_READ_BYTES } from "../../src/shared/limits.ts";
 import { createEdge, type Edge } from "./support/edge.ts";
 import type { FakeRun } from "./support/fake-objects.ts";
 

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { run } from "../../scripts/env.mjs";
-import { STATUS_OF_CODE } from "../../src/core/errors.ts";
+import { STATUS_OF_CODE } from "../../src/shared/errors.ts";
 import { createEdge, type Json } from "./support/edge.ts";
 
 /** Everything that is called `$ref`, anywhere in a document. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RUN_STATES } from "../../src/core/run-state.ts";
+import { RUN_STATES } from "../../src/shared/run-state.ts";
 
 import { createEdge, type Edge, type Json } from "./support/edge.ts";
 import { changed } from "./support/samples.ts";

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createClient } from "../../client/client.ts";
-import { RUN_STATES } from "../../src/core/run-state.ts";
+import { RUN_STATES } from "../../src/shared/run-state.ts";
 import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, poolConfigOf, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_BODY_BYTES, MAX_SNAPSHOT_BYTES } from "../../src/core/limits.ts";
+import { MAX_BODY_BYTES, MAX_SNAPSHOT_BYTES } from "../../src/shared/limits.ts";
 import { digestField, EMPTY_DIGEST } from "../../src/signing/mac.ts";
 import { type Otherwise, signedBy, strangeSecret } from "../support/signed.ts";
 import { createEdge, type Json } from "./support/edge.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { STATUS_OF_CODE } from "../../src/core/errors.ts";
-import { RUN_STATES } from "../../src/core/run-state.ts";
+import { STATUS_OF_CODE } from "../../src/shared/errors.ts";
+import { RUN_STATES } from "../../src/shared/run-state.ts";
 import { createEdge, type Json } from "./support/edge.ts";
 import { addEvents } from "./support/fake-objects.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { DroverError } from "../../src/core/errors.ts";
-import { MAX_BATCH_RUNS, MAX_SPEC_BYTES } from "../../src/core/limits.ts";
 import { NAME_PATTERN } from "../../src/schema/common.ts";
+import { DroverError } from "../../src/shared/errors.ts";
+import { MAX_BATCH_RUNS, MAX_SPEC_BYTES } from "../../src/shared/limits.ts";
 import { createEdge, type Edge, type Json } from "./support/edge.ts";
 
 const argv = ["true"];

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { type ClientRequest, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAX_BODY_BYTES } from "../../src/core/limits.ts";
+import { MAX_BODY_BYTES } from "../../src/shared/limits.ts";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "../edge/support/drover.ts";
 import { watchPeaks } from "../edge/support/peaks.ts";
 import { until } from "../local/support/scratch.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { defaultPool } from "../../local/default-pool.ts";
-import { parseSize } from "../../src/core/size.ts";
+import { parseSize } from "../../src/shared/size.ts";
 
 const CLOUD = { url: "http://127.0.0.1:1", secret: "s" };
 const GIB = 2 ** 30;

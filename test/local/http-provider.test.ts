@@ -1,10 +1,10 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS, MAX_TEXT_CHARS } from "../../src/core/limits.ts";
 import type { ProviderFailure } from "../../src/core/messages.ts";
 import { httpProvider } from "../../src/providers/http.ts";
 import type { CreateInstance } from "../../src/schema/provider.ts";
+import { MAX_PROVIDER_ANSWER_BYTES, MAX_RETRY_AFTER_MS, MAX_TEXT_CHARS } from "../../src/shared/limits.ts";
 
 // A provider that answers anything at all: each call ends with a classified reason, never with an exception.
 

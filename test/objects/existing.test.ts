@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { AllocationState } from "../../src/core/allocation/state.ts";
-import { DroverError } from "../../src/core/errors.ts";
 import { refusedBy, refuseOther } from "../../src/objects/existing.ts";
 import { RunSpec } from "../../src/schema/run-spec.ts";
+import { DroverError } from "../../src/shared/errors.ts";
 
 const specOf = (more: object) => RunSpec.parse({ argv: ["true"], ...more });
 

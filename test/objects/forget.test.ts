@@ -1,7 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { expect, test, vi } from "vitest";
-import { TOMBSTONE_MS } from "../../src/core/limits.ts";
 import { meter } from "../../src/objects/meter.ts";
+import { TOMBSTONE_MS } from "../../src/shared/limits.ts";
 import { refusal } from "./support/host.ts";
 import {
   bindings,

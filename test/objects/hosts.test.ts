@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { SIGNATURE_TOLERANCE_MS } from "../../src/core/limits.ts";
+import { SIGNATURE_TOLERANCE_MS } from "../../src/shared/limits.ts";
 import { enrollmentCode } from "../../src/signing/code.ts";
 import { type Identity, OTHER_SALT, OTHER_SECRET, refusal, settled, sign, TestHost } from "./support/host.ts";
 import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";

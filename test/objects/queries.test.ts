@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { RUN_STATES } from "../../src/core/run-state.ts";
 import { answerQuery } from "../../src/routes/run-query.ts";
+import { RUN_STATES } from "../../src/shared/run-state.ts";
 import { pool, question, tellOf, waiting } from "./support/told-pool.ts";
 import { eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
 

@@ -1,8 +1,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { MAX_REPORT_BYTES } from "../../src/core/limits.ts";
 import { upgrade } from "../../src/objects/host-sockets.ts";
 import { meter } from "../../src/objects/meter.ts";
+import { MAX_REPORT_BYTES } from "../../src/shared/limits.ts";
 import { EMPTY_DIGEST } from "../../src/signing/mac.ts";
 import { claim, headersOf, OTHER_SECRET, TestHost } from "./support/host.ts";
 import { askForSocket, openSocket } from "./support/socket-host.ts";

@@ -1,8 +1,8 @@
-import { durationMs } from "../../src/core/duration.ts";
-import { LEASE_MARGIN_MS } from "../../src/core/limits.ts";
 import type { PoolConfig } from "../../src/schema/pool.ts";
 import { PoolConfig as PoolConfigSchema } from "../../src/schema/pool.ts";
 import { RunSpec } from "../../src/schema/run.ts";
+import { durationMs } from "../../src/shared/duration.ts";
+import { LEASE_MARGIN_MS } from "../../src/shared/limits.ts";
 import type { MachineBill } from "./bill.ts";
 import type { Account } from "./cloud.ts";
 import { ALL_FAULTS, type Fault } from "./faults.ts";

@@ -1,4 +1,3 @@
-import { LATE_MACHINE_MS } from "../../src/core/limits.ts";
 import type {
   CreateAnswer,
   CreateWorker,
@@ -8,6 +7,7 @@ import type {
 } from "../../src/core/messages.ts";
 import { POOL_TAG, WORKER_TAG } from "../../src/core/pool/workers.ts";
 import type { Instance } from "../../src/schema/provider.ts";
+import { LATE_MACHINE_MS } from "../../src/shared/limits.ts";
 import type { Chance } from "./rng.ts";
 import type { World } from "./world.ts";
 

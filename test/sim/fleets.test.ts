@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { durationMs } from "../../src/core/duration.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 import { RunSpec, type RunSpecInput } from "../../src/schema/run.ts";
+import { durationMs } from "../../src/shared/duration.ts";
 import { sized } from "../chance/length.ts";
 import { type Machines, REAL_MACHINES } from "./objects.ts";
 import { tellStory } from "./shrink.ts";

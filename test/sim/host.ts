@@ -12,8 +12,8 @@ import {
   type LeaseJournal,
   leaseOf,
 } from "../../agent/core/journal.ts";
-import { ACTS } from "../../src/core/means.ts";
 import type { HostSetup, Means, Orders, Report } from "../../src/schema/host.ts";
+import { ACTS } from "../../src/shared/means.ts";
 import { SimDisk } from "./disk.ts";
 import { MOST_DRIFT } from "./faults.ts";
 import { localClock, Player, type Process, sleepyClock, type Watch } from "./player.ts";

@@ -1,6 +1,6 @@
-import type { Envelope, Instant, Machine } from "../../src/core/machine.ts";
 import { type RowDisk, Rows } from "../../src/core/rows.ts";
 import { Actor } from "../../src/objects/actor.ts";
+import type { Envelope, Instant, Machine } from "../../src/shared/machine.ts";
 import { NoReply, type World } from "./world.ts";
 
 /**

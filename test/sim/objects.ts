@@ -11,7 +11,6 @@ import {
   allocationFrom,
 } from "../../src/core/allocation/state.ts";
 import { answerPlace } from "../../src/core/allocation/summary.ts";
-import type { Machine } from "../../src/core/machine.ts";
 import type { CreateAnswer, WorkerAnswer } from "../../src/core/messages.ts";
 import { FORCED_REASON } from "../../src/core/pool/forced.ts";
 import { loadedPool } from "../../src/core/pool/load.ts";
@@ -33,6 +32,7 @@ import {
 import { upsertOf as workerUpsertOf } from "../../src/core/worker/summary.ts";
 import { heldReports, type WorkerActor } from "../../src/objects/exchange.ts";
 import { HostLine, resumed } from "../../src/objects/line.ts";
+import type { Machine } from "../../src/shared/machine.ts";
 import { type Cloud, LIST_CONSISTENCY_MS } from "./cloud.ts";
 import { Node } from "./node.ts";
 import type { SimSocket } from "./socket.ts";

@@ -1,4 +1,3 @@
-import { DroverError } from "../../src/core/errors.ts";
 import { resourcesOfType } from "../../src/core/spec.ts";
 import { isLateJoin, isOutrunJoin } from "../../src/core/worker/joining.ts";
 import type { WorkerState } from "../../src/core/worker/state.ts";
@@ -6,6 +5,7 @@ import { exchange } from "../../src/objects/exchange.ts";
 import type { Timer } from "../../src/objects/waiting.ts";
 import type { Resources } from "../../src/schema/common.ts";
 import type { HostSetup, Orders, Report } from "../../src/schema/host.ts";
+import { DroverError } from "../../src/shared/errors.ts";
 import type { ControlPlane } from "./host.ts";
 import type { Objects, WorkerNode } from "./objects.ts";
 import { type HostEnd, SimSocket } from "./socket.ts";

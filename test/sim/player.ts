@@ -8,10 +8,10 @@ import {
 } from "../../agent/core/fake.ts";
 import type { HostEvent } from "../../agent/core/host.ts";
 import type { FoundAttempt } from "../../agent/core/journal.ts";
-import { type AttemptParts, parseAttemptId } from "../../src/core/attempt-id.ts";
 import type { Resources } from "../../src/schema/common.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
 import type { FakeScript } from "../../src/schema/task.ts";
+import { type AttemptParts, parseAttemptId } from "../../src/shared/attempt-id.ts";
 import { type SimDisk, snapshotOf } from "./disk.ts";
 import type { World } from "./world.ts";
 

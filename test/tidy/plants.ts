@@ -198,7 +198,7 @@ export const PLANTS: Plant[] = [
   {
     rule: "import-matrix",
     files: {
-      "src/schema/a.ts": 'import { b } from "../core/limits.ts";\nimport { z } from "zod";',
+      "src/schema/a.ts": 'import { b } from "../shared/limits.ts";\nimport { z } from "zod";',
       "src/core/a.ts": [
         'import type { b } from "../schema/run.ts";',
         'export type { c } from "../schema/run.ts";',

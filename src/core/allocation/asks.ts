@@ -1,5 +1,5 @@
-import { DroverError } from "../errors.ts";
-import { MAX_ASKS_REMEMBERED } from "../limits.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { MAX_ASKS_REMEMBERED } from "../../shared/limits.ts";
 import type { AllocationRecord } from "./state.ts";
 
 /** What tells a repeated request from a new one: hashes of its `Idempotency-Key` and of what it asks for. */

@@ -1,7 +1,7 @@
-import { formatDuration } from "../duration.ts";
+import { formatDuration } from "../../shared/duration.ts";
+import { MAX_LOSSES_IN_A_ROW } from "../../shared/limits.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
 import { jittered } from "../jitter.ts";
-import { MAX_LOSSES_IN_A_ROW } from "../limits.ts";
-import type { Instant, Millis } from "../machine.ts";
 import type { Group, GroupTask } from "../spec.ts";
 import { addEvent } from "./events.ts";
 import { outputsError } from "./outputs.ts";

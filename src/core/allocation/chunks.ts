@@ -1,7 +1,7 @@
 import type { StreamName } from "../../schema/host.ts";
-import { type AttemptParts, parseAttemptId } from "../attempt-id.ts";
-import { MAX_LOG_BYTES } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { type AttemptParts, parseAttemptId } from "../../shared/attempt-id.ts";
+import { MAX_LOG_BYTES } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { NO_LOGS, withLogs } from "./logs.ts";
 import { storePlacement } from "./placement.ts";
 import { type AllocationState, type LogSegment, openPlacement, type PlacementRecord } from "./state.ts";

@@ -1,5 +1,5 @@
 import type { RunCost, RunStatus } from "../../schema/run.ts";
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { type Existing, openPlacement, type PlacementRecord } from "./state.ts";
 import { statusOf } from "./status.ts";
 

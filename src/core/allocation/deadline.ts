@@ -1,5 +1,5 @@
-import { durationMs } from "../duration.ts";
-import type { Instant } from "../machine.ts";
+import { durationMs } from "../../shared/duration.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { AllocationRecord, AttemptRecord } from "./state.ts";
 
 /** When the run's time is over: counted from its first placement, preparation and restarts included. */

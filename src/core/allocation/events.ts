@@ -1,6 +1,6 @@
 import type { RunEvent } from "../../schema/run.ts";
-import { MAX_RUN_EVENTS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { MAX_RUN_EVENTS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { AllocationRecord, AllocationState } from "./state.ts";
 
 /**

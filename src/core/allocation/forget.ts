@@ -1,6 +1,6 @@
 import type { RunSpec } from "../../schema/run.ts";
-import { TOMBSTONE_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { TOMBSTONE_MS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { Forget, ForgetAnswer } from "../messages.ts";
 import { type AllocationRecord, type AllocationState, EMPTY_MEMO } from "./state.ts";
 import { answerPlace } from "./summary.ts";

@@ -1,5 +1,5 @@
-import { formatDuration } from "../duration.ts";
-import type { Instant } from "../machine.ts";
+import { formatDuration } from "../../shared/duration.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { Group, GroupTask } from "../spec.ts";
 import { endTask } from "./attempt-end.ts";
 import { addEvent } from "./events.ts";

@@ -1,5 +1,5 @@
-import { POSTSTOP_AFTER_WISH_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { POSTSTOP_AFTER_WISH_MS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { addEvent } from "./events.ts";
 import type { TaskView } from "./lifecycle.ts";
 import type { AllocationRecord } from "./state.ts";

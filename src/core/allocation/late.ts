@@ -1,7 +1,7 @@
 import type { AttemptReport } from "../../schema/host.ts";
 import type { Exit } from "../../schema/run.ts";
-import { parseAttemptId } from "../attempt-id.ts";
-import type { Instant } from "../machine.ts";
+import { parseAttemptId } from "../../shared/attempt-id.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { Observed } from "../messages.ts";
 import { addEvent } from "./events.ts";
 import type { AllocationRecord, AttemptRecord } from "./state.ts";

@@ -1,4 +1,4 @@
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { GroupTask } from "../spec.ts";
 
 /**

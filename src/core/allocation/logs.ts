@@ -1,8 +1,8 @@
 import type { AttemptReport, LogPiece, StreamName } from "../../schema/host.ts";
-import { parseAttemptId, STREAMS } from "../attempt-id.ts";
-import { LAST_BYTE_MS, MAX_INLINE_LOG_BYTES, MAX_LOG_BYTES } from "../limits.ts";
-import type { Instant } from "../machine.ts";
-import { formatSize } from "../size.ts";
+import { parseAttemptId, STREAMS } from "../../shared/attempt-id.ts";
+import { LAST_BYTE_MS, MAX_INLINE_LOG_BYTES, MAX_LOG_BYTES } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { formatSize } from "../../shared/size.ts";
 import { addEvent } from "./events.ts";
 import type { AllocationRecord, LogSegment, Outcome, StreamRecord } from "./state.ts";
 

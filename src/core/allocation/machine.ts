@@ -1,5 +1,5 @@
 import type { RunSpec } from "../../schema/run.ts";
-import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
+import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
 import type {
   Ended,
   Forget,

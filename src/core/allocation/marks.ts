@@ -1,6 +1,6 @@
-import { parseAttemptId } from "../attempt-id.ts";
-import { LAST_BYTE_MS } from "../limits.ts";
-import { earliest, type Instant } from "../machine.ts";
+import { parseAttemptId } from "../../shared/attempt-id.ts";
+import { LAST_BYTE_MS } from "../../shared/limits.ts";
+import { earliest, type Instant } from "../../shared/machine.ts";
 import { deadlineOf, isTimedByHost } from "./deadline.ts";
 import { turnsFrom } from "./group.ts";
 import { logsComplete } from "./logs.ts";

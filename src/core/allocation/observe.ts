@@ -1,8 +1,8 @@
 import type { AttemptReport, HostStop } from "../../schema/host.ts";
 import type { Exit } from "../../schema/run.ts";
-import { type AttemptParts, parseAttemptId } from "../attempt-id.ts";
-import { HEARD_AT_ONCE_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { type AttemptParts, parseAttemptId } from "../../shared/attempt-id.ts";
+import { HEARD_AT_ONCE_MS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { Observed } from "../messages.ts";
 import { isUnkillable } from "../worker/placements.ts";
 import { addEvent } from "./events.ts";

@@ -1,6 +1,6 @@
 import type { SignalOrder, StickySource } from "../../schema/host.ts";
-import type { Instant } from "../machine.ts";
-import { needsOf } from "../means.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { needsOf } from "../../shared/means.ts";
 import type { Observed, ObservedAnswer, Order, WantedAttempt } from "../messages.ts";
 import { type GroupTask, resourcesOf, tasksOf } from "../spec.ts";
 import { deadlineOf, isTimedByHost } from "./deadline.ts";

@@ -1,5 +1,5 @@
 import type { HostStop } from "../../schema/host.ts";
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { Ended } from "../messages.ts";
 import type { Group } from "../spec.ts";
 import { firstFailed, type TaskView } from "./lifecycle.ts";

@@ -1,5 +1,5 @@
-import type { Instant } from "../machine.ts";
-import { formatSize } from "../size.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { formatSize } from "../../shared/size.ts";
 import { addEvent } from "./events.ts";
 import type { AllocationRecord, AttemptRecord, Outcome } from "./state.ts";
 import { attemptOf, groupOfRun, isOver, isStopping, recordOf } from "./tasks.ts";

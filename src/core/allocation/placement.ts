@@ -1,5 +1,5 @@
-import { MAX_KILL_MS, MAX_TASK_ATTEMPTS } from "../limits.ts";
-import type { Instant, Millis } from "../machine.ts";
+import { MAX_KILL_MS, MAX_TASK_ATTEMPTS } from "../../shared/limits.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EndedHow, LossCause, PlacementTerms } from "../messages.ts";
 import type { GroupTask } from "../spec.ts";
 import { addEvent } from "./events.ts";

@@ -1,7 +1,7 @@
-import { formatDuration } from "../duration.ts";
-import { MAX_RESCHEDULES_KEPT } from "../limits.ts";
-import type { Instant, Millis } from "../machine.ts";
-import type { ReschedulePolicy } from "../policy.ts";
+import { formatDuration } from "../../shared/duration.ts";
+import { MAX_RESCHEDULES_KEPT } from "../../shared/limits.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
+import type { ReschedulePolicy } from "../../shared/policy.ts";
 import { addEvent } from "./events.ts";
 import { freshEpoch } from "./placement.ts";
 import type { AllocationRecord } from "./state.ts";

@@ -1,7 +1,7 @@
-import { formatDuration } from "../duration.ts";
+import { formatDuration } from "../../shared/duration.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
+import type { RestartPolicy } from "../../shared/policy.ts";
 import { jittered } from "../jitter.ts";
-import type { Instant, Millis } from "../machine.ts";
-import type { RestartPolicy } from "../policy.ts";
 import type { GroupTask } from "../spec.ts";
 
 /** The interval in which restarts are counted. Stored with the task, so that it survives everything. */

@@ -1,6 +1,6 @@
-import { formatDuration } from "../duration.ts";
-import { HEARD_AT_ONCE_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { formatDuration } from "../../shared/duration.ts";
+import { HEARD_AT_ONCE_MS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { GroupTask } from "../spec.ts";
 import { failTime } from "./ends.ts";
 import { addEvent } from "./events.ts";

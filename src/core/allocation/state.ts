@@ -1,10 +1,10 @@
 import type { AttemptReport, HostStop, OutputsOutcome, StartError, StreamName } from "../../schema/host.ts";
 import type { Exit, RunEvent, RunSpec, SignalName } from "../../schema/run.ts";
-import type { FailureCode } from "../errors.ts";
-import { RETRY_LONGEST_MS } from "../limits.ts";
-import type { Instant, Millis } from "../machine.ts";
+import type { FailureCode } from "../../shared/errors.ts";
+import { RETRY_LONGEST_MS } from "../../shared/limits.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
+import type { EndState } from "../../shared/run-state.ts";
 import type { LossCause } from "../messages.ts";
-import type { EndState } from "../run-state.ts";
 import type { GroupTask } from "../spec.ts";
 import type { Ask } from "./asks.ts";
 import type { Reaction, Stage } from "./lifecycle.ts";

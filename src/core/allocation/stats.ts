@@ -1,5 +1,5 @@
 import type { RunStats } from "../../schema/stats.ts";
-import { DroverError } from "../errors.ts";
+import { DroverError } from "../../shared/errors.ts";
 import type { RunUsage } from "../worker/usage.ts";
 import { type Existing, openPlacement } from "./state.ts";
 import { attemptOf, groupOfRun, recordOf, viewsOf } from "./tasks.ts";

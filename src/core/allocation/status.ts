@@ -1,10 +1,10 @@
 import type { AnyRun, RunStatus } from "../../schema/run.ts";
-import { failureClass } from "../errors.ts";
-import { MAX_TASK_EVENTS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
-import { formatSize } from "../size.ts";
+import { failureClass } from "../../shared/errors.ts";
+import { MAX_TASK_EVENTS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { formatSize } from "../../shared/size.ts";
+import { because } from "../../shared/words.ts";
 import { tasksOf } from "../spec.ts";
-import { because } from "../words.ts";
 import type { TaskView } from "./lifecycle.ts";
 import { uploadingAttempt } from "./outputs.ts";
 import {

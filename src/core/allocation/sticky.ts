@@ -1,8 +1,8 @@
 import type { AttemptReport, StickySource } from "../../schema/host.ts";
-import { SAVE_DATA_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { SAVE_DATA_MS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { formatSize } from "../../shared/size.ts";
 import type { Observed } from "../messages.ts";
-import { formatSize } from "../size.ts";
 import { addEvent } from "./events.ts";
 import type { AllocationRecord, PlacementRecord, SavedData } from "./state.ts";
 import { hostStopOf } from "./tasks.ts";

@@ -1,5 +1,5 @@
-import { STREAMS } from "../attempt-id.ts";
-import { MAX_RUN_INLINE_LOG_BYTES } from "../limits.ts";
+import { STREAMS } from "../../shared/attempt-id.ts";
+import { MAX_RUN_INLINE_LOG_BYTES } from "../../shared/limits.ts";
 import type { AllocationRecord, LogRow } from "./state.ts";
 
 /**

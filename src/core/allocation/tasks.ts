@@ -1,7 +1,7 @@
 import type { HostStop } from "../../schema/host.ts";
-import { parseAttemptId } from "../attempt-id.ts";
-import { START_REPORT_DELAY_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { parseAttemptId } from "../../shared/attempt-id.ts";
+import { START_REPORT_DELAY_MS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { type Group, type GroupTask, groupOf } from "../spec.ts";
 import { gateIsOpen, reachedStage, type Stage, type TaskView } from "./lifecycle.ts";
 import type { AllocationRecord, AttemptRecord, TaskRecord } from "./state.ts";

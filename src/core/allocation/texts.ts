@@ -6,7 +6,7 @@ import {
   MAX_RUN_EVENT_BYTES,
   MAX_TASK_ATTEMPTS,
   MIN_TASK_ATTEMPTS,
-} from "../limits.ts";
+} from "../../shared/limits.ts";
 import { latestWithin, storedBytes } from "../stored-bytes.ts";
 import type { AllocationRecord, AllocationState, AttemptRecord, TaskRecord } from "./state.ts";
 

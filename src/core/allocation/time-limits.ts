@@ -1,6 +1,6 @@
 import type { AttemptReport } from "../../schema/host.ts";
-import { durationMs } from "../duration.ts";
-import type { Instant } from "../machine.ts";
+import { durationMs } from "../../shared/duration.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { GroupTask } from "../spec.ts";
 import { deadlineOf } from "./deadline.ts";
 import {

@@ -1,8 +1,8 @@
 import type { RunSpec } from "../../schema/run.ts";
-import { durationMs } from "../duration.ts";
-import { DroverError, type FieldError } from "../errors.ts";
-import type { Instant } from "../machine.ts";
-import { resultTaskOf } from "../result-task.ts";
+import { durationMs } from "../../shared/duration.ts";
+import { DroverError, type FieldError } from "../../shared/errors.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { resultTaskOf } from "../../shared/result-task.ts";
 import { groupOf } from "../spec.ts";
 import { addEvent } from "./events.ts";
 import type { AllocationRecord } from "./state.ts";

@@ -1,7 +1,7 @@
 import type { SignalName } from "../../schema/run.ts";
-import { DroverError } from "../errors.ts";
-import { MAX_SIGNALS_KEPT } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { MAX_SIGNALS_KEPT } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { GroupTask } from "../spec.ts";
 import { addEvent } from "./events.ts";
 import { killable } from "./hurry.ts";

@@ -1,5 +1,5 @@
-import { formatDuration, formatSeconds } from "../duration.ts";
-import type { Instant } from "../machine.ts";
+import { formatDuration, formatSeconds } from "../../shared/duration.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../next.ts";
 import type { Group, GroupTask } from "../spec.ts";
 import { deadlineOf, isTimedByHost } from "./deadline.ts";

@@ -1,8 +1,8 @@
 import type { Why } from "../../schema/why.ts";
-import { durationMs, formatDuration } from "../duration.ts";
-import type { FailureCode } from "../errors.ts";
-import { STORE_OUTPUTS_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { durationMs, formatDuration } from "../../shared/duration.ts";
+import type { FailureCode } from "../../shared/errors.ts";
+import { STORE_OUTPUTS_MS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../next.ts";
 import { deadlineOf } from "./deadline.ts";
 import { lastByteBy } from "./logs.ts";

@@ -1,4 +1,4 @@
-import type { Millis } from "../machine.ts";
+import type { Millis } from "../../shared/machine.ts";
 
 /** So many boot failures in a row of one instance type stop it (decisions/pool.md#d24; cases.md#case-17). */
 const BOOT_FAILURES = 3;

@@ -1,4 +1,4 @@
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { RunRow, WorkerRow } from "./state.ts";
 
 /** Changes that are remembered by a running pool: who follows it is answered from these. */

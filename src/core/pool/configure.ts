@@ -1,4 +1,4 @@
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { Configure, ConfigureAnswer } from "../messages.ts";
 import { forcedBy, tellElsewhere } from "./forced.ts";
 import { holdsAfterConfigure } from "./hold-offs.ts";

@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../machine.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
 
 /** The latest places that were given out, by which is judged how fast a queue drains. */
 const PLACES_KEPT = 32;

@@ -1,6 +1,6 @@
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { isTerminal } from "../../shared/run-state.ts";
 import type { Configure, EndRun, LeftBehind, PlaceAnswer } from "../messages.ts";
-import { isTerminal } from "../run-state.ts";
 import { foldPlaceAnswer } from "./runs.ts";
 import { type Configured, isUnheard, type PoolState, providedWorkers, runKey } from "./state.ts";
 

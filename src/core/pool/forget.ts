@@ -1,9 +1,9 @@
 import type { PoolConfig } from "../../schema/pool.ts";
-import { durationMs } from "../duration.ts";
-import { FORGET_BATCH, FORGET_LOOK_MS, FORGET_NEXT_MS } from "../limits.ts";
-import type { Instant, Millis } from "../machine.ts";
+import { durationMs } from "../../shared/duration.ts";
+import { FORGET_BATCH, FORGET_LOOK_MS, FORGET_NEXT_MS } from "../../shared/limits.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
+import { isTerminal } from "../../shared/run-state.ts";
 import type { Forget, ForgetAnswer } from "../messages.ts";
-import { isTerminal } from "../run-state.ts";
 import { type Configured, isOpen, type PoolState, type RunRow, runKey } from "./state.ts";
 
 /** Of a configuration that an older version has stored. */

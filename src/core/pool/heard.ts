@@ -1,5 +1,5 @@
-import { MAX_POKES_DUE } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { MAX_POKES_DUE } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 
 /**
  * Owners of rows, in the order in which they were last heard of or asked: whoever has been silent for longest

@@ -1,6 +1,6 @@
 import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
 import { jittered } from "../jitter.ts";
-import type { Instant, Millis } from "../machine.ts";
 import type { ProviderFailure, WorkerFailure } from "../messages.ts";
 import { ownValue } from "../own-value.ts";
 import { bootHoldMs } from "./breaker.ts";

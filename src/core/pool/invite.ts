@@ -1,6 +1,6 @@
 import type { InstanceType } from "../../schema/pool.ts";
-import { MAX_OPEN_ENROLLMENTS } from "../limits.ts";
-import type { Instant, Millis } from "../machine.ts";
+import { MAX_OPEN_ENROLLMENTS } from "../../shared/limits.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
 import { OWN_MACHINE } from "../worker/status.ts";
 import type { Configured, WorkerRow } from "./state.ts";
 import { newWorkerRow } from "./workers.ts";

@@ -1,7 +1,7 @@
 import type { PoolConfig } from "../../schema/pool.ts";
+import { sizeBytes } from "../../shared/size.ts";
 import { ownValue } from "../own-value.ts";
 import { usableMemory } from "../resources.ts";
-import { sizeBytes } from "../size.ts";
 import { isElsewhere, isSameType } from "./same.ts";
 import type { PoolRecord, WorkerRow } from "./state.ts";
 

@@ -1,5 +1,5 @@
-import { durationMs } from "../duration.ts";
-import type { Instant } from "../machine.ts";
+import { durationMs } from "../../shared/duration.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { listHeldUntil } from "./hold-offs.ts";
 import { type Configured, isRemoved, type WorkerRow } from "./state.ts";
 

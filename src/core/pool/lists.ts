@@ -1,6 +1,6 @@
 import type { ListedWorker, WorkerState } from "../../schema/pool.ts";
 import type { QueuedRun } from "../../schema/queue.ts";
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { plan } from "./plan.ts";
 import { inOrder, type QueuePlace } from "./run-index.ts";
 import type { Configured, RunRow, WorkerRow } from "./state.ts";

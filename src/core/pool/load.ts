@@ -1,4 +1,4 @@
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { Rows } from "../rows.ts";
 import { Changes } from "./changes.ts";
 import { Heard } from "./heard.ts";

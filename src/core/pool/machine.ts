@@ -1,6 +1,6 @@
-import { durationMs } from "../duration.ts";
+import { durationMs } from "../../shared/duration.ts";
 
-import { type Envelope, earliest, type Instant, type Machine, type Millis } from "../machine.ts";
+import { type Envelope, earliest, type Instant, type Machine, type Millis } from "../../shared/machine.ts";
 import type {
   Configure,
   EndRun,

@@ -1,7 +1,7 @@
 import type { Resources } from "../../schema/common.ts";
 import type { MetricName, Sample } from "../../schema/metrics.ts";
-import type { Instant } from "../machine.ts";
-import { isTerminal, RUN_STATES } from "../run-state.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
 import { eligibleTypes, offersOf } from "./eligible.ts";
 import { isInForce } from "./hold-offs.ts";
 import { priceOfRow, spendOf } from "./money.ts";

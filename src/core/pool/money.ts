@@ -1,6 +1,6 @@
 import type { Resources } from "../../schema/common.ts";
 import type { InstanceType, PoolSpend } from "../../schema/pool.ts";
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { REFUSALS } from "../refusal.ts";
 import { type Configured, capacityOfRow, providedWorkers, type WorkerRow } from "./state.ts";
 

@@ -1,7 +1,7 @@
 import type { InstanceType } from "../../schema/pool.ts";
 import type { Instance } from "../../schema/provider.ts";
-import { MAX_STRANGERS_SHOWN, MAX_WORKER_NUMBER } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { MAX_STRANGERS_SHOWN, MAX_WORKER_NUMBER } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { Configured, PoolRecord, WorkerRow } from "./state.ts";
 import { ADOPTED, newWorkerRow, nextWorkerName } from "./workers.ts";
 

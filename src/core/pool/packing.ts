@@ -1,5 +1,5 @@
 import type { Resources } from "../../schema/common.ts";
-import { lackedOf } from "../means.ts";
+import { lackedOf } from "../../shared/means.ts";
 import { accommodates, subtract } from "../resources.ts";
 import type { RunRow, WorkerRow } from "./state.ts";
 

@@ -1,6 +1,6 @@
 import type { Resources } from "../../schema/common.ts";
 import type { PoolConfig } from "../../schema/pool.ts";
-import { earliest, type Instant } from "../machine.ts";
+import { earliest, type Instant } from "../../shared/machine.ts";
 import { accommodates, remaining } from "../resources.ts";
 import { disappointing, eligibleTypes, mayUseGpus, type Offer, offersOf } from "./eligible.ts";
 import { type Blocked, type Gate, openGate, triedDespiteQuota } from "./gate.ts";

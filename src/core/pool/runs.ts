@@ -1,8 +1,8 @@
 import type { Resources } from "../../schema/common.ts";
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { isTerminal } from "../../shared/run-state.ts";
+import { formatSize } from "../../shared/size.ts";
 import type { PlaceAnswer, PlacementTerms, PoolAnswer, RunUpsert } from "../messages.ts";
-import { isTerminal } from "../run-state.ts";
-import { formatSize } from "../size.ts";
 import { eligibleTypes } from "./eligible.ts";
 import { keepLogsMs } from "./forget.ts";
 import { rateOf } from "./money.ts";

@@ -1,7 +1,8 @@
 import type { Resources } from "../../schema/common.ts";
 import type { InstanceType, PoolConfig } from "../../schema/pool.ts";
-import { durationMs } from "../duration.ts";
-import type { Instant } from "../machine.ts";
+import { durationMs } from "../../shared/duration.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { isTerminal } from "../../shared/run-state.ts";
 import type {
   LeftBehind,
   RunUpsert,
@@ -11,7 +12,6 @@ import type {
   WorkerUpsert,
 } from "../messages.ts";
 import type { Rows } from "../rows.ts";
-import { isTerminal } from "../run-state.ts";
 import { resourcesOfType } from "../spec.ts";
 import type { Changes } from "./changes.ts";
 import type { Heard } from "./heard.ts";

@@ -1,6 +1,6 @@
 import type { Instance, LifecycleState } from "../../schema/provider.ts";
-import { MAX_STRANGERS_SHOWN } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { MAX_STRANGERS_SHOWN } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { ListAnswer, Sighting } from "../messages.ts";
 import { holdAfterList } from "./hold-offs.ts";
 import { foldUnknown } from "./orphans.ts";

@@ -1,7 +1,7 @@
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { isTerminal } from "../../shared/run-state.ts";
 import type { BootOutcome } from "../messages.ts";
 import type { Rows } from "../rows.ts";
-import { isTerminal } from "../run-state.ts";
 import { spentSince } from "./money.ts";
 import { endingSince, type RunRow, runKey, type WorkerRow } from "./state.ts";
 

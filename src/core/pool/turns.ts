@@ -1,6 +1,6 @@
 import type { PoolConfig } from "../../schema/pool.ts";
-import { CREATE_NOT_AFTER_MS } from "../limits.ts";
-import { earliest, type Instant, type Millis } from "../machine.ts";
+import { CREATE_NOT_AFTER_MS } from "../../shared/limits.ts";
+import { earliest, type Instant, type Millis } from "../../shared/machine.ts";
 import { isTried } from "./gate.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 import { isSweepDue } from "./listings.ts";

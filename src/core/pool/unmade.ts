@@ -1,5 +1,5 @@
 import type { WorkerSummary } from "../../schema/pool.ts";
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { Awaited } from "../next.ts";
 import { saidNo } from "../refusal.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";

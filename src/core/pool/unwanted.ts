@@ -1,4 +1,4 @@
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { byAge } from "./packing.ts";
 import { keptInstances } from "./plan.ts";
 import { type Configured, isWaiting, type WorkerRow } from "./state.ts";

@@ -1,4 +1,4 @@
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 import { type Configured, hasLiveRuns, isWaiting, type WorkerRow } from "./state.ts";
 

@@ -1,6 +1,6 @@
 import type { Instance } from "../../schema/provider.ts";
-import { CONSENT_MS, CREATE_NOT_AFTER_MS, LATE_MACHINE_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { CONSENT_MS, CREATE_NOT_AFTER_MS, LATE_MACHINE_MS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { Intent, WorkerAnswer, WorkerUpsert, WorkerUpsertAnswer } from "../messages.ts";
 import { ownValue } from "../own-value.ts";
 import { holdAfterFailure, holdsAfterBoot, holdsAfterCreate, holdsAfterLeaving } from "./hold-offs.ts";

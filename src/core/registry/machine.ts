@@ -1,6 +1,6 @@
 import type { PoolConfig } from "../../schema/pool.ts";
-import type { ErrorCode } from "../errors.ts";
-import { type Envelope, earliest, type Instant, type Machine } from "../machine.ts";
+import type { ErrorCode } from "../../shared/errors.ts";
+import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
 import type { Configure, ConfigureAnswer, LeftBehind, Removal } from "../messages.ts";
 import { ownValue } from "../own-value.ts";
 

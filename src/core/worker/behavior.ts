@@ -1,4 +1,4 @@
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { IdleBehavior } from "../messages.ts";
 import { behaviorOf } from "./notice.ts";
 import { isUnkillable } from "./placements.ts";

@@ -1,12 +1,12 @@
 import type { AttemptReport, Report } from "../../schema/host.ts";
-import { parseAttemptId } from "../attempt-id.ts";
+import { parseAttemptId } from "../../shared/attempt-id.ts";
 import {
   MAX_HELD_LOG_CHARS,
   MAX_STRANGERS_ASKED,
   MAX_STRANGERS_LOOKED_UP,
   MAX_UNORDERED_ATTEMPTS,
-} from "../limits.ts";
-import type { Instant, Millis } from "../machine.ts";
+} from "../../shared/limits.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
 import { type Living, livePlacements, type PlacementRow, placementKey, type Reported } from "./state.ts";
 
 /**

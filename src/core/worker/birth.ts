@@ -1,8 +1,8 @@
-import { CREATE_STRAGGLER_MS, MAX_TEXT_CHARS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { CREATE_STRAGGLER_MS, MAX_TEXT_CHARS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { clause } from "../../shared/words.ts";
 import type { CreateAnswer, DestroyAnswer, Intent, ProviderFailure } from "../messages.ts";
 import { saidNo } from "../refusal.ts";
-import { clause } from "../words.ts";
 import { callWanted } from "./calls.ts";
 import { shutDown } from "./ending.ts";
 import { type Living, note, type WorkerRecord, type WorkerState } from "./state.ts";

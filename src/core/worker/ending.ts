@@ -1,6 +1,6 @@
 import type { Report } from "../../schema/host.ts";
-import { CREATE_STRAGGLER_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { CREATE_STRAGGLER_MS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { BootOutcome } from "../messages.ts";
 import { withBootOutcome } from "./boot-outcome.ts";
 import { loseAll } from "./placements.ts";

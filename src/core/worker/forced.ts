@@ -1,4 +1,4 @@
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { LeftBehind } from "../messages.ts";
 import { goneNow } from "./ending.ts";
 import { isOwnMachine, type Living, livePlacements, type WorkerRecord, type WorkerState } from "./state.ts";

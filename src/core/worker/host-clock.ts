@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "../machine.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
 
 /** How a host's clock and ours go together, as far as its reports show. */
 export interface HostClock {

@@ -1,6 +1,6 @@
 import type { Resources } from "../../schema/common.ts";
-import { MAX_REMEMBERED_BOOTS, MAX_REMEMBERED_JOINS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { MAX_REMEMBERED_BOOTS, MAX_REMEMBERED_JOINS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { loseAll } from "./placements.ts";
 import {
   isOwnMachine,

@@ -1,6 +1,6 @@
 import type { Report } from "../../schema/host.ts";
-import { LAST_BYTE_MS, MAX_KEPT_ASKED } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { LAST_BYTE_MS, MAX_KEPT_ASKED } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { Observed, ObservedAnswer } from "../messages.ts";
 import { type Kept, type Living, placementKey, type WorkerMemo } from "./state.ts";
 

@@ -1,7 +1,7 @@
 import type { ProviderConfig } from "../../schema/pool.ts";
 import type { Instance } from "../../schema/provider.ts";
-import { LEASE_MARGIN_MS, UNLISTED_MS } from "../limits.ts";
-import { earliest, type Instant } from "../machine.ts";
+import { LEASE_MARGIN_MS, UNLISTED_MS } from "../../shared/limits.ts";
+import { earliest, type Instant } from "../../shared/machine.ts";
 import type { Sighting } from "../messages.ts";
 import { isElsewhere } from "../pool/same.ts";
 import { foldBehavior, isDrained } from "./behavior.ts";

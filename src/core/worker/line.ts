@@ -1,5 +1,5 @@
 import type { Orders } from "../../schema/host.ts";
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { unneeded } from "./kept.ts";
 import { observationsDue, ordersFor } from "./report.ts";
 import { type Living, ordersRevision, type WorkerState } from "./state.ts";

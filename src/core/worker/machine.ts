@@ -1,6 +1,7 @@
 import type { Report } from "../../schema/host.ts";
 import type { ProviderConfig } from "../../schema/pool.ts";
-import type { Envelope, Instant, Machine } from "../machine.ts";
+import type { Envelope, Instant, Machine } from "../../shared/machine.ts";
+import { because } from "../../shared/words.ts";
 import type {
   CreateAnswer,
   CreateWorker,
@@ -16,7 +17,6 @@ import type {
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../messages.ts";
-import { because } from "../words.ts";
 import { foldBehavior } from "./behavior.ts";
 import { foldBirth, foldCreateAnswer, foldDestroyAnswer } from "./birth.ts";
 import { callWaiting, callWanted, foldTurn, withTurn } from "./calls.ts";

@@ -1,5 +1,5 @@
 import type { WorkerStatus } from "../../schema/pool.ts";
-import { earliest, type Instant } from "../machine.ts";
+import { earliest, type Instant } from "../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../next.ts";
 import { callWaiting } from "./calls.ts";
 import { bootDeadline, ifSilent, isUnmade, orphanEndsAt, proposalAt } from "./life.ts";

@@ -1,6 +1,6 @@
 import type { Report } from "../../schema/host.ts";
-import { NOTICE_DRIFT_MS } from "../limits.ts";
-import type { Instant, Millis } from "../machine.ts";
+import { NOTICE_DRIFT_MS } from "../../shared/limits.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
 import type { IdleBehavior, LossCause } from "../messages.ts";
 import { note, type WorkerRecord } from "./state.ts";
 

@@ -5,8 +5,8 @@ import {
   UNITS_OF_A_KEPT,
   UNITS_OF_A_STRANGER,
   UNITS_OF_AN_EVENT,
-} from "../limits.ts";
-import type { Instant, Millis } from "../machine.ts";
+} from "../../shared/limits.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
 import type { WorkerMemo, WorkerRecord } from "./state.ts";
 
 /** What a host may still say, in units, as of an instant: a bucket that fills by itself. */

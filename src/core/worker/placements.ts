@@ -1,8 +1,8 @@
 import type { Resources } from "../../schema/common.ts";
 import type { AttemptReport } from "../../schema/host.ts";
-import { REMEMBER_ENDED_MS } from "../limits.ts";
-import type { Instant, Millis } from "../machine.ts";
-import { lackedOf } from "../means.ts";
+import { REMEMBER_ENDED_MS } from "../../shared/limits.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
+import { lackedOf } from "../../shared/means.ts";
 import type { Ended, EndedHow, Order, OrderAnswer } from "../messages.ts";
 import { fitsInto } from "../resources.ts";
 import { behaviorOf, lossCause } from "./notice.ts";

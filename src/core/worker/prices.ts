@@ -1,6 +1,6 @@
 import type { Instance } from "../../schema/provider.ts";
-import { MAX_PRICES } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { MAX_PRICES } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { ToldPrice } from "../messages.ts";
 import type { Living, WorkerRecord } from "./state.ts";
 

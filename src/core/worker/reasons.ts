@@ -1,6 +1,6 @@
 import type { WorkerStatus } from "../../schema/pool.ts";
 import type { Why } from "../../schema/why.ts";
-import { clause } from "../words.ts";
+import { clause } from "../../shared/words.ts";
 import { bootTrouble } from "./boot.ts";
 import { doublesText } from "./doubles.ts";
 import { isUnmade } from "./life.ts";

@@ -1,6 +1,6 @@
-import type { ErrorCode } from "../errors.ts";
-import { NOTE_REFUSAL_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import type { ErrorCode } from "../../shared/errors.ts";
+import { NOTE_REFUSAL_MS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { note, type WorkerRecord } from "./state.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { AttemptOrder, Orders, Report } from "../../schema/host.ts";
-import { LAST_BYTE_MS, MAX_KILL_MS } from "../limits.ts";
-import type { Instant, Millis } from "../machine.ts";
-import { keepsTimeLimits, waitsToStart } from "../means.ts";
+import { LAST_BYTE_MS, MAX_KILL_MS } from "../../shared/limits.ts";
+import type { Instant, Millis } from "../../shared/machine.ts";
+import { keepsTimeLimits, waitsToStart } from "../../shared/means.ts";
 import type { Observed, ObservedAnswer, WantedAttempt } from "../messages.ts";
 import { aged, reportedBy, whatIsSaid } from "./believed.ts";
 import { foldBoot } from "./boot.ts";

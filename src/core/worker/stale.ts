@@ -1,6 +1,6 @@
 import type { Report } from "../../schema/host.ts";
-import { MAX_HOLDER_CHARS, MAX_STALE_RUNS, STALE_RUN_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { MAX_HOLDER_CHARS, MAX_STALE_RUNS, STALE_RUN_MS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { ownValue } from "../own-value.ts";
 import { note, type WorkerRecord } from "./state.ts";
 

@@ -1,8 +1,8 @@
 import type { Resources } from "../../schema/common.ts";
 import type { AttemptReport, Sample, SignalOrder, StreamName } from "../../schema/host.ts";
 import type { WorkerEvent } from "../../schema/pool.ts";
-import { MAX_TEXT_CHARS, MAX_WORKER_EVENT_BYTES, MAX_WORKER_EVENTS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { MAX_TEXT_CHARS, MAX_WORKER_EVENT_BYTES, MAX_WORKER_EVENTS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type {
   BootOutcome,
   EndedHow,
@@ -86,7 +86,7 @@ export interface WorkerRecord {
   clonedAt?: Instant;
   /** What the host has measured when it enrolled. Absent: nothing, or an earlier version did not keep it. */
   measured?: Resources;
-  /** What its agent acts on (`core/means.ts`). Absent: it has not said, or is older than that word. */
+  /** What its agent acts on (`shared/means.ts`). Absent: it has not said, or is older than that word. */
   acts?: string[];
   /** What the provider has said that an hour of its machine costs, each change of it, latest last. */
   prices?: ToldPrice[];

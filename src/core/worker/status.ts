@@ -1,6 +1,6 @@
 import type { WorkerState as ShownState, WorkerStatus } from "../../schema/pool.ts";
 import type { Why } from "../../schema/why.ts";
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { saidNo } from "../refusal.ts";
 import { leftBehind } from "./forced.ts";
 import { idleSince, placementEndsAt } from "./life.ts";

@@ -1,4 +1,4 @@
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import type { WorkerUpsert } from "../messages.ts";
 import { bootOutcomeOf } from "./boot-outcome.ts";
 import { callWaiting } from "./calls.ts";

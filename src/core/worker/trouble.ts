@@ -1,5 +1,5 @@
 import type { Report } from "../../schema/host.ts";
-import type { Instant } from "../machine.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { withBootOutcome } from "./boot-outcome.ts";
 import { isUnkillable } from "./placements.ts";
 import { brokenByStale } from "./stale.ts";

@@ -1,6 +1,6 @@
 import type { Report, Sample } from "../../schema/host.ts";
-import { SAMPLE_FRESH_MS } from "../limits.ts";
-import type { Instant } from "../machine.ts";
+import { SAMPLE_FRESH_MS } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
 import { type Living, livePlacements, type WorkerMemo } from "./state.ts";
 
 /** What the placements of one run use. `at`: when that was measured. */

@@ -10,7 +10,7 @@ import {
 } from "../../../agent/core/bounds.ts";
 import type { HostEvent } from "../../../agent/core/events.ts";
 import type { HostMessage } from "../../../agent/core/messages.ts";
-import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../../src/core/limits.ts";
+import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../../src/shared/limits.ts";
 import { Driven, EXIT, ID, run, SETUP } from "./drive.ts";
 
 const URL = "http://plane/logs";

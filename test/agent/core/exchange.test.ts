@@ -8,7 +8,7 @@ import {
 } from "../../../agent/core/bounds.ts";
 import { hostMachine } from "../../../agent/core/host.ts";
 import { backoffMs } from "../../../agent/core/pace.ts";
-import { MAX_LOG_BYTES, MAX_REPORT_BYTES, START_REPORT_DELAY_MS } from "../../../src/core/limits.ts";
+import { MAX_LOG_BYTES, MAX_REPORT_BYTES, START_REPORT_DELAY_MS } from "../../../src/shared/limits.ts";
 import { busyHost, Driven, EXIT, ID, idleHost, run, SETUP, stop } from "./drive.ts";
 
 const exited = { type: "exited", id: ID, exit: EXIT } as const;

@@ -11,8 +11,8 @@ import {
   WEBHOOK_PATIENCE_MS,
 } from "../../../agent/core/bounds.ts";
 import { hostMachine } from "../../../agent/core/host.ts";
-import { START_REPORT_DELAY_MS } from "../../../src/core/limits.ts";
 import type { AttemptOrder, Orders } from "../../../src/schema/host.ts";
+import { START_REPORT_DELAY_MS } from "../../../src/shared/limits.ts";
 import { Driven, EXIT, ID, LEASE_MS, run, SETUP } from "./drive.ts";
 
 // The exchange over a socket, as the host sees it (host-protocol.md#socket).

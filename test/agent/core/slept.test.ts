@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { LEASE_AFTER_SLEEP_MS, RENEW_AFTER_SLEEP_MS } from "../../../agent/core/bounds.ts";
 import { hostMachine, initialHost } from "../../../agent/core/host.ts";
 import type { HostState } from "../../../agent/core/types.ts";
-import { LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
+import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 
 const HOUR = 3_600_000;
 const LEASE = HOUR / 2;

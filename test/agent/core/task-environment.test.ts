@@ -1,7 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { readyTask } from "../../../agent/core/task-environment.ts";
-import { escapeReferences, interpolate, interpolateCommand, lookUpIn } from "../../../src/core/references.ts";
 import type { TaskSpec } from "../../../src/schema/run.ts";
+import {
+  escapeReferences,
+  interpolate,
+  interpolateCommand,
+  lookUpIn,
+} from "../../../src/shared/references.ts";
 import { task } from "./drive.ts";
 
 // tasks.md#environment: what a task is given, and what its references stand for.

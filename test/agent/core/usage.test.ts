@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FIRST_SAMPLE_MS, MAX_SAMPLED_ATTEMPTS, SAMPLE_EVERY_MS } from "../../../agent/core/bounds.ts";
-import { START_REPORT_DELAY_MS } from "../../../src/core/limits.ts";
+import { START_REPORT_DELAY_MS } from "../../../src/shared/limits.ts";
 import { busyHost, type Driven, EXIT, ID, idleHost, run } from "./drive.ts";
 
 // What runs is measured now and then, and reports say it: host-protocol.md#report; tasks.md#usage.

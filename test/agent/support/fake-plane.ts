@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import { MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
 import {
   type AttemptOrder,
   type AttemptReport,
@@ -14,6 +13,7 @@ import {
   Report,
   type StreamName,
 } from "../../../src/schema/host.ts";
+import { MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../../../src/shared/limits.ts";
 import { answerKey, signAnswer } from "../../../src/signing/answer.ts";
 import { codeKey, enrollmentCode, hostSecret } from "../../../src/signing/code.ts";
 import { CHALLENGE, type Session, sealed, sessionKey, unsealed } from "../../../src/signing/frame.ts";

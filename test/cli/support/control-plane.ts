@@ -2,9 +2,9 @@ import { createHash, createHmac } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { proofText } from "../../../src/core/proof.ts";
-import { parseSize } from "../../../src/core/size.ts";
 import type { RunStatus, RunSummary } from "../../../src/schema/run.ts";
+import { proofText } from "../../../src/shared/proof.ts";
+import { parseSize } from "../../../src/shared/size.ts";
 import { changed, type RunPatch, statusOf as sampleOf } from "../../edge/support/samples.ts";
 
 /** A request as the control plane of the test has seen it. */

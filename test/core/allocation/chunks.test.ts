@@ -8,7 +8,7 @@ import {
 } from "../../../src/core/allocation/chunks.ts";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
 import type { AllocationState, LogSegment } from "../../../src/core/allocation/state.ts";
-import { LAST_BYTE_MS, MAX_LOG_BYTES } from "../../../src/core/limits.ts";
+import { LAST_BYTE_MS, MAX_LOG_BYTES } from "../../../src/shared/limits.ts";
 import {
   at,
   ended,

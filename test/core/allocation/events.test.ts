@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { addEvent } from "../../../src/core/allocation/events.ts";
 import type { AllocationEvent } from "../../../src/core/allocation/machine.ts";
-import { MAX_RUN_EVENTS } from "../../../src/core/limits.ts";
+import { MAX_RUN_EVENTS } from "../../../src/shared/limits.ts";
 import {
   abort,
   ended,

@@ -7,7 +7,7 @@ import {
   loadedAllocation,
 } from "../../../src/core/allocation/state.ts";
 import { statusOf } from "../../../src/core/allocation/status.ts";
-import { RETRY_LONGEST_MS, TOMBSTONE_MS } from "../../../src/core/limits.ts";
+import { RETRY_LONGEST_MS, TOMBSTONE_MS } from "../../../src/shared/limits.ts";
 import {
   abort,
   at,

@@ -5,10 +5,10 @@ import { type AllocationState, loadedAllocation, openPlacement } from "../../../
 import { statusOf } from "../../../src/core/allocation/status.ts";
 import { stateOf } from "../../../src/core/allocation/summary.ts";
 import { whyOf } from "../../../src/core/allocation/why.ts";
-import { parseAttemptId } from "../../../src/core/attempt-id.ts";
-import { isTerminal } from "../../../src/core/run-state.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import { RunStatus } from "../../../src/schema/run.ts";
+import { parseAttemptId } from "../../../src/shared/attempt-id.ts";
+import { isTerminal } from "../../../src/shared/run-state.ts";
 import {
   acknowledged,
   EXIT,

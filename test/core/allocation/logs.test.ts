@@ -4,8 +4,8 @@ import { decodeBase64, logsComplete, storedOffsets, takeLogs } from "../../../sr
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { isLogOver } from "../../../src/core/allocation/marks.ts";
 import type { AllocationRecord, LogSegment } from "../../../src/core/allocation/state.ts";
-import { LAST_BYTE_MS, MAX_INLINE_LOG_BYTES, MAX_LOG_BYTES } from "../../../src/core/limits.ts";
 import type { AttemptReport, LogPiece } from "../../../src/schema/host.ts";
+import { LAST_BYTE_MS, MAX_INLINE_LOG_BYTES, MAX_LOG_BYTES } from "../../../src/shared/limits.ts";
 import {
   at,
   ended,

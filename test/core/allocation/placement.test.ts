@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { openPlacement } from "../../../src/core/allocation/state.ts";
-import { MAX_TASK_ATTEMPTS } from "../../../src/core/limits.ts";
+import { MAX_TASK_ATTEMPTS } from "../../../src/shared/limits.ts";
 import {
   abort,
   at,

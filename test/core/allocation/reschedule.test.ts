@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { mayReschedule, nextDelay } from "../../../src/core/allocation/reschedule.ts";
 import { whyOf } from "../../../src/core/allocation/why.ts";
-import type { ReschedulePolicy } from "../../../src/core/policy.ts";
 import type { RunSpecInput } from "../../../src/schema/run.ts";
+import type { ReschedulePolicy } from "../../../src/shared/policy.ts";
 import {
   abort,
   ended,

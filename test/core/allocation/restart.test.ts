@@ -8,8 +8,8 @@ import {
   restartsOnSuccess,
 } from "../../../src/core/allocation/restart.ts";
 import { jittered } from "../../../src/core/jitter.ts";
-import type { RestartPolicy } from "../../../src/core/policy.ts";
 import type { GroupTask, Hook } from "../../../src/core/spec.ts";
+import type { RestartPolicy } from "../../../src/shared/policy.ts";
 import { T0 } from "../support/allocation.ts";
 
 const MINUTE = 60_000;

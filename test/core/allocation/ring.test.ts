@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { MAX_TASK_EVENTS } from "../../../src/core/limits.ts";
 import { RunSpec } from "../../../src/schema/run.ts";
+import { MAX_TASK_EVENTS } from "../../../src/shared/limits.ts";
 import { GroupStory, group, presidecar, prestart, task } from "../support/group.ts";
 
 const types = (story: GroupStory, name: string) =>

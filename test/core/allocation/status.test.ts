@@ -3,8 +3,8 @@ import { addEvent } from "../../../src/core/allocation/events.ts";
 import { hasHeardPool } from "../../../src/core/allocation/machine.ts";
 import { loadedAllocation } from "../../../src/core/allocation/state.ts";
 import { statusOf } from "../../../src/core/allocation/status.ts";
-import { MAX_TASK_EVENTS } from "../../../src/core/limits.ts";
 import { RunStatus } from "../../../src/schema/run.ts";
+import { MAX_TASK_EVENTS } from "../../../src/shared/limits.ts";
 import {
   abort,
   ended,

@@ -4,8 +4,8 @@ import { allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { orderOf } from "../../../src/core/allocation/orders.ts";
 import { refusalOfUpdate } from "../../../src/core/allocation/update.ts";
 import { refusalOfWish } from "../../../src/core/allocation/user.ts";
-import { MAX_ASKS_REMEMBERED, MAX_SIGNALS_KEPT } from "../../../src/core/limits.ts";
 import { RunSpec, type RunSpecInput } from "../../../src/schema/run.ts";
+import { MAX_ASKS_REMEMBERED, MAX_SIGNALS_KEPT } from "../../../src/shared/limits.ts";
 import { queued, RUN } from "../support/allocation.ts";
 import { GroupStory, group, poststop, presidecar, prestart, task } from "../support/group.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { whyOf } from "../../../src/core/allocation/why.ts";
-import { LAST_BYTE_MS } from "../../../src/core/limits.ts";
 import { Why } from "../../../src/schema/why.ts";
+import { LAST_BYTE_MS } from "../../../src/shared/limits.ts";
 import {
   abort,
   ended,

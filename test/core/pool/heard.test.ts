@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { MAX_POKES_DUE } from "../../../src/core/limits.ts";
 import { Heard } from "../../../src/core/pool/heard.ts";
+import { MAX_POKES_DUE } from "../../../src/shared/limits.ts";
 
 test("those that have been silent for longest are named, and no others", () => {
   const heard = new Heard();

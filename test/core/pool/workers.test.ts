@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { CONSENT_MS } from "../../../src/core/limits.ts";
 import { poolMachine } from "../../../src/core/pool/machine.ts";
 import type { Configured, WorkerRow } from "../../../src/core/pool/state.ts";
 import { answerWorker } from "../../../src/core/pool/workers.ts";
+import { CONSENT_MS } from "../../../src/shared/limits.ts";
 import {
   answer,
   at,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { DEFAULT_ENROLLMENT_MS, MAX_ENROLLMENT_MS, MIN_ENROLLMENT_MS } from "../../../src/core/limits.ts";
 import { EnrollmentRequest, ttlMs } from "../../../src/schema/enrollment.ts";
+import { DEFAULT_ENROLLMENT_MS, MAX_ENROLLMENT_MS, MIN_ENROLLMENT_MS } from "../../../src/shared/limits.ts";
 
 test("the pool default, for DEFAULT_ENROLLMENT_MS, unless it is said", () => {
   const request = EnrollmentRequest.parse({});

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { MAX_TEXT_CHARS } from "../../../src/core/limits.ts";
 import { EnrollRequest, JoinRequest, Report } from "../../../src/schema/host.ts";
+import { MAX_TEXT_CHARS } from "../../../src/shared/limits.ts";
 
 const least = { incarnation: 1, seq: 1, full: true, ordersSeen: 0, attempts: [] };
 const START = "a-start-of-the-agent";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { MAX_POOL_TAGS } from "../../../src/core/limits.ts";
 import { LATER_POOL_FIELDS, PoolConfig } from "../../../src/schema/pool.ts";
+import { MAX_POOL_TAGS } from "../../../src/shared/limits.ts";
 
 const provider = { kind: "http", url: "http://127.0.0.1:9/cloud", secret: "s" };
 const small = { vcpus: 2, memory: "2GiB" };

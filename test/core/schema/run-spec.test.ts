@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { MAX_BATCH_RUNS, MAX_QUERY_IDS } from "../../../src/core/limits.ts";
 import { RunQuery, RunSpec, Submission, statesSelected } from "../../../src/schema/run.ts";
 import { MAX_TASKS } from "../../../src/schema/task.ts";
+import { MAX_BATCH_RUNS, MAX_QUERY_IDS } from "../../../src/shared/limits.ts";
 
 /** The pointers of what is wrong with a spec; none if it is taken. */
 function faults(more: Record<string, unknown>): string[] {

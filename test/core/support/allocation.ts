@@ -10,10 +10,10 @@ import {
   loadedAllocation,
   openPlacement,
 } from "../../../src/core/allocation/state.ts";
-import type { Instant } from "../../../src/core/machine.ts";
 import type { EndedHow, ObservedAnswer, OrderAnswer, PoolAnswer } from "../../../src/core/messages.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import { type Exit, RunSpec, type RunSpecInput } from "../../../src/schema/run.ts";
+import type { Instant } from "../../../src/shared/machine.ts";
 
 /** When the run of every story here is submitted. */
 export const T0: Instant = Date.UTC(2026, 10, 21, 8, 30);

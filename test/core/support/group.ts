@@ -2,11 +2,11 @@ import { type AllocationEvent, allocationMachine } from "../../../src/core/alloc
 import { answerObserved } from "../../../src/core/allocation/orders.ts";
 import { type AllocationState, loadedAllocation, openPlacement } from "../../../src/core/allocation/state.ts";
 import { statusOf } from "../../../src/core/allocation/status.ts";
-import { parseAttemptId } from "../../../src/core/attempt-id.ts";
-import { earliest } from "../../../src/core/machine.ts";
 import type { WantedAttempt } from "../../../src/core/messages.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import { RunSpec, type RunSpecInput, type RunStatus } from "../../../src/schema/run.ts";
+import { parseAttemptId } from "../../../src/shared/attempt-id.ts";
+import { earliest } from "../../../src/shared/machine.ts";
 import { EXIT, existing, nothing, placedOn, RUN, type Submitted, T0 } from "./allocation.ts";
 
 type Watch = (before: AllocationState, after: AllocationState, now: number) => void;

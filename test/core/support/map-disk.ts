@@ -1,5 +1,5 @@
-import type { Instant } from "../../../src/core/machine.ts";
 import type { RowDisk } from "../../../src/core/rows.ts";
+import type { Instant } from "../../../src/shared/machine.ts";
 
 /** One call that reached the disk. */
 export type DiskCall =

@@ -1,5 +1,5 @@
-import type { Envelope, Instant, Machine } from "../../../src/core/machine.ts";
 import { Actor, type World } from "../../../src/objects/actor.ts";
+import type { Envelope, Instant, Machine } from "../../../src/shared/machine.ts";
 
 /** A machine that owes what it was told to owe, until it hears that it was done. */
 export interface TinyState {

@@ -3,11 +3,11 @@ import { wantedAttempts } from "../../../src/core/allocation/orders.ts";
 import { type AllocationState, type Existing, openPlacement } from "../../../src/core/allocation/state.ts";
 import { upsertOf } from "../../../src/core/allocation/summary.ts";
 import { whyOf } from "../../../src/core/allocation/why.ts";
-import { parseAttemptId } from "../../../src/core/attempt-id.ts";
-import { REPEAT_AFTER_CRASH_MS } from "../../../src/core/limits.ts";
-import type { Instant } from "../../../src/core/machine.ts";
 import type { WantedAttempt } from "../../../src/core/messages.ts";
 import type { NextCode, Why } from "../../../src/schema/why.ts";
+import { parseAttemptId } from "../../../src/shared/attempt-id.ts";
+import { REPEAT_AFTER_CRASH_MS } from "../../../src/shared/limits.ts";
+import type { Instant } from "../../../src/shared/machine.ts";
 
 /** A run after so much time in which nobody has said anything: it wakes whenever it wants to. */
 export function runLater(state: AllocationState, now: Instant, until: Instant): AllocationState {

@@ -1,10 +1,10 @@
-import { REPEAT_AFTER_CRASH_MS } from "../../../src/core/limits.ts";
-import type { Instant } from "../../../src/core/machine.ts";
 import { workerMachine } from "../../../src/core/worker/machine.ts";
 import { type Living, livePlacements, type WorkerState } from "../../../src/core/worker/state.ts";
 import { whyOf } from "../../../src/core/worker/status.ts";
 import { upsertOf } from "../../../src/core/worker/summary.ts";
 import type { NextCode } from "../../../src/schema/why.ts";
+import { REPEAT_AFTER_CRASH_MS } from "../../../src/shared/limits.ts";
+import type { Instant } from "../../../src/shared/machine.ts";
 
 /** How often a worker has done what was promised, by the code of the promise. */
 const DONE: Partial<Record<NextCode, (state: Living, now: Instant) => number>> = {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { CREATE_NOT_AFTER_MS, CREATE_STRAGGLER_MS } from "../../../src/core/limits.ts";
 import type { ProviderFailure } from "../../../src/core/messages.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
+import { CREATE_NOT_AFTER_MS, CREATE_STRAGGLER_MS } from "../../../src/shared/limits.ts";
 import {
   at,
   created,

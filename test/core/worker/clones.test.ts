@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { MAX_REMEMBERED_BOOTS } from "../../../src/core/limits.ts";
 import { isClone, isRefusedClone } from "../../../src/core/worker/joining.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
+import { MAX_REMEMBERED_BOOTS } from "../../../src/shared/limits.ts";
 import { at, enrolledOwn, holding, order, ready, readyOwn, report, T0 } from "../support/worker.ts";
 
 // Two clones of one disk are told by boot ids that alternate: 409 `cloned`, and the worker drains

@@ -1,6 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../../../src/core/limits.ts";
-import type { Instant } from "../../../src/core/machine.ts";
 import type { CreateWorker, ProviderFailure, Sighting } from "../../../src/core/messages.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
@@ -11,6 +9,8 @@ import {
   TRACKED_OF_PLACEMENTS,
   type WorkerState,
 } from "../../../src/core/worker/state.ts";
+import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../../../src/shared/limits.ts";
+import type { Instant } from "../../../src/shared/machine.ts";
 import { MapDisk } from "../support/map-disk.ts";
 
 const T0: Instant = Date.UTC(2026, 10, 21, 8, 30);

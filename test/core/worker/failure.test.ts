@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
 import type { ProviderFailure } from "../../../src/core/messages.ts";
 import { RETIREMENT } from "../../../src/core/worker/behavior.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
 import { upsertOf } from "../../../src/core/worker/summary.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
+import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import {
   at,
   BOOTED,

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { LAST_BYTE_MS } from "../../../src/core/limits.ts";
 import type { ObservedAnswer } from "../../../src/core/messages.ts";
 import { frameDue, isSettled, newLine, sentOn, sideNews } from "../../../src/core/worker/line.ts";
 import { ordersFor } from "../../../src/core/worker/report.ts";
 import type { Living } from "../../../src/core/worker/state.ts";
+import { LAST_BYTE_MS } from "../../../src/shared/limits.ts";
 import { at, holding, observedAnswer, order, owed, ready, reloaded, report, T0 } from "../support/worker.ts";
 
 // What a host keeps of sticky runs is dropped by the word of the run alone: decisions/runs.md#sticky-data;

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
 import type { ObservedAnswer } from "../../../src/core/messages.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
@@ -15,6 +14,7 @@ import {
 } from "../../../src/core/worker/state.ts";
 import { statusOf } from "../../../src/core/worker/status.ts";
 import { WorkerStatus } from "../../../src/schema/pool.ts";
+import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import { lieOfWorker } from "../support/truth-of-workers.ts";
 import {
   at,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
 import { ordersFor } from "../../../src/core/worker/report.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
+import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import { poolConfig } from "../support/pool-config.ts";
 import {
   at,

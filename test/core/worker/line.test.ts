@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
 import {
   frameDue,
   isSettled,
@@ -11,6 +10,7 @@ import {
 } from "../../../src/core/worker/line.ts";
 import { isSilent } from "../../../src/core/worker/placements.ts";
 import { type Living, ordersRevision } from "../../../src/core/worker/state.ts";
+import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import {
   at,
   attemptOf,

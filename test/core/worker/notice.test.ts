@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { NOTICE_DRIFT_MS } from "../../../src/core/limits.ts";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
 import type { Living } from "../../../src/core/worker/state.ts";
 import { statusOf } from "../../../src/core/worker/status.ts";
 import { upsertOf } from "../../../src/core/worker/summary.ts";
+import { NOTICE_DRIFT_MS } from "../../../src/shared/limits.ts";
 import {
   at,
   created,

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { REMEMBER_ENDED_MS } from "../../../src/core/limits.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
 import { ordersFor } from "../../../src/core/worker/report.ts";
@@ -9,6 +8,7 @@ import {
   ordersRevision,
   untoldPlacements,
 } from "../../../src/core/worker/state.ts";
+import { REMEMBER_ENDED_MS } from "../../../src/shared/limits.ts";
 import {
   at,
   attemptOf,

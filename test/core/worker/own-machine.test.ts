@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
@@ -8,6 +7,7 @@ import { type Living, livePlacements, ordersRevision } from "../../../src/core/w
 import { statusOf, whyOf } from "../../../src/core/worker/status.ts";
 import { upsertOf } from "../../../src/core/worker/summary.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
+import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import {
   at,
   attemptOf,

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { charged, paced, restedPace, unitsOf } from "../../../src/core/worker/pace.ts";
 import {
   HOST_UNITS_A_SECOND,
   MAX_HOST_UNITS,
@@ -7,8 +8,7 @@ import {
   UNITS_OF_A_KEPT,
   UNITS_OF_A_STRANGER,
   UNITS_OF_AN_EVENT,
-} from "../../../src/core/limits.ts";
-import { charged, paced, restedPace, unitsOf } from "../../../src/core/worker/pace.ts";
+} from "../../../src/shared/limits.ts";
 import { at, ready, report, runningOf, T0 } from "../support/worker.ts";
 
 /** How many calls of so many units are taken within a second of calls that never pause. */

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { MAX_PRICES } from "../../../src/core/limits.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { statusOf } from "../../../src/core/worker/status.ts";
 import { upsertOf } from "../../../src/core/worker/summary.ts";
 import { Instance } from "../../../src/schema/provider.ts";
+import { MAX_PRICES } from "../../../src/shared/limits.ts";
 import { at, CONSISTENCY, INSTANCE, intent, MINUTE, ready, reloaded, T0 } from "../support/worker.ts";
 
 /** The provider's listing that begins then says this price; undefined: none. */

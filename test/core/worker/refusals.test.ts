@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { NOTE_REFUSAL_MS } from "../../../src/core/limits.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import type { RefusalKind } from "../../../src/core/worker/refusals.ts";
+import { NOTE_REFUSAL_MS } from "../../../src/shared/limits.ts";
 import { at, readyOwn, reloaded, T0 } from "../support/worker.ts";
 
 const knock = (kind: RefusalKind): WorkerEventIn => ({ type: "refused_host", kind, reason: `no: ${kind}` });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../../../src/core/limits.ts";
 import type { Sighting } from "../../../src/core/messages.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
 import { statusOf, whyOf } from "../../../src/core/worker/status.ts";
+import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../../../src/shared/limits.ts";
 import {
   at,
   CONSISTENCY,

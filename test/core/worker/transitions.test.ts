@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
 import { RETIREMENT } from "../../../src/core/worker/behavior.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
@@ -7,6 +6,7 @@ import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
 import { statusOf } from "../../../src/core/worker/status.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
+import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import {
   at,
   attemptOf,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { LEASE_MARGIN_MS } from "../../../src/core/limits.ts";
 import { workerMachine } from "../../../src/core/worker/machine.ts";
 import { livePlacements, untoldPlacements } from "../../../src/core/worker/state.ts";
 import { whyOf } from "../../../src/core/worker/status.ts";
+import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import { at, holding, LEASE, order, owed, ready, reloaded, report, T0 } from "../support/worker.ts";
 
 const tick = { type: "tick" as const };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { SAMPLE_FRESH_MS } from "../../../src/core/limits.ts";
 import { isUsageFresh, usageOfRun } from "../../../src/core/worker/usage.ts";
+import { SAMPLE_FRESH_MS } from "../../../src/shared/limits.ts";
 import { at, holding, report, runningOf, T0 } from "../support/worker.ts";
 
 // What runs use is remembered as the host has said it last, and never stored (decisions/hosts.md#usage).

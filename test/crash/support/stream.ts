@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isTerminal } from "../../../src/core/run-state.ts";
+import { isTerminal } from "../../../src/shared/run-state.ts";
 import type { RunningDrover } from "../../edge/support/drover.ts";
 import { until } from "../../local/support/scratch.ts";
 import type { Chance } from "../../sim/rng.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { isTerminal } from "../../../src/core/run-state.ts";
 import type { RunEvent, RunStatus } from "../../../src/schema/run.ts";
+import { isTerminal } from "../../../src/shared/run-state.ts";
 import type { RunningDrover } from "../../edge/support/drover.ts";
 
 /** All that a user can see of a run that has ended. */

@@ -1,4 +1,4 @@
-import { MAX_SPEC_BYTES } from "../../../src/core/limits.ts";
+import { MAX_SPEC_BYTES } from "../../../src/shared/limits.ts";
 import { POOL_CONFIG } from "./samples.ts";
 
 /** A request that must be refused, whatever is stored, and how. */

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { MAX_BODY_BYTES, MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
+import { MAX_BODY_BYTES, MAX_REPORT_BYTES } from "../../../src/shared/limits.ts";
 import { signedBy, strangeSecret } from "../../support/signed.ts";
 import { BAD_FIELDS, type BadRequest } from "./bad-fields.ts";
 import { BAD_QUERIES } from "./bad-queries.ts";

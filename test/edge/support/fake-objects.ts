@@ -1,9 +1,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Ask } from "../../../src/core/allocation/asks.ts";
-import { DroverError } from "../../../src/core/errors.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
-import { isTerminal, RUN_STATES } from "../../../src/core/run-state.ts";
 import type {
   AllocationApi,
   CloudWorkerApi,
@@ -21,6 +19,8 @@ import type {
 } from "../../../src/objects/rpc.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run.ts";
+import { DroverError } from "../../../src/shared/errors.ts";
+import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";
 import {
   changed,

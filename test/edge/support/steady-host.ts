@@ -1,4 +1,4 @@
-import { ACTS } from "../../../src/core/means.ts";
+import { ACTS } from "../../../src/shared/means.ts";
 import { until } from "../../local/support/scratch.ts";
 import type { Json } from "./edge.ts";
 import { HttpHost, OWN_POOL } from "./http-host.ts";

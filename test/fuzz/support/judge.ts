@@ -1,4 +1,4 @@
-import { STATUS_OF_CODE } from "../../../src/core/errors.ts";
+import { STATUS_OF_CODE } from "../../../src/shared/errors.ts";
 import type { Json } from "../../edge/support/edge.ts";
 import type { Reply } from "./http.ts";
 import type { Document, Operation } from "./operations.ts";

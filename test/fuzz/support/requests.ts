@@ -1,4 +1,4 @@
-import { MAX_BODY_BYTES, MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../../../src/core/limits.ts";
+import { MAX_BODY_BYTES, MAX_LOG_CHUNK_BYTES, MAX_REPORT_BYTES } from "../../../src/shared/limits.ts";
 import { digestField } from "../../../src/signing/mac.ts";
 import type { Json } from "../../edge/support/edge.ts";
 import type { HttpHost } from "../../edge/support/http-host.ts";

@@ -1,7 +1,7 @@
-import { DroverError } from "../../../src/core/errors.ts";
-import { ACTS } from "../../../src/core/means.ts";
 import type { Answered, CloudWorkerApi, SignedCall } from "../../../src/objects/rpc.ts";
 import type { AttemptReport, HostSetup, Orders, Report } from "../../../src/schema/host.ts";
+import { DroverError } from "../../../src/shared/errors.ts";
+import { ACTS } from "../../../src/shared/means.ts";
 import { hostSecret, readClaim, readCode } from "../../../src/signing/code.ts";
 import { contentDigest, keyOf, textOfKey } from "../../../src/signing/mac.ts";
 import {

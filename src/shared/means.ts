@@ -1,7 +1,5 @@
-import type { DriverName, TaskSpec } from "../schema/task.ts";
-
 /** The driver that a task names. One that names none is a command. */
-export function driverOf({ fake }: Pick<TaskSpec, "fake">): DriverName {
+export function driverOf({ fake }: { fake?: unknown }): "exec" | "fake" {
   return fake === undefined ? "exec" : "fake";
 }
 
@@ -24,7 +22,7 @@ const TIME_LIMIT = "timedOut";
 export const ACTS = [...TASK_ACTS, START_DELAY, TIME_LIMIT] as const;
 
 /** What an agent must act on to run these tasks as they are meant. */
-export function needsOf(tasks: Pick<TaskSpec, Act>[]): Act[] {
+export function needsOf(tasks: Partial<Record<Act, unknown>>[]): Act[] {
   return TASK_ACTS.filter((act) => tasks.some((task) => task[act] !== undefined));
 }
 
