@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Millis } from "../src/shared/machine.ts";
 import { type AttemptJournal, journalOf, type LeaseJournal, leaseOf } from "./core/journal.ts";
 import type { AttemptState, HostState } from "./core/types.ts";
-import { idOf, keyOf } from "./exec/dirs.ts";
+import { idOf, keyOf } from "./exec/processes/dirs.ts";
 import { errorText, makePrivateDir, readIfThere, replaceFile } from "./files.ts";
 import { say } from "./say.ts";
 

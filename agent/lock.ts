@@ -1,6 +1,6 @@
 import { linkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { lives, type Proc, parseStat } from "./exec/processes.ts";
+import { lives, type Proc, parseStat } from "./exec/processes/processes.ts";
 import { errorCode, readIfThere } from "./files.ts";
 
 /** Takes over a lock of the dead this often; another start that is as quick may come between. */

@@ -9,7 +9,7 @@ import {
   WATCHDOG_LOOK_MS,
 } from "./core/bounds.ts";
 import { baseEnvironment } from "./exec/environment.ts";
-import { lives, parseStat } from "./exec/processes.ts";
+import { lives, parseStat } from "./exec/processes/processes.ts";
 import { errorText, readIfThere, replaceFile } from "./files.ts";
 import { say } from "./say.ts";
 

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { RunStatus } from "../src/schema/run.ts";
+import type { RunStatus } from "../src/schema/run/run.ts";
 
 /** Linux keeps this in memory: what is measured is Drover, and not somebody's disk. */
 const MEMORY = "/dev/shm";

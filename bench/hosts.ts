@@ -1,4 +1,4 @@
-import { backoffMs } from "../agent/core/pace.ts";
+import { backoffMs } from "../agent/core/reports/pace.ts";
 import type { ControlPlane } from "../agent/plane/control-plane.ts";
 import type { Line } from "../agent/plane/socket.ts";
 import type { HostSetup } from "../src/schema/host.ts";

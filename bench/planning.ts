@@ -1,6 +1,6 @@
 import { loadedPool } from "../src/core/pool/load.ts";
 import { type PoolEvent, poolMachine } from "../src/core/pool/machine.ts";
-import { plan } from "../src/core/pool/plan.ts";
+import { plan } from "../src/core/pool/plan/plan.ts";
 import {
   type Configured,
   isLiveRun,

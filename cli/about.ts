@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { CliError } from "./errors.ts";
-import type { Io } from "./io.ts";
-import { printable } from "./text.ts";
+import type { Io } from "./terminal/io.ts";
+import { printable } from "./terminal/text.ts";
 
 /** `drover version`: for those who do not say `--version`. */
 export function addVersion(program: Command, io: Io, version: string): void {

@@ -4,8 +4,8 @@ import { type Client, createClient } from "../client/client.ts";
 import { isSafeAddress, loopbackAddress } from "../src/shared/proof.ts";
 import { quoteArgv } from "../src/shared/shell-words.ts";
 import { CliError } from "./errors.ts";
-import type { Io } from "./io.ts";
 import { readOwnFile } from "./own-file.ts";
+import type { Io } from "./terminal/io.ts";
 
 /** Which Drover is meant. */
 export interface Context {

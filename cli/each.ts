@@ -1,5 +1,5 @@
 import { explain } from "./explain.ts";
-import type { Io } from "./io.ts";
+import type { Io } from "./terminal/io.ts";
 
 /** How many things are worked on at a time: enough to be quick, few enough for every server. */
 const AT_ONCE = 8;

@@ -5,8 +5,8 @@ import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { quoteArgv } from "../src/shared/shell-words.ts";
 import { type Context, DEFAULT_STATE_DIR, findContext, type Where } from "./context.ts";
 import { CliError, EXIT } from "./errors.ts";
-import { OutputClosed } from "./sink.ts";
-import { printable } from "./text.ts";
+import { OutputClosed } from "./terminal/sink.ts";
+import { printable } from "./terminal/text.ts";
 
 /** Answers from here on say that Drover failed, and not the request. */
 const FIRST_FAULT_STATUS = 500;

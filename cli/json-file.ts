@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { CliError } from "./errors.ts";
-import { printable } from "./text.ts";
+import { printable } from "./terminal/text.ts";
 
 /** Reads a file, or `-` for standard input, that must hold one JSON object: `what` names it for people. */
 export async function readJsonObject(file: string, what: string): Promise<object> {

@@ -1,6 +1,6 @@
 import type { LeftBehind } from "../client/types.ts";
-import type { Io } from "./io.ts";
-import { printable } from "./text.ts";
+import type { Io } from "./terminal/io.ts";
+import { printable } from "./terminal/text.ts";
 
 /** Warns of machines that a forced end may have left at their provider. */
 export async function warnOf(io: Io, left: readonly LeftBehind[]): Promise<void> {

@@ -1,5 +1,5 @@
-import type { Io } from "./io.ts";
-import { table } from "./text.ts";
+import type { Io } from "./terminal/io.ts";
+import { table } from "./terminal/text.ts";
 
 /** A list for stdout, cut to the width of a terminal and whole for a program; `empty` if it has no rows. */
 export function listText(

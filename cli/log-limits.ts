@@ -1,6 +1,6 @@
 import type { RunStatus } from "../client/types.ts";
-import type { Io } from "./io.ts";
-import { printable } from "./text.ts";
+import type { Io } from "./terminal/io.ts";
+import { printable } from "./terminal/text.ts";
 
 /** Which output was shown. */
 export interface Shown {

@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { durationMs } from "../src/shared/duration.ts";
-import { UNLISTED_MS } from "../src/shared/limits.ts";
-import { parseSize } from "../src/shared/size.ts";
 import { type Report, testProvider } from "../src/providers/conformance/suite.ts";
 import type { Means, Subject } from "../src/providers/conformance/talk.ts";
 import { httpProvider } from "../src/providers/http.ts";
 import { PoolConfig } from "../src/schema/pool.ts";
+import { durationMs } from "../src/shared/duration.ts";
+import { UNLISTED_MS } from "../src/shared/limits.ts";
+import { parseSize } from "../src/shared/size.ts";
 import { CliError, EXIT } from "./errors.ts";
-import { type Interrupt, listenForInterrupts } from "./interrupts.ts";
-import type { Io } from "./io.ts";
 import { readJsonObject } from "./json-file.ts";
-import { asJson, briefDuration, fields, printable, table } from "./text.ts";
+import { type Interrupt, listenForInterrupts } from "./terminal/interrupts.ts";
+import type { Io } from "./terminal/io.ts";
+import { asJson, briefDuration, fields, printable, table } from "./terminal/text.ts";
 
 /** The pause between two looks, and how long a destroy call may take to show. */
 const LOOK_MS = 500;

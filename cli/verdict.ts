@@ -1,7 +1,7 @@
 import type { RunStatus } from "../client/types.ts";
 import { because, clause } from "../src/shared/words.ts";
 import { EXIT } from "./errors.ts";
-import { printable } from "./text.ts";
+import { printable } from "./terminal/text.ts";
 
 /** What the end of a run means to whoever ran the command. */
 export interface Verdict {

@@ -1,13 +1,13 @@
 import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
-import { type CallOptions, callStreamPatiently, type Target } from "./http.ts";
-import { callOf } from "./operations.ts";
-import { fetchFor } from "./proven-fetch.ts";
-import { DEFAULT_PATIENCE, type Patience, patienceOf } from "./retry.ts";
-import { runListsOf } from "./run-lists.ts";
-import { singleRunsOf, submissionsOf } from "./runs.ts";
-import { ServerClock } from "./server-clock.ts";
+import { runListsOf } from "./runs/run-lists.ts";
+import { singleRunsOf, submissionsOf } from "./runs/runs.ts";
 import { snapshotsOf } from "./snapshots.ts";
+import { type CallOptions, callStreamPatiently, type Target } from "./transport/http.ts";
+import { callOf } from "./transport/operations.ts";
+import { fetchFor } from "./transport/proven-fetch.ts";
+import { DEFAULT_PATIENCE, type Patience, patienceOf } from "./transport/retry.ts";
+import { ServerClock } from "./transport/server-clock.ts";
 
 export interface ClientOptions {
   /** Where Drover listens, without a path: `https://drover.example.com`. */

@@ -1,7 +1,7 @@
-import type { CallOptions, Target } from "./http.ts";
-import type { LogWish } from "./logs.ts";
-import { type SubmitOptions, singleRunsOf, submissionsOf } from "./runs.ts";
+import type { LogWish } from "./runs/logs.ts";
+import { type SubmitOptions, singleRunsOf, submissionsOf } from "./runs/runs.ts";
 import { hasEnded } from "./states.ts";
+import type { CallOptions, Target } from "./transport/http.ts";
 import type { EndedRun, RunSpec, RunStatus } from "./types.ts";
 
 /** Which output of a run is read. If nothing is said: stdout of the task that stands for it, to its end. */

@@ -1,4 +1,4 @@
-import { serverNowOf } from "./server-clock.ts";
+import { serverNowOf } from "./transport/server-clock.ts";
 import type { Problem } from "./types.ts";
 
 /** Why Drover says no, or `unexpected_answer` if something else answered. */

@@ -1,5 +1,5 @@
-import type { CallOptions, Target } from "./http.ts";
-import { ask } from "./operations.ts";
+import type { CallOptions, Target } from "./transport/http.ts";
+import { ask } from "./transport/operations.ts";
 import type {
   Enrollment,
   EnrollmentRequest,

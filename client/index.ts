@@ -2,10 +2,10 @@
 export { type Client, type ClientOptions, createClient } from "./client.ts";
 export type { AbortOptions, LogsOptions, RunHandle } from "./easy.ts";
 export { ApiError, StrangerError, UnreachableError } from "./errors.ts";
-export type { CallOptions } from "./http.ts";
-export type { LogWish } from "./logs.ts";
-export type { Patience } from "./retry.ts";
-export type { RunFilter, RunQueryInput } from "./run-lists.ts";
-export type { SubmitOptions, Submitted } from "./runs.ts";
+export type { LogWish } from "./runs/logs.ts";
+export type { RunFilter, RunQueryInput } from "./runs/run-lists.ts";
+export type { SubmitOptions, Submitted } from "./runs/runs.ts";
 export { hasEnded } from "./states.ts";
+export type { CallOptions } from "./transport/http.ts";
+export type { Patience } from "./transport/retry.ts";
 export type * from "./types.ts";

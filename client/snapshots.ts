@@ -8,10 +8,10 @@ import {
   callStreamPatiently,
   pause,
   type Target,
-} from "./http.ts";
-import { callOf } from "./operations.ts";
-import { bytesFrom } from "./ranges.ts";
-import { patienceOf, retryDelayMs } from "./retry.ts";
+} from "./transport/http.ts";
+import { callOf } from "./transport/operations.ts";
+import { bytesFrom } from "./transport/ranges.ts";
+import { patienceOf, retryDelayMs } from "./transport/retry.ts";
 
 /** An archive that is to be stored: a file by its path, or what gives its bytes, anew each time. */
 export type Archive = string | (() => AsyncIterable<Uint8Array>);

@@ -1,7 +1,7 @@
 import { unlinkSync } from "node:fs";
 import { uptime } from "node:os";
-import { writeWhole } from "./files.ts";
-import { pathIn } from "./names.ts";
+import { writeWhole } from "./state/files.ts";
+import { pathIn } from "./state/names.ts";
 
 /** How often the file is written, and after which silence of our own we have stood still. */
 const BEAT_MS = 1_000;

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { z } from "zod";
-import { writeWhole } from "./files.ts";
-import { pathIn } from "./names.ts";
+import { writeWhole } from "./state/files.ts";
+import { pathIn } from "./state/names.ts";
 
 /** A wall clock that moves by less against the time since boot is left alone: no delay feels that. */
 const STEP_MS = 1_000;

@@ -1,7 +1,7 @@
 import { accessSync, constants, realpathSync } from "node:fs";
 import { basename, delimiter, dirname, join } from "node:path";
 import { quoteArgv } from "../src/shared/shell-words.ts";
-import { DEFAULT_STATE_DIR } from "./state-dir.ts";
+import { DEFAULT_STATE_DIR } from "./state/state-dir.ts";
 
 /** What npm and npx put in front of the PATH of what they start: another terminal does not have it. */
 const OF_NPM = /[\\/]node_modules[\\/](?:\.bin|.*[\\/]node-gyp-bin)$/;

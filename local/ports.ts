@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
-import { errnoOf } from "./files.ts";
+import { errnoOf } from "./state/files.ts";
 
 /**
  * Where ports are chosen from: below what Linux gives to outgoing connections (32768 and up), so that a port

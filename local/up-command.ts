@@ -1,11 +1,11 @@
 import { existsSync, realpathSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
 import { countText } from "./end-runs.ts";
-import { errorText } from "./files.ts";
 import { linesToTry } from "./greeting.ts";
 import { killInstancesBelow } from "./loopback/marks.ts";
 import { isNodeNewEnough, runByNodeOfCheckout } from "./runtime-needs.ts";
-import { DEFAULT_STATE_DIR, removeContext } from "./state-dir.ts";
+import { errorText } from "./state/files.ts";
+import { DEFAULT_STATE_DIR, removeContext } from "./state/state-dir.ts";
 import { type Up, type UpOptions, up } from "./up.ts";
 import { UpError } from "./up-error.ts";
 

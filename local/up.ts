@@ -2,22 +2,24 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "../client/client.ts";
-import { fetchFor } from "../client/proven-fetch.ts";
+import { fetchFor } from "../client/transport/proven-fetch.ts";
 import { freeBelow, fullDiskText, isFull } from "../disk/free.ts";
 import { formatDuration } from "../src/shared/duration.ts";
 import { beat } from "./beat.ts";
 import { DroverClock } from "./clock.ts";
 import { defaultPool, type PoolChoices, settleDefaultPool } from "./default-pool.ts";
 import { endRuns } from "./end-runs.ts";
-import { takeLock } from "./lock.ts";
 import { type CloudOptions, LoopbackCloud } from "./loopback/cloud.ts";
 import { serveCloud } from "./loopback/server.ts";
-import { pathIn } from "./names.ts";
-import { strangerAbove } from "./own-state.ts";
 import { portProblem } from "./ports.ts";
-import { keepRoom, makeRoom } from "./reserve.ts";
-import { endFormerRuntime, startRuntime } from "./runtime.ts";
+import { endFormerRuntime, startRuntime } from "./runtime/runtime.ts";
+import { tellOfMachine, tellOfRuntime } from "./runtime/watch-runtime.ts";
+import { isInternal, openWorkerLog } from "./runtime/worker-log.ts";
 import { checkRuntimeNeeds } from "./runtime-needs.ts";
+import { takeLock } from "./state/lock.ts";
+import { pathIn } from "./state/names.ts";
+import { strangerAbove } from "./state/own-state.ts";
+import { keepRoom, makeRoom } from "./state/reserve.ts";
 import {
   DEFAULT_STATE_DIR,
   type Identity,
@@ -30,11 +32,9 @@ import {
   wipe,
   writeContext,
   writePoolNote,
-} from "./state-dir.ts";
+} from "./state/state-dir.ts";
 import { makeUndo, type Undo } from "./undo.ts";
 import { UpError } from "./up-error.ts";
-import { tellOfMachine, tellOfRuntime } from "./watch-runtime.ts";
-import { isInternal, openWorkerLog } from "./worker-log.ts";
 
 export interface UpOptions extends PoolChoices {
   /** Where the control plane listens on 127.0.0.1. Default: where it did before, else a port that is free. */

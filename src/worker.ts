@@ -1,7 +1,7 @@
 import { AGENT } from "./generated/agent-bundle.ts";
 import { confirmClock, droverNow } from "./objects/clock.ts";
 import { type Env, urlOf } from "./objects/env.ts";
-import { objectsOf } from "./objects/stubs.ts";
+import { objectsOf } from "./objects/messages/stubs.ts";
 import { createApp } from "./routes/app.ts";
 import { CLOCK_WAS_SET, confirmedBy } from "./shared/clock.ts";
 

@@ -4,6 +4,7 @@
 // * object-class-length: the four Durable Object classes stay below 200 lines each
 // * line-length: at most 110 characters, where Biome cannot wrap: comments and strings
 // * kebab-case: names of files and folders
+// * small-folders: at most 15 files side by side, but for the root, tests, documents and the verbs
 // * no-open-ends: no reminders of unfinished work
 // * no-paths-of-a-machine: no absolute paths that exist on one machine only
 // * no-registry-hosts: nobody's package registry
@@ -19,11 +20,13 @@
 // * platform-flags: no error of ours has the properties that the platform sets
 // * import-matrix: who may import what, types told apart from values
 // * portable-shell: what src/objects/actor.ts pulls in at run time runs in Node
-// * one-client: the command and the client ask by the names of routes, and only client/http.ts sends
-// * one-runtime: miniflare and wrangler are imported by local/runtime.ts alone
+// * one-client: the command and the client ask by the names of routes, and only client/transport/http.ts
+// sends
+// * one-runtime: miniflare and wrangler are imported by local/runtime/runtime.ts alone
 // * no-dead-files: every source is reached from what people and tools start, every other file from a test
 // * exact-pins: package.json names one version of each package
 // * citations-resolve: what code, tests and documents cite is there, down to the heading
+// * named-files-exist: the design names files as they are called now
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";

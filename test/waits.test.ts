@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
-import { RUN_REASONS } from "../src/core/allocation/why.ts";
-import { WAIT_CODES } from "../src/core/pool/views.ts";
-import { WORKER_REASONS } from "../src/core/worker/reasons.ts";
+import { RUN_REASONS } from "../src/core/allocation/read/why.ts";
+import { WAIT_CODES } from "../src/core/pool/read/views.ts";
+import { WORKER_REASONS } from "../src/core/worker/read/reasons.ts";
 import { readDocument } from "./docs/support/examples.ts";
 import { hasTitle } from "./support/findings.ts";
 

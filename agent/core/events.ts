@@ -1,4 +1,3 @@
-import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type {
   HostSetup,
   HostStop,
@@ -8,7 +7,8 @@ import type {
   StartError,
   StreamName,
 } from "../../src/schema/host.ts";
-import type { Exit } from "../../src/schema/run.ts";
+import type { Exit } from "../../src/schema/run/run.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type { Beginning, RawUsage } from "./types.ts";
 
 /** What can happen to a host. Every event is legal in every state. */

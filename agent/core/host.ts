@@ -1,23 +1,12 @@
-import { earliest, type Instant, type Machine } from "../../src/shared/machine.ts";
 import type { HostSetup } from "../../src/schema/host.ts";
-import { dueForAttempt, isWaiting } from "./attempt.ts";
-import { applyToAttempt } from "./attempt-events.ts";
-import { SHORT_STOP_MS, WEBHOOK_PATIENCE_MS } from "./bounds.ts";
-import { applyToStream, chunkRetryAt, dueChunks, duePunches } from "./chunks.ts";
-import { elapse, elapsesAt } from "./elapse.ts";
-import { dueExit, endHost } from "./ending.ts";
-import type { HostEvent } from "./events.ts";
-import { newExchange, reportDueAt, reportFailed, reportSent } from "./exchange.ts";
-import { adopt, adoptLease, type FoundHost, stickyFound } from "./journal.ts";
-import { mayStart, slept } from "./lease.ts";
-import { dueLine, fullWanted, lineClosed, lineOpened, lineOpening, lineWakesAt, newLine } from "./line.ts";
-import type { HostMessage } from "./messages.ts";
-import { withNewsOf } from "./news.ts";
-import { dueLook, noticed } from "./notice.ts";
-import { applyOrders } from "./orders.ts";
-import { dueCollections } from "./outputs.ts";
-import { dueClears, placementCleared, withPlacements } from "./placements.ts";
-import { makeReport } from "./report.ts";
+import { earliest, type Instant, type Machine } from "../../src/shared/machine.ts";
+import { dueForAttempt, isWaiting } from "./attempts/attempt.ts";
+import { applyToAttempt } from "./attempts/attempt-events.ts";
+import { elapse, elapsesAt } from "./attempts/elapse.ts";
+import { dueExit, endHost } from "./attempts/ending.ts";
+import { applyOrders } from "./attempts/orders.ts";
+import { dueCollections } from "./attempts/outputs.ts";
+import { dueClears, placementCleared, withPlacements } from "./attempts/placements.ts";
 import {
   dueBeginnings,
   dueDrops,
@@ -27,9 +16,28 @@ import {
   foldSaved,
   hasBegun,
   withoutData,
-} from "./sticky.ts";
+} from "./attempts/sticky.ts";
+import { SHORT_STOP_MS, WEBHOOK_PATIENCE_MS } from "./bounds.ts";
+import type { HostEvent } from "./events.ts";
+import { adopt, adoptLease, type FoundHost, stickyFound } from "./journal.ts";
+import { mayStart, slept } from "./lease.ts";
+import type { HostMessage } from "./messages.ts";
+import { applyToStream, chunkRetryAt, dueChunks, duePunches } from "./reports/chunks.ts";
+import { newExchange, reportDueAt, reportFailed, reportSent } from "./reports/exchange.ts";
+import {
+  dueLine,
+  fullWanted,
+  lineClosed,
+  lineOpened,
+  lineOpening,
+  lineWakesAt,
+  newLine,
+} from "./reports/line.ts";
+import { withNewsOf } from "./reports/news.ts";
+import { dueLook, noticed } from "./reports/notice.ts";
+import { makeReport } from "./reports/report.ts";
+import { dueSample, withSample } from "./reports/usage.ts";
 import type { AttemptState, BootState, HostState } from "./types.ts";
-import { dueSample, withSample } from "./usage.ts";
 
 export type { HostEvent } from "./events.ts";
 export type { HostMessage } from "./messages.ts";

@@ -1,7 +1,7 @@
-import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type { Means, StartError } from "../../src/schema/host.ts";
-import type { Exit } from "../../src/schema/run.ts";
-import { newAttempt } from "./attempt.ts";
+import type { Exit } from "../../src/schema/run/run.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
+import { newAttempt } from "./attempts/attempt.ts";
 import { stopForLeaseAt } from "./lease.ts";
 import type { AttemptState, Beginning, HostState, StickyState } from "./types.ts";
 

@@ -1,8 +1,8 @@
 import type { Instant, Millis } from "../../src/shared/machine.ts";
 import { LEASE_AFTER_SLEEP_MS, LEASE_KILL_MS, RENEW_AFTER_SLEEP_MS, WATCHDOG_LEAD_MS } from "./bounds.ts";
 import type { LeaseJournal } from "./journal.ts";
-import { noticeStopAt } from "./notice.ts";
-import { withNews } from "./pace.ts";
+import { noticeStopAt } from "./reports/notice.ts";
+import { withNews } from "./reports/pace.ts";
 import type { AttemptState, HostState, StopPlan } from "./types.ts";
 
 /**

@@ -1,6 +1,6 @@
-import type { Envelope, Millis } from "../../src/shared/machine.ts";
 import type { Report, StreamName } from "../../src/schema/host.ts";
-import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
+import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
+import type { Envelope, Millis } from "../../src/shared/machine.ts";
 import type { NumberedSignal } from "./types.ts";
 
 /** Log bytes that a report shall carry: `bytes` of them, from offset `from` on. */

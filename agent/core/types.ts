@@ -1,4 +1,3 @@
-import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type {
   HostSetup,
   HostStop,
@@ -11,7 +10,8 @@ import type {
   StickySource,
   StreamName,
 } from "../../src/schema/host.ts";
-import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
+import type { Exit, SignalName, TaskSpec } from "../../src/schema/run/run.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 
 /** How a stream that has outgrown reports is doing. */
 export interface ChunkState {

@@ -1,6 +1,6 @@
-import type { Millis } from "../../src/shared/machine.ts";
 import type { Means, StartError } from "../../src/schema/host.ts";
-import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
+import type { Exit, SignalName, TaskSpec } from "../../src/schema/run/run.ts";
+import type { Millis } from "../../src/shared/machine.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { RawUsage } from "../core/types.ts";
 

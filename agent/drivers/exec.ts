@@ -1,23 +1,23 @@
 import { existsSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type { Means } from "../../src/schema/host.ts";
-import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
+import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
+import type { Instant, Millis } from "../../src/shared/machine.ts";
 import type { AttemptJournal } from "../core/journal.ts";
 import type { RawUsage } from "../core/types.ts";
-import type { AllocDirs } from "../exec/alloc-dirs.ts";
-import type { AttemptStore } from "../exec/dirs.ts";
-import { readEnd } from "../exec/end.ts";
 import { markersOf } from "../exec/environment.ts";
-import { entrancesOf } from "../exec/group.ts";
-import type { Groups } from "../exec/groups.ts";
-import { killTree } from "../exec/kill.ts";
-import { patiently } from "../exec/patiently.ts";
+import type { AllocDirs } from "../exec/files/alloc-dirs.ts";
 import type { Prestart } from "../exec/prestart.ts";
-import { childrenOf, lives, type Proc, readProc } from "../exec/processes.ts";
-import { readShim, spawnShim } from "../exec/shim.ts";
-import { sendSignal } from "../exec/signal.ts";
-import { measure } from "../exec/usage.ts";
+import type { AttemptStore } from "../exec/processes/dirs.ts";
+import { readEnd } from "../exec/processes/end.ts";
+import { entrancesOf } from "../exec/processes/group.ts";
+import type { Groups } from "../exec/processes/groups.ts";
+import { killTree } from "../exec/processes/kill.ts";
+import { patiently } from "../exec/processes/patiently.ts";
+import { childrenOf, lives, type Proc, readProc } from "../exec/processes/processes.ts";
+import { readShim, spawnShim } from "../exec/processes/shim.ts";
+import { sendSignal } from "../exec/processes/signal.ts";
+import { measure } from "../exec/processes/usage.ts";
 import type { Driver, Killed, Recovered, TaskEnd, TellEnd } from "./driver.ts";
 
 /** How long a shim that has nothing left to wait for may take to write the status and end. */

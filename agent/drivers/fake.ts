@@ -1,9 +1,9 @@
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Instant } from "../../src/shared/machine.ts";
 import type { Means } from "../../src/schema/host.ts";
-import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
+import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
+import type { Instant } from "../../src/shared/machine.ts";
 import {
   type FakeAttempt,
   fakeEndsAt,
@@ -11,9 +11,9 @@ import {
   fakeOrphaned,
   fakeSignaled,
   foundFake,
-} from "../core/fake.ts";
+} from "../core/attempts/fake.ts";
 import type { RawUsage } from "../core/types.ts";
-import type { AttemptStore } from "../exec/dirs.ts";
+import type { AttemptStore } from "../exec/processes/dirs.ts";
 import { StartFault } from "../exec/start-fault.ts";
 import { readIfThere, replaceFile } from "../files.ts";
 import type { Driver, Killed, Recovered, TellEnd } from "./driver.ts";

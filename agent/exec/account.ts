@@ -3,9 +3,9 @@ import { promisify } from "node:util";
 import { isStarved } from "../../disk/starved.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { baseEnvironment } from "./environment.ts";
-import { MAX_FIRST_LINE_BYTES } from "./resolve.ts";
+import { MAX_FIRST_LINE_BYTES } from "./files/resolve.ts";
+import { closedOnWay } from "./files/way.ts";
 import { StartFault } from "./start-fault.ts";
-import { closedOnWay } from "./way.ts";
 
 const run = promisify(execFile);
 

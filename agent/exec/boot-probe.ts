@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../files.ts";
 import { baseEnvironment } from "./environment.ts";
-import { sendSignal } from "./signal.ts";
+import { sendSignal } from "./processes/signal.ts";
 
 /** A boot probe that takes longer has failed: a machine that hangs must be seen to hang. */
 const PROBE_TIMEOUT_MS: Millis = 60_000;

@@ -1,17 +1,17 @@
 import { chmodSync, existsSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { TaskSpec } from "../../src/schema/run.ts";
-import { type ReadyTask, readyTask, straysFrom } from "../core/task-environment.ts";
+import type { TaskSpec } from "../../src/schema/run/run.ts";
+import { type ReadyTask, readyTask, straysFrom } from "../core/attempts/task-environment.ts";
 import { readIfThere, replaceFile } from "../files.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
 import { type Account, accountOf, asMember, checkReach, isOwn, memberOf } from "./account.ts";
-import type { AllocDirs, TaskDirs } from "./alloc-dirs.ts";
-import { fetchArtifacts } from "./artifacts.ts";
 import { baseEnvironment, readNode } from "./environment.ts";
-import { resolveCommand, scriptProblem } from "./resolve.ts";
-import { fetchSnapshot } from "./snapshot.ts";
+import type { AllocDirs, TaskDirs } from "./files/alloc-dirs.ts";
+import { fetchArtifacts } from "./files/artifacts.ts";
+import { resolveCommand, scriptProblem } from "./files/resolve.ts";
+import { fetchSnapshot } from "./files/snapshot.ts";
+import { giveAllIn } from "./files/tree.ts";
 import { StartFault } from "./start-fault.ts";
-import { giveAllIn } from "./tree.ts";
 
 export interface PrestartOptions {
   allocs: AllocDirs;

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { StreamName } from "../../src/schema/host.ts";
 import type { HostEvent } from "../core/events.ts";
-import type { AttemptStore } from "./dirs.ts";
+import type { AttemptStore } from "./processes/dirs.ts";
 
 /**
  * The streams of attempts as their files have them. A command can delete or replace these, and what it does

@@ -1,24 +1,24 @@
 import { isStarved } from "../../disk/starved.ts";
+import type { StartError } from "../../src/schema/host.ts";
+import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
+import type { DriverName } from "../../src/schema/run/task.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { driverOf } from "../../src/shared/means.ts";
-import type { StartError } from "../../src/schema/host.ts";
-import type { SignalName, TaskSpec } from "../../src/schema/run.ts";
-import type { DriverName } from "../../src/schema/task.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { NumberedSignal, RawUsage } from "../core/types.ts";
 import type { Driver, Recovered, TaskEnd, TellEnd } from "../drivers/driver.ts";
 import { errorCode, errorText, isDiskFull } from "../files.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
-import type { AllocDirs } from "./alloc-dirs.ts";
-import { collectOutputs } from "./collect.ts";
-import type { AttemptStore } from "./dirs.ts";
+import type { AllocDirs } from "./files/alloc-dirs.ts";
+import { collectOutputs } from "./files/collect.ts";
+import type { Origin, StickyData } from "./files/sticky-data.ts";
 import type { Prestart } from "./prestart.ts";
-import { noSpace, starved } from "./shim.ts";
+import type { AttemptStore } from "./processes/dirs.ts";
+import { noSpace, starved } from "./processes/shim.ts";
+import { measureHost } from "./processes/usage.ts";
 import { StartFault } from "./start-fault.ts";
-import type { Origin, StickyData } from "./sticky-data.ts";
 import { Streams } from "./streams.ts";
-import { measureHost } from "./usage.ts";
 
 /** The drivers of this host. What an earlier start has left is shown to them in this order. */
 export type Drivers = Record<DriverName, Driver>;

@@ -8,7 +8,7 @@ import type { EnrollRequest, HostSetup, JoinRequest } from "../../src/schema/hos
 import { type Code, hostSecret, readCode } from "../../src/signing/code.ts";
 import { keyOf } from "../../src/signing/mac.ts";
 import { BACKOFF_LONGEST_MS, EXCHANGE_TIMEOUT_MS, SAY_AGAIN_MS, UNKNOWN_BACKOFF_MS } from "../core/bounds.ts";
-import { backoffMs } from "../core/pace.ts";
+import { backoffMs } from "../core/reports/pace.ts";
 import { errorText, isDiskFull, readIfThere, writeAtomically } from "../files.ts";
 import { say } from "../say.ts";
 import { ControlPlane, Refusal, Unproven } from "./control-plane.ts";

@@ -1,9 +1,9 @@
 import type { Client } from "../../client/client.ts";
 import type { RunStatus } from "../../client/types.ts";
-import type { Interrupts } from "../interrupts.ts";
-import type { Io } from "../io.ts";
-import type { Progress } from "../progress.ts";
-import { OutputClosed, type Sink } from "../sink.ts";
+import type { Interrupts } from "../terminal/interrupts.ts";
+import type { Io } from "../terminal/io.ts";
+import type { Progress } from "../terminal/progress.ts";
+import { OutputClosed, type Sink } from "../terminal/sink.ts";
 import { linesOf } from "./lines.ts";
 import { OUT_OF_SIGHT_MS, PATIENCE } from "./patience.ts";
 import { type Copied, type Teller, tellStory } from "./story.ts";

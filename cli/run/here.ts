@@ -2,7 +2,7 @@ import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
 import { escapeReferences } from "../../src/shared/references.ts";
 import type { Context } from "../context.ts";
-import type { Io } from "../io.ts";
+import type { Io } from "../terminal/io.ts";
 
 /** What a command is given that runs on this machine, so that it runs as if it had been started here. */
 export interface Here {

@@ -5,7 +5,7 @@ import type { Client } from "../../client/client.ts";
 import { MAX_SPEC_BYTES } from "../../src/shared/limits.ts";
 import { formatSize } from "../../src/shared/size.ts";
 import { CliError } from "../errors.ts";
-import type { Io } from "../io.ts";
+import type { Io } from "../terminal/io.ts";
 import type { SpecFlags } from "./spec.ts";
 
 /** Reads and stores what a submission takes along from this machine, and says it in the flags. */

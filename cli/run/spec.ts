@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { newRunId } from "../../client/runs.ts";
+import { newRunId } from "../../client/runs/runs.ts";
 import type { RunSpec } from "../../client/types.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import type { Here } from "./here.ts";

@@ -1,9 +1,9 @@
 import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
 import type { RunEvent } from "../../client/types.ts";
-import { colorsFor, type Io } from "../io.ts";
-import type { Progress } from "../progress.ts";
-import { printable } from "../text.ts";
+import { colorsFor, type Io } from "../terminal/io.ts";
+import type { Progress } from "../terminal/progress.ts";
+import { printable } from "../terminal/text.ts";
 import { PATIENCE } from "./patience.ts";
 
 /** One stream of one attempt. */

@@ -8,9 +8,9 @@ import type { Client } from "../../client/client.ts";
 import { makeDirs } from "../../disk/make-dirs.ts";
 import { formatSize } from "../../src/shared/size.ts";
 import { CliError } from "../errors.ts";
-import type { Io } from "../io.ts";
-import { watchWork } from "../progress.ts";
-import { printable } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { watchWork } from "../terminal/progress.ts";
+import { printable } from "../terminal/text.ts";
 import { withScratchFile } from "./scratch.ts";
 
 /**

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CliError } from "../errors.ts";
-import { listenForInterrupts } from "../interrupts.ts";
+import { listenForInterrupts } from "../terminal/interrupts.ts";
 
 /**
  * Does work that needs a file for a while. An interrupt ends it, and whatever ends it, nothing of the file is

@@ -8,9 +8,9 @@ import type { Stored } from "../../client/snapshots.ts";
 import { MAX_SNAPSHOT_BYTES } from "../../src/shared/limits.ts";
 import { formatSize } from "../../src/shared/size.ts";
 import { CliError } from "../errors.ts";
-import type { Io } from "../io.ts";
-import { watchWork } from "../progress.ts";
-import { printable } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { watchWork } from "../terminal/progress.ts";
+import { printable } from "../terminal/text.ts";
 import { filesToSend } from "./files.ts";
 import { withScratchFile } from "./scratch.ts";
 

@@ -6,8 +6,8 @@ import { connect } from "../context.ts";
 import { forEachOf } from "../each.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { troublesOf } from "../explain.ts";
-import type { Io } from "../io.ts";
 import { pair } from "../options.ts";
+import type { Io } from "../terminal/io.ts";
 
 interface AbortFlags {
   reason?: string;

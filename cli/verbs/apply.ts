@@ -2,9 +2,9 @@ import type { Command } from "commander";
 import type { PoolConfig } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
-import type { Io } from "../io.ts";
 import { readJsonObject } from "../json-file.ts";
-import { printable } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { printable } from "../terminal/text.ts";
 
 interface ApplyFlags {
   file: string;

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { connect } from "../context.ts";
-import type { Io } from "../io.ts";
 import { positiveDuration } from "../options.ts";
-import { asJson } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { asJson } from "../terminal/text.ts";
 
 interface EnrollFlags {
   pool?: string;

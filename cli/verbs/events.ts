@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import type { PoolEvent } from "../../client/types.ts";
 import { connect } from "../context.ts";
-import type { Io } from "../io.ts";
-import { asJson, printable } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { asJson, printable } from "../terminal/text.ts";
 
 const HELP = `
 Examples:

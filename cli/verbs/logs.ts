@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
-import type { LogWish } from "../../client/logs.ts";
+import type { LogWish } from "../../client/runs/logs.ts";
 import { connect } from "../context.ts";
-import type { Io } from "../io.ts";
 import { sayLimits } from "../log-limits.ts";
 import { type Tail, tail } from "../options.ts";
+import type { Io } from "../terminal/io.ts";
 
 interface LogsFlags {
   follow?: boolean;

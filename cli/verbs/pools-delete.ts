@@ -3,9 +3,9 @@ import { ApiError } from "../../client/errors.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
-import type { Io } from "../io.ts";
 import { warnOf } from "../left-behind.ts";
-import { printable } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { printable } from "../terminal/text.ts";
 
 const HELP = `
 Examples:

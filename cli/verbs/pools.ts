@@ -2,9 +2,9 @@ import type { Command } from "commander";
 import type { PoolView } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
-import { colorsFor, type Io } from "../io.ts";
 import { listText } from "../list.ts";
-import { asJson, briefDuration, fields, money } from "../text.ts";
+import { colorsFor, type Io } from "../terminal/io.ts";
+import { asJson, briefDuration, fields, money } from "../terminal/text.ts";
 import { addPoolsDelete } from "./pools-delete.ts";
 
 const HELP = `

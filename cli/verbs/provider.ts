@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { EXIT } from "../errors.ts";
-import type { Io } from "../io.ts";
+import type { Io } from "../terminal/io.ts";
 
 interface TestFlags {
   file: string;

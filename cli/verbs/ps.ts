@@ -1,13 +1,13 @@
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
-import type { RunFilter } from "../../client/run-lists.ts";
+import type { RunFilter } from "../../client/runs/run-lists.ts";
 import type { RunSummary } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
-import type { Io } from "../io.ts";
 import { listText } from "../list.ts";
 import { pair, STATE_WORDS, wholeNumber, words } from "../options.ts";
-import { asJson, elapsed } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { asJson, elapsed } from "../terminal/text.ts";
 
 interface PsFlags {
   all?: boolean;

@@ -3,9 +3,9 @@ import type { Command } from "commander";
 import type { RunStatus } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { CliError, EXIT } from "../errors.ts";
-import type { Io } from "../io.ts";
 import { path } from "../options.ts";
-import { printable } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { printable } from "../terminal/text.ts";
 
 const HELP = `
 A run has a result if it was asked for one (drover run --out) and its command has

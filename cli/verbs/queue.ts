@@ -2,10 +2,10 @@ import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import type { Queue, QueuedRun } from "../../client/types.ts";
 import { connect } from "../context.ts";
-import type { Io } from "../io.ts";
 import { listText } from "../list.ts";
 import { wholeNumber } from "../options.ts";
-import { asJson, briefDuration } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { asJson, briefDuration } from "../terminal/text.ts";
 
 interface QueueFlags {
   pool: string;

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { connect } from "../context.ts";
-import type { Io } from "../io.ts";
+import type { Io } from "../terminal/io.ts";
 
 const HELP = `
 What runs is stopped first, by its own kill signal and timeout. A restart that a

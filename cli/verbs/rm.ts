@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { connect } from "../context.ts";
 import { forEachOf } from "../each.ts";
 import { EXIT } from "../errors.ts";
-import type { Io } from "../io.ts";
+import type { Io } from "../terminal/io.ts";
 
 const HELP = `
 Only runs that have ended: abort the others first, or use --force. The id of a deleted run is not

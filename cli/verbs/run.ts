@@ -2,12 +2,10 @@ import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import { shownTask } from "../../client/easy.ts";
 import { ApiError, UnreachableError } from "../../client/errors.ts";
-import type { CallOptions } from "../../client/http.ts";
+import type { CallOptions } from "../../client/transport/http.ts";
 import type { RunStatus } from "../../client/types.ts";
 import { type Context, connect } from "../context.ts";
 import { CliError } from "../errors.ts";
-import { type Interrupt, listenForInterrupts } from "../interrupts.ts";
-import type { Io } from "../io.ts";
 import { readJsonObject } from "../json-file.ts";
 import { sayLimits } from "../log-limits.ts";
 import {
@@ -21,13 +19,15 @@ import {
   size,
   wholeNumber,
 } from "../options.ts";
-import { noProgress, watchProgress } from "../progress.ts";
 import { type AbortState, type Attendance, attend } from "../run/attend.ts";
 import { hereFor } from "../run/here.ts";
 import { withInputs } from "../run/inputs.ts";
 import { PATIENCE } from "../run/patience.ts";
 import { flagOfPointer, type NamedSpec, type SpecFlags, specOf, specOfFile, taskNames } from "../run/spec.ts";
-import { asJson, printable } from "../text.ts";
+import { type Interrupt, listenForInterrupts } from "../terminal/interrupts.ts";
+import type { Io } from "../terminal/io.ts";
+import { noProgress, watchProgress } from "../terminal/progress.ts";
+import { asJson, printable } from "../terminal/text.ts";
 import { verdictOf } from "../verdict.ts";
 import { snapshotId } from "./snapshots.ts";
 

@@ -3,8 +3,8 @@ import { SIGNAL_NAMES } from "../../client/signals.ts";
 import type { SignalName } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
-import type { Io } from "../io.ts";
-import { printable } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { printable } from "../terminal/text.ts";
 
 const HELP = `
 The main process of a task gets it, and only that. Signals: ${SIGNAL_NAMES.join(", ")}.

@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { connect } from "../context.ts";
-import type { Io } from "../io.ts";
 import { path } from "../options.ts";
-import { printable } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { printable } from "../terminal/text.ts";
 
 const UPLOAD_HELP = `
 What .gitignore and .droverignore leave out is not sent, and never what Git keeps

@@ -2,8 +2,8 @@ import type { Command } from "commander";
 import type { RunStats } from "../../client/types.ts";
 import { formatSize } from "../../src/shared/size.ts";
 import { connect } from "../context.ts";
-import type { Io } from "../io.ts";
-import { asJson, briefDuration, table } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { asJson, briefDuration, table } from "../terminal/text.ts";
 
 const HELP = `
 Only while the run runs: what it used is not kept. CPU is how many processors

@@ -3,8 +3,8 @@ import type { RunStatus } from "../../client/types.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
-import { colorsFor, type Io } from "../io.ts";
-import { asJson, elapsed, fields, money, printable } from "../text.ts";
+import { colorsFor, type Io } from "../terminal/io.ts";
+import { asJson, elapsed, fields, money, printable } from "../terminal/text.ts";
 
 const HELP = `
 Examples:

@@ -5,9 +5,9 @@ import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
 import { forEachOf } from "../each.ts";
 import { EXIT } from "../errors.ts";
-import type { Io } from "../io.ts";
 import { warnOf } from "../left-behind.ts";
-import { printable } from "../text.ts";
+import type { Io } from "../terminal/io.ts";
+import { printable } from "../terminal/text.ts";
 
 /** One way to tend machines by hand (workers.md#idle-behaviors). */
 interface Tending {

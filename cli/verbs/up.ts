@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { Io } from "../io.ts";
 import { path, size, wholeNumber } from "../options.ts";
+import type { Io } from "../terminal/io.ts";
 
 interface UpFlags {
   port?: number;

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import type { RunSpec } from "../../client/types.ts";
 import { connect } from "../context.ts";
-import type { Io } from "../io.ts";
 import { readJsonObject } from "../json-file.ts";
+import type { Io } from "../terminal/io.ts";
 
 const HELP = `
 The file is the new spec, whole, in JSON: what it leaves out has its default.

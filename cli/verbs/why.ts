@@ -4,8 +4,8 @@ import { ApiError } from "../../client/errors.ts";
 import type { Why } from "../../client/types.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
-import { colorsFor, type Io } from "../io.ts";
-import { asJson, briefDuration, fields, printable } from "../text.ts";
+import { colorsFor, type Io } from "../terminal/io.ts";
+import { asJson, briefDuration, fields, printable } from "../terminal/text.ts";
 
 const HELP = `
 Examples:

@@ -5,10 +5,10 @@ import { formatSize } from "../../src/shared/size.ts";
 import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
 import { troublesOf } from "../explain.ts";
-import { colorsFor, type Io } from "../io.ts";
 import { listText } from "../list.ts";
 import { words } from "../options.ts";
-import { asJson, elapsed, fields, money, printable } from "../text.ts";
+import { colorsFor, type Io } from "../terminal/io.ts";
+import { asJson, elapsed, fields, money, printable } from "../terminal/text.ts";
 
 interface WorkersFlags {
   pool?: string;

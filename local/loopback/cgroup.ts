@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { errnoOf } from "../files.ts";
+import { errnoOf } from "../state/files.ts";
 
 /** After `cgroup.kill`, how long to wait until the kernel lets the group go. */
 const EMPTY_WITHIN_MS = 10_000;

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { Instance } from "../../src/schema/provider.ts";
-import { errnoOf, writeWhole } from "../files.ts";
+import { errnoOf, writeWhole } from "../state/files.ts";
 
 /**
  * An instance as it is kept: what the contract shows, and how it is found again. Directories and cgroups of

@@ -1,5 +1,5 @@
-import { findTree, killNow, type Tree } from "../end-processes.ts";
-import { pathIn } from "../names.ts";
+import { findTree, killNow, type Tree } from "../runtime/end-processes.ts";
+import { pathIn } from "../state/names.ts";
 
 /** The environment variable by whose value every process of an instance is found. */
 export const MARK = "DROVER_INSTANCE";

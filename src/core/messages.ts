@@ -2,7 +2,7 @@ import type { Resources } from "../schema/common.ts";
 import type { AttemptOrder, AttemptReport, SignalOrder, StreamName } from "../schema/host.ts";
 import type { InstanceType, PoolConfig, ProviderConfig } from "../schema/pool.ts";
 import type { Instance } from "../schema/provider.ts";
-import type { RunState } from "../schema/run.ts";
+import type { RunState } from "../schema/run/run.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 import type { Instant, Millis } from "../shared/machine.ts";
 
@@ -55,7 +55,7 @@ export interface RunUpsert {
 
 /** What holds for a run on the worker of its placement. */
 export interface PlacementTerms {
-  /** What an hour there costs the run (`core/pool/money.ts`); absent: not known. */
+  /** What an hour there costs the run (`core/pool/read/money.ts`); absent: not known. */
   rate?: number;
   /** The longest kill timeout that hosts grant there; absent: the usual one (`MAX_KILL_MS`). */
   maxKillMs?: Millis;

@@ -1,7 +1,7 @@
 import type { Resources } from "../schema/common.ts";
 import type { InstanceType } from "../schema/pool.ts";
-import type { RunSpec, TaskSpec } from "../schema/run.ts";
-import type { FakeScript, TaskInput } from "../schema/task.ts";
+import type { RunSpec, TaskSpec } from "../schema/run/run.ts";
+import type { FakeScript, TaskInput } from "../schema/run/task.ts";
 import { durationMs } from "../shared/duration.ts";
 import type { Millis } from "../shared/machine.ts";
 import {

@@ -1,7 +1,4 @@
 import { DurableObject } from "cloudflare:workers";
-import { type Ask, isRepeated } from "../core/allocation/asks.ts";
-import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/chunks.ts";
-import { readRun } from "../core/allocation/cost.ts";
 import { answerForget, areLogsOver, mayForget } from "../core/allocation/forget.ts";
 import {
   type AllocationEvent,
@@ -9,7 +6,9 @@ import {
   allocationMachine,
   isDecided,
 } from "../core/allocation/machine.ts";
-import { answerObserved } from "../core/allocation/orders.ts";
+import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/output/chunks.ts";
+import { answerObserved } from "../core/allocation/placements/orders.ts";
+import { readRun } from "../core/allocation/read/cost.ts";
 import {
   type AllocationRecord,
   type AllocationState,
@@ -17,8 +16,9 @@ import {
   type Existing,
 } from "../core/allocation/state.ts";
 import { answerPlace } from "../core/allocation/summary.ts";
-import { refusalOfUpdate } from "../core/allocation/update.ts";
-import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user.ts";
+import { type Ask, isRepeated } from "../core/allocation/user/idempotency.ts";
+import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user/requests.ts";
+import { refusalOfUpdate } from "../core/allocation/user/update.ts";
 import type {
   Ended,
   EndedAnswer,
@@ -29,21 +29,21 @@ import type {
   Place,
   PlaceAnswer,
 } from "../core/messages.ts";
-import type { RunState, RunStatus } from "../schema/run.ts";
-import type { RunStats } from "../schema/stats.ts";
+import type { RunState, RunStatus } from "../schema/run/run.ts";
+import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";
 import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
-import { sendOfAllocation } from "./allocation-messages.ts";
-import { explainRun, placedRun, statsOfRun } from "./allocation-reads.ts";
 import type { Env } from "./env.ts";
-import { existing, isSettled, refusedBy, refuseOther } from "./existing.ts";
-import { hasNews, LogStore, readLog } from "./log-store.ts";
-import type { AllocationPeer } from "./peers.ts";
+import { hasNews, LogStore, readLog } from "./files/log-store.ts";
+import { sendOfAllocation } from "./messages/allocation-messages.ts";
+import type { AllocationPeer } from "./messages/peers.ts";
+import { peersOf } from "./messages/stubs.ts";
+import { explainRun, placedRun, statsOfRun } from "./reads/allocation-reads.ts";
+import { existing, isSettled, refusedBy, refuseOther } from "./reads/existing.ts";
 import type { AllocationApi, Asked, LogChunk, LogRequest, SubmitRequest, UpdateRequest } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
-import { peersOf } from "./stubs.ts";
 import { until } from "./waiting.ts";
 
 /**

@@ -2,9 +2,12 @@ import { DurableObject } from "cloudflare:workers";
 import type { IdleBehavior, Intent, Order, OrderAnswer, Sighting, WorkerAnswer } from "../core/messages.ts";
 import { FORCED_REASON } from "../core/pool/forced.ts";
 import { Rows } from "../core/rows.ts";
-import { RETIREMENT } from "../core/worker/behavior.ts";
+import { RETIREMENT } from "../core/worker/life/behavior.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
 import { answerOrder } from "../core/worker/placements.ts";
+import { statusOf, whyOf } from "../core/worker/read/status.ts";
+import { upsertOf } from "../core/worker/read/summary.ts";
+import { isUsageFresh, type RunUsage, usageOfRun } from "../core/worker/read/usage.ts";
 import {
   isLivePlacement,
   type Living,
@@ -14,29 +17,26 @@ import {
   type WorkerRecord,
   type WorkerState,
 } from "../core/worker/state.ts";
-import { statusOf, whyOf } from "../core/worker/status.ts";
-import { upsertOf } from "../core/worker/summary.ts";
-import { isUsageFresh, type RunUsage, usageOfRun } from "../core/worker/usage.ts";
 import type { HostSetup, Orders } from "../schema/host.ts";
 import type { WorkerStatus } from "../schema/pool.ts";
 import type { Why } from "../schema/why.ts";
 import { SAMPLE_WAIT_MS } from "../shared/limits.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 import { droverNow } from "./clock.ts";
-import { providerOf } from "./cloud.ts";
 import type { Env } from "./env.ts";
-import { exchange, heldReports, livingWorker } from "./exchange.ts";
-import { parseReport, reportOf } from "./host-calls.ts";
-import { HostDoor } from "./host-door.ts";
-import { HostPace } from "./host-pace.ts";
-import { heard, hostSocket, socketsOf, upgrade } from "./host-sockets.ts";
-import { HostLine, resumed } from "./line.ts";
-import type { CloudWorkerPeer } from "./peers.ts";
+import { providerOf } from "./host/cloud.ts";
+import { exchange, heldReports, livingWorker } from "./host/exchange.ts";
+import { HostDoor } from "./host/host-auth.ts";
+import { parseReport, reportOf } from "./host/host-calls.ts";
+import { HostLine, resumed } from "./host/host-line.ts";
+import { HostPace } from "./host/host-pace.ts";
+import { heard, hostSocket, socketsOf, upgrade } from "./host/host-sockets.ts";
+import type { CloudWorkerPeer } from "./messages/peers.ts";
+import { sendOfWorker } from "./messages/worker-messages.ts";
 import type { Answered, CloudWorkerApi, EnrollCall, SignedCall } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
-import { sendOfWorker } from "./worker-messages.ts";
 
 /** The object that is a cloud machine. What it decides is in `core/worker`. */
 export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, CloudWorkerPeer {

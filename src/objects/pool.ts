@@ -9,12 +9,14 @@ import type {
   WorkerUpsertAnswer,
 } from "../core/messages.ts";
 import { answerConfigure } from "../core/pool/configure.ts";
-import { eventsAfter, hasEvents } from "../core/pool/events.ts";
-import { type QueuePage, type QueueStretch, queuePage } from "../core/pool/lists.ts";
 import { loadedPool } from "../core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../core/pool/machine.ts";
-import { metricsOf } from "../core/pool/metrics.ts";
-import { answerRun } from "../core/pool/runs.ts";
+import { eventsAfter, hasEvents } from "../core/pool/read/events.ts";
+import { type QueuePage, type QueueStretch, queuePage } from "../core/pool/read/lists.ts";
+import { metricsOf } from "../core/pool/read/metrics.ts";
+import { explainRun, poolView, runSummary } from "../core/pool/read/views.ts";
+import { answerRun } from "../core/pool/rows/runs.ts";
+import { answerWorker } from "../core/pool/rows/workers.ts";
 import {
   type Configured,
   isLiveRun,
@@ -26,26 +28,24 @@ import {
   runKey,
   type WorkerRow,
 } from "../core/pool/state.ts";
-import { explainRun, poolView, runSummary } from "../core/pool/views.ts";
-import { answerWorker } from "../core/pool/workers.ts";
 import { Rows } from "../core/rows.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type { ListedWorker, PoolEventList, PoolView, WorkerState } from "../schema/pool.ts";
-import type { RunSummary } from "../schema/run.ts";
+import type { RunSummary } from "../schema/run/run.ts";
 import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";
 import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
 import type { Env } from "./env.ts";
-import { invite } from "./invitations.ts";
-import type { PoolPeer } from "./peers.ts";
-import { sendOfPool, wakeAll } from "./pool-messages.ts";
+import type { PoolPeer } from "./messages/peers.ts";
+import { sendOfPool, wakeAll } from "./messages/pool-messages.ts";
+import { invite } from "./reads/invitations.ts";
+import { RunLists } from "./reads/run-lists.ts";
+import { RunWaits } from "./reads/run-waits.ts";
+import { workersOf } from "./reads/worker-lists.ts";
 import type { Invitation, InvitationRequest, PoolApi, RunFilter, Unsettled } from "./rpc.ts";
-import { RunLists } from "./run-lists.ts";
-import { RunWaits } from "./run-waits.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
-import { workersOf } from "./worker-lists.ts";
 
 /** The object that is a queue and the workers that serve it. What it decides is in `core/pool`. */
 export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {

@@ -14,10 +14,10 @@ import type { PoolDeletion, PoolView, PutPoolConfig } from "../schema/pool.ts";
 import { DroverError } from "../shared/errors.ts";
 import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
 import type { Env } from "./env.ts";
+import { peersOf } from "./messages/stubs.ts";
 import type { RegistryApi } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
-import { peersOf } from "./stubs.ts";
 import { until } from "./waiting.ts";
 
 /** Random characters in the names of a pool's workers: they tell it from an earlier pool of the same name. */

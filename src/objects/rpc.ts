@@ -1,8 +1,8 @@
-import type { Ask } from "../core/allocation/asks.ts";
-import type { ChunkAnswer, StoredChunk } from "../core/allocation/chunks.ts";
-import type { RestartWish, SignalWish } from "../core/allocation/user.ts";
+import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.ts";
+import type { Ask } from "../core/allocation/user/idempotency.ts";
+import type { RestartWish, SignalWish } from "../core/allocation/user/requests.ts";
 import type { Forget, IdleBehavior, Removal } from "../core/messages.ts";
-import type { QueuePage, QueueStretch } from "../core/pool/lists.ts";
+import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type {
@@ -14,14 +14,14 @@ import type {
   WorkerState,
   WorkerStatus,
 } from "../schema/pool.ts";
-import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run.ts";
-import type { RunStats } from "../schema/stats.ts";
+import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
+import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
 import type { DroverError } from "../shared/errors.ts";
 
 import type { ClaimedRequest } from "../signing/request.ts";
 
-export type { Ask } from "../core/allocation/asks.ts";
+export type { Ask } from "../core/allocation/user/idempotency.ts";
 
 /**
  * What the edge may ask of the objects. The edge knows these interfaces and no class; what the objects say
@@ -298,7 +298,7 @@ export interface RegistryApi {
   poke(all?: boolean): Promise<void>;
 }
 
-/** How the edge reaches the objects. `objects/stubs.ts` has the real ones. */
+/** How the edge reaches the objects. `objects/messages/stubs.ts` has the real ones. */
 export interface Objects {
   allocation(run: string): AllocationApi;
   worker(id: string): CloudWorkerApi;

@@ -2,8 +2,8 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Objects } from "../objects/rpc.ts";
 import type { Instant } from "../shared/machine.ts";
+import type { AnswerSigner } from "./hosts/signature.ts";
 import type { PoolDirectory } from "./pool-directory.ts";
-import type { AnswerSigner } from "./signature.ts";
 
 /** Files beside the Worker, by the path of a request. */
 export interface Assets {

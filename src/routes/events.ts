@@ -3,14 +3,14 @@ import { z } from "zod";
 import { Name, Wait } from "../schema/common.ts";
 import { PoolEventList } from "../schema/pool.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
-import { KEEP_ALIVE_MS, keepAlive, NOTHING_NEW } from "./event-stream.ts";
-import { Hold } from "./hold.ts";
-import { refuse } from "./invalid.ts";
-import { operation } from "./operation.ts";
-import { problemAnswer, waitMs } from "./params.ts";
-import { patiently } from "./patience.ts";
-import { asDroverError } from "./problem.ts";
-import { wantsStream } from "./run-events.ts";
+import { KEEP_ALIVE_MS, keepAlive, NOTHING_NEW } from "./http/event-stream.ts";
+import { refuse } from "./http/invalid.ts";
+import { asDroverError } from "./http/problem.ts";
+import { patiently } from "./http/retry.ts";
+import { operation } from "./openapi/operation.ts";
+import { problemAnswer, waitMs } from "./openapi/params.ts";
+import { Hold } from "./query/hold.ts";
+import { wantsStream } from "./runs/run-events.ts";
 
 const ChangeNumber = z
   .string()

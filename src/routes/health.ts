@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { EdgeApp } from "./edge.ts";
-import { refuse } from "./invalid.ts";
-import { operation } from "./operation.ts";
-import { jsonAnswer, problemAnswer } from "./params.ts";
+import { refuse } from "./http/invalid.ts";
+import { operation } from "./openapi/operation.ts";
+import { jsonAnswer, problemAnswer } from "./openapi/params.ts";
 
 const Health = z.object({ status: z.literal("ok"), version: z.string() }).meta({ id: "Health" });
 

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { Name } from "../schema/common.ts";
 import { metricsText, type Sample } from "../schema/metrics.ts";
-import { askPools } from "./ask-pools.ts";
 import type { EdgeApp } from "./edge.ts";
-import { refuse } from "./invalid.ts";
-import { operation } from "./operation.ts";
-import { problemAnswer, repeatable } from "./params.ts";
+import { refuse } from "./http/invalid.ts";
+import { operation } from "./openapi/operation.ts";
+import { problemAnswer, repeatable } from "./openapi/params.ts";
+import { askPools } from "./query/fan-out.ts";
 
 /** The content type of Prometheus' text format. */
 const PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8";

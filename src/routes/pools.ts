@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { LATER_POOL_FIELDS, PoolDeletion, PoolList, PoolView, PutPoolConfig } from "../schema/pool.ts";
 import { Queue, type QueuedRun } from "../schema/queue.ts";
-import { askPools } from "./ask-pools.ts";
-import { Cursor, encodePosition, type Position } from "./cursor.ts";
 import type { EdgeApp } from "./edge.ts";
-import { refuse } from "./invalid.ts";
-import { operation } from "./operation.ts";
-import { Flag, isOn, jsonAnswer, jsonBody, Limit, PoolParams, problemAnswer } from "./params.ts";
+import { refuse } from "./http/invalid.ts";
+import { operation } from "./openapi/operation.ts";
+import { Flag, isOn, jsonAnswer, jsonBody, Limit, PoolParams, problemAnswer } from "./openapi/params.ts";
+import { Cursor, encodePosition, type Position } from "./query/cursor.ts";
+import { askPools } from "./query/fan-out.ts";
 
 const put = operation({
   method: "put",

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { DroverError } from "../shared/errors.ts";
 import { loopbackAddress, proofText } from "../shared/proof.ts";
 import type { EdgeApp } from "./edge.ts";
-import { refuse } from "./invalid.ts";
-import { operation } from "./operation.ts";
-import { jsonAnswer, problemAnswer } from "./params.ts";
+import { refuse } from "./http/invalid.ts";
+import { operation } from "./openapi/operation.ts";
+import { jsonAnswer, problemAnswer } from "./openapi/params.ts";
 
 const Nonce = z
   .string()

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { DroverError } from "../shared/errors.ts";
-import { headersOf } from "./answer-headers.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
-import { refuse } from "./invalid.ts";
-import { operation } from "./operation.ts";
-import { notModifiedAnswer, problemAnswer } from "./params.ts";
+import { refuse } from "./http/invalid.ts";
+import { headersOf } from "./openapi/answer-headers.ts";
+import { operation } from "./openapi/operation.ts";
+import { notModifiedAnswer, problemAnswer } from "./openapi/params.ts";
 
 /** Scripts and styles come from here alone, and nothing is asked of another host. */
 const POLICY = [

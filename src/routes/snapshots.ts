@@ -5,15 +5,15 @@ import { DroverError } from "../shared/errors.ts";
 import { MAX_SNAPSHOT_BYTES } from "../shared/limits.ts";
 import { formatSize } from "../shared/size.ts";
 import { digestField } from "../signing/mac.ts";
-import { headersOf } from "./answer-headers.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
-import { refuse } from "./invalid.ts";
-import { behindTheEnd, spanOf } from "./log-request.ts";
-import { operation } from "./operation.ts";
-import { jsonAnswer, notModifiedAnswer, problemAnswer } from "./params.ts";
-import { renderError } from "./problem.ts";
-import { readAway } from "./read-away.ts";
-import { admit, SignatureHeaders } from "./signature.ts";
+import { admit, SignatureHeaders } from "./hosts/signature.ts";
+import { readAway } from "./http/drain-body.ts";
+import { refuse } from "./http/invalid.ts";
+import { renderError } from "./http/problem.ts";
+import { headersOf } from "./openapi/answer-headers.ts";
+import { operation } from "./openapi/operation.ts";
+import { jsonAnswer, notModifiedAnswer, problemAnswer } from "./openapi/params.ts";
+import { behindTheEnd, spanOf } from "./runs/log-request.ts";
 
 const archive = { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } };
 

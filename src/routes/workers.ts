@@ -2,12 +2,12 @@ import { z } from "zod";
 import { Name } from "../schema/common.ts";
 import { KillRequest, WORKER_STATES, WorkerList, WorkerState, WorkerStatus } from "../schema/pool.ts";
 import { Why } from "../schema/why.ts";
-import { askPools } from "./ask-pools.ts";
-import { Cursor, isAfter, newestFirst, pageOf } from "./cursor.ts";
 import type { EdgeApp } from "./edge.ts";
-import { refuse } from "./invalid.ts";
-import { operation } from "./operation.ts";
-import { jsonAnswer, Limit, problemAnswer, repeatable, WorkerParams } from "./params.ts";
+import { refuse } from "./http/invalid.ts";
+import { operation } from "./openapi/operation.ts";
+import { jsonAnswer, Limit, problemAnswer, repeatable, WorkerParams } from "./openapi/params.ts";
+import { Cursor, isAfter, newestFirst, pageOf } from "./query/cursor.ts";
+import { askPools } from "./query/fan-out.ts";
 
 const request = { params: WorkerParams, query: z.strictObject({}) };
 const oneWorker = { 200: jsonAnswer("the worker", WorkerStatus), default: problemAnswer };

@@ -5,8 +5,8 @@ import { MAX_HOST_NUMBER, MAX_TEXT_CHARS } from "../shared/limits.ts";
 export type { StreamName } from "../shared/attempt-id.ts";
 
 import { Name, SnapshotId } from "./common.ts";
-import { Exit, type SignalName, type TaskSpec } from "./run.ts";
-import { StartErrorCode } from "./task.ts";
+import { Exit, type SignalName, type TaskSpec } from "./run/run.ts";
+import { StartErrorCode } from "./run/task.ts";
 
 export const AttemptId = z.string().regex(ATTEMPT_ID_PATTERN, "must be <run>/<task>/<epoch>.<n>");
 

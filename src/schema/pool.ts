@@ -4,7 +4,7 @@ import { MAX_POOL_TAGS } from "../shared/limits.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
 import { contradictions, type Ruled } from "./pool-rules.ts";
-import { RunSummary, ServiceStatus } from "./run.ts";
+import { RunSummary, ServiceStatus } from "./run/run.ts";
 import { ServiceUrl } from "./service-url.ts";
 
 export const InstanceType = z

@@ -204,8 +204,9 @@ export const MAX_HELD_LOG_CHARS = 1024 * 1024;
 export const MAX_HOST_NUMBER = 2 ** 48;
 
 /**
- * How fast one host may speak (`core/worker/pace.ts`): a call is one unit, and one more for so many bytes; so
- * many units come back each second, up to so many. Whoever has to be asked because of it costs more.
+ * How fast one host may speak (`core/worker/host/pace.ts`): a call is one unit, and one more for so many
+ * bytes; so many units come back each second, up to so many. Whoever has to be asked because of it costs
+ * more.
  */
 export const HOST_UNITS_A_SECOND = 100;
 export const MAX_HOST_UNITS = 200;

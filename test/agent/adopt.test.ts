@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { AttemptStore } from "../../agent/exec/dirs.ts";
-import { lives, parseStat } from "../../agent/exec/processes.ts";
-import { spawnShim } from "../../agent/exec/shim.ts";
+import { AttemptStore } from "../../agent/exec/processes/dirs.ts";
+import { lives, parseStat } from "../../agent/exec/processes/processes.ts";
+import { spawnShim } from "../../agent/exec/processes/shim.ts";
 import { SEED } from "../chance/seed.ts";
 import { Chance } from "../sim/rng.ts";
 import { type Bench, openBench, type RunningAgent, run, stop } from "./support/bench.ts";

@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { entrancesOf, membersOf } from "../../agent/exec/group.ts";
-import { Groups, MAX_ATTEMPT_PIDS } from "../../agent/exec/groups.ts";
-import { findHierarchies } from "../../agent/exec/hierarchies.ts";
-import { killTree } from "../../agent/exec/kill.ts";
-import { readProc } from "../../agent/exec/processes.ts";
-import { spawnShim } from "../../agent/exec/shim.ts";
+import { entrancesOf, membersOf } from "../../agent/exec/processes/group.ts";
+import { Groups, MAX_ATTEMPT_PIDS } from "../../agent/exec/processes/groups.ts";
+import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
+import { killTree } from "../../agent/exec/processes/kill.ts";
+import { readProc } from "../../agent/exec/processes/processes.ts";
+import { spawnShim } from "../../agent/exec/processes/shim.ts";
 import { ACTS } from "../../src/shared/means.ts";
 import { type Bench, openBench, run, stop } from "./support/bench.ts";
 

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { TaskSpec } from "../../src/schema/run.ts";
+import type { TaskSpec } from "../../src/schema/run/run.ts";
 import { type Bench, openBench, run } from "./support/bench.ts";
 
 const ID = "build-17/main/1.1";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { FakeScript } from "../../src/schema/task.ts";
+import type { FakeScript } from "../../src/schema/run/task.ts";
 import { type Bench, openBench, run, stop } from "./support/bench.ts";
 
 // The fake driver in a real agent: what its script says is reported, and no process is ever started.

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { makeGroup } from "../../agent/exec/group.ts";
-import { findHierarchies } from "../../agent/exec/hierarchies.ts";
+import { makeGroup } from "../../agent/exec/processes/group.ts";
+import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
 
 const CACHE = join(import.meta.dirname, "..", "..", ".cache");
 

@@ -13,7 +13,7 @@ import {
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { accountOf, parseAccount } from "../../agent/exec/account.ts";
-import type { TaskSpec } from "../../src/schema/run.ts";
+import type { TaskSpec } from "../../src/schema/run/run.ts";
 import { type Bench, openBench, type RunningAgent, run, stop } from "./support/bench.ts";
 import { type FileServer, openFileServer, sha256Of } from "./support/file-server.ts";
 

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { newAttempt } from "../../agent/core/attempt.ts";
+import { newAttempt } from "../../agent/core/attempts/attempt.ts";
 import { initialHost } from "../../agent/core/host.ts";
 import { Journal } from "../../agent/journal.ts";
 import { mountDisk, NO_MOUNT } from "../local/support/small-disk.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { straysFrom } from "../../agent/core/task-environment.ts";
+import { straysFrom } from "../../agent/core/attempts/task-environment.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
-import { RunSpec } from "../../src/schema/run.ts";
+import { RunSpec } from "../../src/schema/run/run.ts";
 import { MAX_TEXT_MAP_BYTES } from "../../src/shared/limits.ts";
 
 // Values that a client may send: each has a bound, also where it is only filled in on the host.

@@ -1,7 +1,7 @@
 import { chmodSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { isPlacementGroup, pickGroup } from "../../agent/exec/placement-group.ts";
+import { isPlacementGroup, pickGroup } from "../../agent/exec/files/placement-group.ts";
 import { type Bench, openBench, run } from "../agent/support/bench.ts";
 import { isRoot } from "./support/swapper.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isOwnName } from "../../archive/own-paths.ts";
-import { RunSpec } from "../../src/schema/run.ts";
+import { RunSpec } from "../../src/schema/run/run.ts";
 import { END, entry } from "../archive/support/tar.ts";
 import { type Bench, openBench } from "../cli/support/command.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { foldObserved } from "../../src/core/allocation/observe.ts";
-import { ordersFor } from "../../src/core/worker/report.ts";
+import { foldObserved } from "../../src/core/allocation/placements/observe.ts";
+import { ordersFor } from "../../src/core/worker/host/report.ts";
 import { type Living, placementKey } from "../../src/core/worker/state.ts";
 import { type AttemptReport, Report } from "../../src/schema/host.ts";
 import {

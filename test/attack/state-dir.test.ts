@@ -3,8 +3,8 @@ import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, symlinkSync, wri
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { readLedger } from "../../local/loopback/ledger.ts";
-import { checkModesStay, strangerAbove } from "../../local/own-state.ts";
-import { openStateDir } from "../../local/state-dir.ts";
+import { checkModesStay, strangerAbove } from "../../local/state/own-state.ts";
+import { openStateDir } from "../../local/state/state-dir.ts";
 import { UpError } from "../../local/up-error.ts";
 import { scratchDir } from "../local/support/scratch.ts";
 

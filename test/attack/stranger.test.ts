@@ -5,7 +5,7 @@ import { createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createClient } from "../../client/client.ts";
 import { StrangerError } from "../../client/errors.ts";
-import { connectProven } from "../../client/proven-connection.ts";
+import { connectProven } from "../../client/transport/proven-connection.ts";
 import { portProblem } from "../../local/ports.ts";
 import { proofText } from "../../src/shared/proof.ts";
 import {

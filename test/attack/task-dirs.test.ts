@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as others } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { placeAll } from "../../agent/exec/placing.ts";
+import { placeAll } from "../../agent/exec/files/placing.ts";
 import { Beneath } from "../../archive/beneath.ts";
 import { choiceOf, readGlobs } from "../../archive/globs.ts";
 import { pack } from "../../archive/pack.ts";

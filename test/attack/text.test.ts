@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { asJson, printable } from "../../cli/text.ts";
+import { asJson, printable } from "../../cli/terminal/text.ts";
 
 // What a run, a host or a provider says is shown on the terminal of somebody else.
 

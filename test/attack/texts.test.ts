@@ -1,7 +1,7 @@
 import { serialize } from "node:v8";
 import { expect, test } from "vitest";
 import type { AttemptReport } from "../../src/schema/host.ts";
-import { MAX_TASKS } from "../../src/schema/task.ts";
+import { MAX_TASKS } from "../../src/schema/run/task.ts";
 import {
   MAX_INLINE_LOG_BYTES,
   MAX_RUN_ATTEMPTS,

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { giveAllIn, removeTree } from "../../agent/exec/tree.ts";
+import { giveAllIn, removeTree } from "../../agent/exec/files/tree.ts";
 import { sized } from "../chance/length.ts";
 import { isRoot, NOBODY, startSwapper } from "./support/swapper.ts";
 

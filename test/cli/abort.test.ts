@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { RunSummary } from "../../src/schema/run.ts";
+import type { RunSummary } from "../../src/schema/run/run.ts";
 import { type Bench, openBench } from "./support/command.ts";
 import { json, problem, type Seen, statusOf, summaryOf } from "./support/control-plane.ts";
 

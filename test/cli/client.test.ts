@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Client, createClient } from "../../client/client.ts";
 import { ApiError, UnreachableError } from "../../client/errors.ts";
-import { backOffMs, DEFAULT_PATIENCE, retryDelayMs } from "../../client/retry.ts";
+import { backOffMs, DEFAULT_PATIENCE, retryDelayMs } from "../../client/transport/retry.ts";
 import type { RunSpec } from "../../client/types.ts";
 import { NAME_PATTERN } from "../../src/schema/common.ts";
 import { changed } from "../edge/support/samples.ts";

@@ -5,7 +5,7 @@ import { SIGNAL_NAMES } from "../../client/signals.ts";
 import { RUN_STATE_NAMES, WORKER_STATE_NAMES } from "../../client/states.ts";
 import { NAME_PATTERN } from "../../src/schema/common.ts";
 import { WORKER_STATES } from "../../src/schema/pool.ts";
-import { RunSpec, SIGNALS } from "../../src/schema/run.ts";
+import { RunSpec, SIGNALS } from "../../src/schema/run/run.ts";
 import { RUN_STATES } from "../../src/shared/run-state.ts";
 import { type Bench, environmentFor, openBench } from "./support/command.ts";
 import { json, problem, TOKEN } from "./support/control-plane.ts";

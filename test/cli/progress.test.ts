@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Io } from "../../cli/io.ts";
-import { watchProgress } from "../../cli/progress.ts";
+import type { Io } from "../../cli/terminal/io.ts";
+import { watchProgress } from "../../cli/terminal/progress.ts";
 import { createClient } from "../../client/client.ts";
 import { ControlPlane, problem, statusOf, TOKEN } from "./support/control-plane.ts";
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { RunStatus } from "../../src/schema/run.ts";
+import type { RunStatus } from "../../src/schema/run/run.ts";
 import { type Bench, openBench } from "./support/command.ts";
 import { json, statusOf } from "./support/control-plane.ts";
 

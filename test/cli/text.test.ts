@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { briefDuration, elapsed, fields, printable, table, wrap } from "../../cli/text.ts";
+import { briefDuration, elapsed, fields, printable, table, wrap } from "../../cli/terminal/text.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 
 test.each([

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createClient } from "../../client/client.ts";
-import { RunSpec } from "../../src/schema/run.ts";
+import { RunSpec } from "../../src/schema/run/run.ts";
 import { changed } from "../edge/support/samples.ts";
 import { type Bench, openBench } from "./support/command.ts";
 import { json, problem, statusOf, TOKEN } from "./support/control-plane.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { WorkerStatus } from "../../src/schema/pool.ts";
-import { RunSpec } from "../../src/schema/run.ts";
+import { RunSpec } from "../../src/schema/run/run.ts";
 import { type Bench, openBench } from "./support/command.ts";
 import { json, problem, type Seen, statusOf, summaryOf } from "./support/control-plane.ts";
 

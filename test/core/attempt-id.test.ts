@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { attemptId } from "../../src/core/allocation/tasks.ts";
+import { attemptId } from "../../src/core/allocation/tasks/tasks.ts";
 import { parseAttemptId } from "../../src/shared/attempt-id.ts";
 
 // tasks.md#attempt-id

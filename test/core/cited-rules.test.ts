@@ -20,7 +20,7 @@ const PAGES: Record<string, Record<string, string>> = {
   "pool.md": {
     "create-step-1": "nothing is read that could be missing",
     "create-pace": "there is no pause that could be looked for",
-    "rate-5": "no code looks at hold-offs when a worker proposes to stop (src/core/worker/life.ts)",
+    "rate-5": "no code looks at hold-offs when a worker proposes to stop (src/core/worker/life/deadlines.ts)",
     "sweep-step-4": "nothing waits for a listing",
   },
 };

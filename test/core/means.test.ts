@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { orderOf } from "../../src/core/allocation/orders.ts";
+import { orderOf } from "../../src/core/allocation/placements/orders.ts";
 import { upsertOf as runUpsertOf } from "../../src/core/allocation/summary.ts";
-import { plan } from "../../src/core/pool/plan.ts";
-import { explainRun } from "../../src/core/pool/views.ts";
+import { plan } from "../../src/core/pool/plan/plan.ts";
+import { explainRun } from "../../src/core/pool/read/views.ts";
 import { answerOrder } from "../../src/core/worker/placements.ts";
-import { upsertOf } from "../../src/core/worker/summary.ts";
+import { upsertOf } from "../../src/core/worker/read/summary.ts";
 import { Report } from "../../src/schema/host.ts";
-import type { TaskSpec } from "../../src/schema/run.ts";
+import type { TaskSpec } from "../../src/schema/run/run.ts";
 import { ACTS, driverOf, needsOf, waitsToStart } from "../../src/shared/means.ts";
 import { ordered, queued } from "./support/allocation.ts";
 import { group, prestart, task } from "./support/group.ts";

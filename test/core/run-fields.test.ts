@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import type { AbortedRun, RunStatus as ClientRun } from "../../src/generated/api.ts";
-import { RunStatus } from "../../src/schema/run.ts";
+import { RunStatus } from "../../src/schema/run/run.ts";
 import type { FailureCode } from "../../src/shared/errors.ts";
 import { RUN_STATES } from "../../src/shared/run-state.ts";
 import { changed, type RunPatch, statusOf } from "../edge/support/samples.ts";

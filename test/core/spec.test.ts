@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { commandOf, groupOf, resourcesOf, resourcesOfType, tasksOf } from "../../src/core/spec.ts";
 import { InstanceType } from "../../src/schema/pool.ts";
-import { RunSpec } from "../../src/schema/run.ts";
+import { RunSpec } from "../../src/schema/run/run.ts";
 import { specOf } from "./support/allocation.ts";
 
 test("the short form is one task called main (api.md#forms-and-defaults)", () => {

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { RunSpecInput } from "../../src/schema/run.ts";
+import type { RunSpecInput } from "../../src/schema/run/run.ts";
 import { sized } from "../chance/length.ts";
 import { SEED } from "../chance/seed.ts";
 import {

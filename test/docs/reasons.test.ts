@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { RUN_REASONS } from "../../src/core/allocation/why.ts";
-import { WAIT_CODES } from "../../src/core/pool/views.ts";
-import { WORKER_REASONS } from "../../src/core/worker/reasons.ts";
+import { RUN_REASONS } from "../../src/core/allocation/read/why.ts";
+import { WAIT_CODES } from "../../src/core/pool/read/views.ts";
+import { WORKER_REASONS } from "../../src/core/worker/read/reasons.ts";
 import { HOLD_CAUSES } from "../../src/schema/pool.ts";
 import { NEXT_CODES } from "../../src/schema/why.ts";
 import { FAILURE_CODES } from "../../src/shared/errors.ts";

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { environmentOf, listProcesses } from "../../local/processes.ts";
+import { environmentOf, listProcesses } from "../../local/runtime/processes.ts";
 import { MAX_SPEC_BYTES } from "../../src/shared/limits.ts";
 import { until } from "../local/support/scratch.ts";
 import { leftOf } from "../local/support/up-process.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { keepAlive } from "../../src/routes/event-stream.ts";
+import { keepAlive } from "../../src/routes/http/event-stream.ts";
 import { createEdge, type Edge } from "./support/edge.ts";
 import { addEvents, type FakeRun } from "./support/fake-objects.ts";
 

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { keyOf } from "../../src/routes/example-document.ts";
-import { EXAMPLES, type Example } from "../../src/routes/examples.ts";
+import { keyOf } from "../../src/routes/openapi/example-document.ts";
+import { EXAMPLES, type Example } from "../../src/routes/openapi/examples.ts";
 import { hostSecret, readCode } from "../../src/signing/code.ts";
 import { contentDigest, digestField } from "../../src/signing/mac.ts";
 import { until } from "../local/support/scratch.ts";
@@ -12,7 +12,7 @@ import type { Json } from "./support/edge.ts";
 import { type Server, startServer } from "./support/server.ts";
 
 /** With `DROVER_RECORD=1` the answers are written down, to be shown; else they are compared with these. */
-const RECORDED = join(import.meta.dirname, "../../src/routes/example-answers.json");
+const RECORDED = join(import.meta.dirname, "../../src/routes/openapi/example-answers.json");
 const recording = process.env.DROVER_RECORD === "1";
 const TEXT_CHARS = 400;
 

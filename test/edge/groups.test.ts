@@ -1,8 +1,8 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findHierarchies } from "../../agent/exec/hierarchies.ts";
-import { environmentOf, listProcesses } from "../../local/processes.ts";
+import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
+import { environmentOf, listProcesses } from "../../local/runtime/processes.ts";
 import { expectEnd, mortalsOf, type Scenario, specOf } from "../groups/scenario.ts";
 import { SCENARIOS } from "../groups/scenarios.ts";
 import { until } from "../local/support/scratch.ts";

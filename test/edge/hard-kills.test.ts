@@ -3,14 +3,14 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { totalmem } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findHierarchies } from "../../agent/exec/hierarchies.ts";
+import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
 import {
   environmentOf,
   isAlive,
   listProcesses,
   type ProcessInfo,
   readProcess,
-} from "../../local/processes.ts";
+} from "../../local/runtime/processes.ts";
 import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { encodePosition } from "../../src/routes/cursor.ts";
+import { encodePosition } from "../../src/routes/query/cursor.ts";
 import { faultsOf } from "../core/support/exposition.ts";
 import { createEdge } from "./support/edge.ts";
 

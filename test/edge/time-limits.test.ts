@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { environmentOf, listProcesses } from "../../local/processes.ts";
+import { environmentOf, listProcesses } from "../../local/runtime/processes.ts";
 import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, poolConfigOf, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { RunEvent, RunSpecInput, RunStatus } from "../../src/schema/run.ts";
+import type { RunEvent, RunSpecInput, RunStatus } from "../../src/schema/run/run.ts";
 
 type TaskInput = NonNullable<RunSpecInput["tasks"]>[number];
 

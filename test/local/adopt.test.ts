@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { LoopbackCloud } from "../../local/loopback/cloud.ts";
 import type { Entry } from "../../local/loopback/ledger.ts";
-import { readProcess } from "../../local/processes.ts";
+import { readProcess } from "../../local/runtime/processes.ts";
 import { creation, runs, startCloud, type TestCloud } from "./support/cloud.ts";
 import { scratchDir, until } from "./support/scratch.ts";
 

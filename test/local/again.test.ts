@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { isOurs, NAMES } from "../../local/names.ts";
+import { isOurs, NAMES } from "../../local/state/names.ts";
 import { drover, endDrover, makeHome, type RunningDrover, startDrover } from "../edge/support/drover.ts";
 import { signedBy, strangeSecret } from "../support/signed.ts";
 import { until } from "./support/scratch.ts";

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { endTree, findTree, selectFamily } from "../../local/end-processes.ts";
-import type { ProcessInfo } from "../../local/processes.ts";
+import { endTree, findTree, selectFamily } from "../../local/runtime/end-processes.ts";
+import type { ProcessInfo } from "../../local/runtime/processes.ts";
 import { scratchDir, until } from "./support/scratch.ts";
 
 const process_ = (pid: number, parent: number, session: number): ProcessInfo => ({

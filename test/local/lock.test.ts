@@ -1,8 +1,8 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { takeLock } from "../../local/lock.ts";
-import { readProcess } from "../../local/processes.ts";
+import { readProcess } from "../../local/runtime/processes.ts";
+import { takeLock } from "../../local/state/lock.ts";
 import { UpError } from "../../local/up-error.ts";
 import { scratchDir } from "./support/scratch.ts";
 

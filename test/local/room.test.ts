@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { keepRoom } from "../../local/reserve.ts";
+import { keepRoom } from "../../local/state/reserve.ts";
 import { scratchDir, until } from "./support/scratch.ts";
 import { mountDisk, NO_MOUNT } from "./support/small-disk.ts";
 

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { listProcesses } from "../../local/processes.ts";
+import { listProcesses } from "../../local/runtime/processes.ts";
 import {
   endDrover,
   makeHome,

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, test, vi } from "vitest";
-import { ticker } from "../../local/ticker.ts";
+import { ticker } from "../../local/runtime/ticker.ts";
 
 describe("the ticks of cron triggers, which Miniflare does not give", () => {
   it("come at once, and then at their interval until they are stopped", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { portProblem } from "../../local/ports.ts";
-import { listProcesses } from "../../local/processes.ts";
+import { listProcesses } from "../../local/runtime/processes.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 import { scratchDir, until } from "./support/scratch.ts";
 import {

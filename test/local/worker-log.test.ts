@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { isInternal, openWorkerLog } from "../../local/worker-log.ts";
+import { isInternal, openWorkerLog } from "../../local/runtime/worker-log.ts";
 import { scratchDir } from "./support/scratch.ts";
 import { mountDisk, NO_MOUNT } from "./support/small-disk.ts";
 

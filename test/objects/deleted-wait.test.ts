@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { answerQuery } from "../../src/routes/run-query.ts";
+import { answerQuery } from "../../src/routes/query/run-query.ts";
 import { question, waiting } from "./support/told-pool.ts";
 import { eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
 

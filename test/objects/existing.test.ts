@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { AllocationState } from "../../src/core/allocation/state.ts";
-import { refusedBy, refuseOther } from "../../src/objects/existing.ts";
-import { RunSpec } from "../../src/schema/run-spec.ts";
+import { refusedBy, refuseOther } from "../../src/objects/reads/existing.ts";
+import { RunSpec } from "../../src/schema/run/run-spec.ts";
 import { DroverError } from "../../src/shared/errors.ts";
 
 const specOf = (more: object) => RunSpec.parse({ argv: ["true"], ...more });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { meter } from "../../src/objects/meter.ts";
 import type { AttemptReport, Orders } from "../../src/schema/host.ts";
-import type { RunSpecInput } from "../../src/schema/run.ts";
+import type { RunSpecInput } from "../../src/schema/run/run.ts";
 import type { TestHost } from "./support/host.ts";
 import {
   bootMachine,

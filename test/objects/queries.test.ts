@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { answerQuery } from "../../src/routes/run-query.ts";
+import { answerQuery } from "../../src/routes/query/run-query.ts";
 import { RUN_STATES } from "../../src/shared/run-state.ts";
 import { pool, question, tellOf, waiting } from "./support/told-pool.ts";
 import { eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { Changes, MAX_CHANGES_KEPT } from "../../src/core/pool/changes.ts";
+import { Changes, MAX_CHANGES_KEPT } from "../../src/core/pool/rows/changes.ts";
 import type { PoolState, RunRow } from "../../src/core/pool/state.ts";
-import { RunLists } from "../../src/objects/run-lists.ts";
-import { RunWaits } from "../../src/objects/run-waits.ts";
+import { RunLists } from "../../src/objects/reads/run-lists.ts";
+import { RunWaits } from "../../src/objects/reads/run-waits.ts";
 import type { SqlRowDisk } from "../../src/objects/store.ts";
 import { MAX_HELD_WAIT_IDS, MAX_HELD_WAITS, MAX_QUERY_IDS } from "../../src/shared/limits.ts";
 import type { RunState } from "../../src/shared/run-state.ts";

@@ -1,6 +1,6 @@
 import { reset } from "cloudflare:test";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { RunStatus } from "../../src/schema/run.ts";
+import type { RunStatus } from "../../src/schema/run/run.ts";
 import { expectEnd, type Scenario, specOf } from "../groups/scenario.ts";
 import { SCENARIOS } from "../groups/scenarios.ts";
 import { TestCloud } from "./support/cloud.ts";

@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import { upgrade } from "../../src/objects/host-sockets.ts";
+import { upgrade } from "../../src/objects/host/host-sockets.ts";
 import { meter } from "../../src/objects/meter.ts";
 import { MAX_REPORT_BYTES } from "../../src/shared/limits.ts";
 import { EMPTY_DIGEST } from "../../src/signing/mac.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { objectsOf } from "../../src/objects/stubs.ts";
+import { objectsOf } from "../../src/objects/messages/stubs.ts";
 import type { AttemptReport, Orders } from "../../src/schema/host.ts";
-import { RunSpec, type RunSpecInput } from "../../src/schema/run.ts";
+import { RunSpec, type RunSpecInput } from "../../src/schema/run/run.ts";
 import { refusal, type TestHost } from "./support/host.ts";
 import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { userDataScript } from "../../src/objects/user-data.ts";
+import { userDataScript } from "../../src/objects/host/user-data.ts";
 
 const FACTS = { url: "https://drover.test", code: "drvc_w1.1.x", agentSha256: "ab" };
 

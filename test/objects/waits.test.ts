@@ -1,9 +1,9 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
+import type { PoolPeer } from "../../src/objects/messages/peers.ts";
 import { meter } from "../../src/objects/meter.ts";
-import type { PoolPeer } from "../../src/objects/peers.ts";
-import { answerQuery, type RunQuestion } from "../../src/routes/run-query.ts";
-import type { RunState, RunSummary } from "../../src/schema/run.ts";
+import { answerQuery, type RunQuestion } from "../../src/routes/query/run-query.ts";
+import type { RunState, RunSummary } from "../../src/schema/run/run.ts";
 import { pool, question, upsert, waiting } from "./support/told-pool.ts";
 import { eventually, freshWorld, makePool, objects } from "./support/world.ts";
 

@@ -1,6 +1,6 @@
 import type { PoolConfig } from "../../src/schema/pool.ts";
 import { PoolConfig as PoolConfigSchema } from "../../src/schema/pool.ts";
-import { RunSpec } from "../../src/schema/run.ts";
+import { RunSpec } from "../../src/schema/run/run.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { LEASE_MARGIN_MS } from "../../src/shared/limits.ts";
 import type { MachineBill } from "./bill.ts";
@@ -128,7 +128,7 @@ const READY_MS = 60_000;
 const DESTROY_MS = 60_000;
 /** Once a story and kind of machine: a destroy can fail several times in a row. */
 const UNLUCKY_MS = 180_000;
-/** Over its socket a host says in full what there is to say this often (`agent/core/pace.ts`). */
+/** Over its socket a host says in full what there is to say this often (`agent/core/reports/pace.ts`). */
 const FULL_REPORT_MS = 300_000;
 
 const { boot, idle, lease, probe } = POOL.timeouts;

@@ -5,7 +5,7 @@ import type {
   ListAnswer,
   ProviderFailure,
 } from "../../src/core/messages.ts";
-import { POOL_TAG, WORKER_TAG } from "../../src/core/pool/workers.ts";
+import { POOL_TAG, WORKER_TAG } from "../../src/core/pool/rows/workers.ts";
 import type { Instance } from "../../src/schema/provider.ts";
 import { LATE_MACHINE_MS } from "../../src/shared/limits.ts";
 import type { Chance } from "./rng.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { PoolConfig } from "../../src/schema/pool.ts";
-import { RunSpec, type RunSpecInput } from "../../src/schema/run.ts";
+import { RunSpec, type RunSpecInput } from "../../src/schema/run/run.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { sized } from "../chance/length.ts";
 import { type Machines, REAL_MACHINES } from "./objects.ts";

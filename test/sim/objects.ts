@@ -4,7 +4,7 @@ import {
   type AllocationMessage,
   allocationMachine,
 } from "../../src/core/allocation/machine.ts";
-import { answerObserved } from "../../src/core/allocation/orders.ts";
+import { answerObserved } from "../../src/core/allocation/placements/orders.ts";
 import {
   type AllocationRecord,
   type AllocationState,
@@ -15,12 +15,13 @@ import type { CreateAnswer, WorkerAnswer } from "../../src/core/messages.ts";
 import { FORCED_REASON } from "../../src/core/pool/forced.ts";
 import { loadedPool } from "../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
-import { answerRun } from "../../src/core/pool/runs.ts";
+import { answerRun } from "../../src/core/pool/rows/runs.ts";
+import { answerWorker } from "../../src/core/pool/rows/workers.ts";
 import { isLiveRun, isLiveWorker, type PoolRecord, type PoolState } from "../../src/core/pool/state.ts";
-import { answerWorker } from "../../src/core/pool/workers.ts";
-import { RETIREMENT } from "../../src/core/worker/behavior.ts";
+import { RETIREMENT } from "../../src/core/worker/life/behavior.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../../src/core/worker/machine.ts";
 import { answerOrder } from "../../src/core/worker/placements.ts";
+import { upsertOf as workerUpsertOf } from "../../src/core/worker/read/summary.ts";
 import {
   isLivePlacement,
   loadedWorker,
@@ -29,9 +30,8 @@ import {
   type WorkerRecord,
   type WorkerState,
 } from "../../src/core/worker/state.ts";
-import { upsertOf as workerUpsertOf } from "../../src/core/worker/summary.ts";
-import { heldReports, type WorkerActor } from "../../src/objects/exchange.ts";
-import { HostLine, resumed } from "../../src/objects/line.ts";
+import { heldReports, type WorkerActor } from "../../src/objects/host/exchange.ts";
+import { HostLine, resumed } from "../../src/objects/host/host-line.ts";
 import type { Machine } from "../../src/shared/machine.ts";
 import { type Cloud, LIST_CONSISTENCY_MS } from "./cloud.ts";
 import { Node } from "./node.ts";

@@ -1,7 +1,7 @@
 import { resourcesOfType } from "../../src/core/spec.ts";
-import { isLateJoin, isOutrunJoin } from "../../src/core/worker/joining.ts";
+import { isLateJoin, isOutrunJoin } from "../../src/core/worker/host/enrollment.ts";
 import type { WorkerState } from "../../src/core/worker/state.ts";
-import { exchange } from "../../src/objects/exchange.ts";
+import { exchange } from "../../src/objects/host/exchange.ts";
 import type { Timer } from "../../src/objects/waiting.ts";
 import type { Resources } from "../../src/schema/common.ts";
 import type { HostSetup, Orders, Report } from "../../src/schema/host.ts";

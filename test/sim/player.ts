@@ -5,12 +5,12 @@ import {
   fakeOrphaned,
   fakeSignaled,
   foundFake,
-} from "../../agent/core/fake.ts";
+} from "../../agent/core/attempts/fake.ts";
 import type { HostEvent } from "../../agent/core/host.ts";
 import type { FoundAttempt } from "../../agent/core/journal.ts";
 import type { Resources } from "../../src/schema/common.ts";
-import type { Exit, SignalName, TaskSpec } from "../../src/schema/run.ts";
-import type { FakeScript } from "../../src/schema/task.ts";
+import type { Exit, SignalName, TaskSpec } from "../../src/schema/run/run.ts";
+import type { FakeScript } from "../../src/schema/run/task.ts";
 import { type AttemptParts, parseAttemptId } from "../../src/shared/attempt-id.ts";
 import { type SimDisk, snapshotOf } from "./disk.ts";
 import type { World } from "./world.ts";
@@ -86,8 +86,8 @@ const LOST_OUTPUTS = 0.05;
 const SLOWEST_SIGNAL_MS = 2_000;
 
 /**
- * The fake driver of a simulated machine: `agent/core/fake.ts` decides, as it does in the real agent. What
- * was ever claimed or killed lies on the machine's disk.
+ * The fake driver of a simulated machine: `agent/core/attempts/fake.ts` decides, as it does in the real
+ * agent. What was ever claimed or killed lies on the machine's disk.
  */
 export class Player {
   readonly processes = new Map<string, Process>();

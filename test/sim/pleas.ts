@@ -1,5 +1,5 @@
 import type { AllocationRecord } from "../../src/core/allocation/state.ts";
-import type { RunEvent } from "../../src/schema/run.ts";
+import type { RunEvent } from "../../src/schema/run/run.ts";
 import type { Process } from "./player.ts";
 import type { Plea } from "./workload.ts";
 import type { World } from "./world.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { statusOf } from "../../src/core/allocation/read/status.ts";
 import { loadedAllocation } from "../../src/core/allocation/state.ts";
-import { statusOf } from "../../src/core/allocation/status.ts";
-import { RunSpec } from "../../src/schema/run.ts";
+import { RunSpec } from "../../src/schema/run/run.ts";
 import { sized } from "../chance/length.ts";
 import { expectEnd, type Scenario, specOf, type Told } from "../groups/scenario.ts";
 import { SCENARIOS } from "../groups/scenarios.ts";

@@ -1,7 +1,7 @@
-import { isRepeated } from "../../src/core/allocation/asks.ts";
 import { isAccepted } from "../../src/core/allocation/machine.ts";
 import type { AllocationRecord } from "../../src/core/allocation/state.ts";
-import { refusalOfWish } from "../../src/core/allocation/user.ts";
+import { isRepeated } from "../../src/core/allocation/user/idempotency.ts";
+import { refusalOfWish } from "../../src/core/allocation/user/requests.ts";
 import { groupOf } from "../../src/core/spec.ts";
 import type { PlacementRow } from "../../src/core/worker/state.ts";
 import { type Timer, until } from "../../src/objects/waiting.ts";

@@ -1,5 +1,5 @@
-import type { LineNote } from "../../src/core/worker/line.ts";
-import type { HostSocket } from "../../src/objects/line.ts";
+import type { LineNote } from "../../src/core/worker/host/host-socket.ts";
+import type { HostSocket } from "../../src/objects/host/host-line.ts";
 import type { HostFrame, Report } from "../../src/schema/host.ts";
 import type { World } from "./world.ts";
 

@@ -1,8 +1,9 @@
 import { hasHeardPool } from "../../src/core/allocation/machine.ts";
+import { whyOf as whyOfRun } from "../../src/core/allocation/read/why.ts";
 import { type AllocationState, allocationFrom, openPlacement } from "../../src/core/allocation/state.ts";
-import { whyOf as whyOfRun } from "../../src/core/allocation/why.ts";
 import { runKey } from "../../src/core/pool/state.ts";
 import { Rows } from "../../src/core/rows.ts";
+import { whyOf as whyOfWorker } from "../../src/core/worker/read/status.ts";
 import {
   isLivePlacement,
   type Living,
@@ -11,7 +12,6 @@ import {
   TRACKED_OF_PLACEMENTS,
   type WorkerState,
 } from "../../src/core/worker/state.ts";
-import { whyOf as whyOfWorker } from "../../src/core/worker/status.ts";
 import type { Why } from "../../src/schema/why.ts";
 import { MapDisk } from "../core/support/map-disk.ts";
 import { lieOfRun } from "../core/support/truth-of-runs.ts";

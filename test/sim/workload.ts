@@ -1,8 +1,8 @@
-import type { RestartWish, SignalWish } from "../../src/core/allocation/user.ts";
+import type { RestartWish, SignalWish } from "../../src/core/allocation/user/requests.ts";
 import type { PoolConfig } from "../../src/schema/pool.ts";
 import { PoolConfig as PoolConfigSchema } from "../../src/schema/pool.ts";
-import { RunSpec, type RunSpecInput } from "../../src/schema/run.ts";
-import { SIGNALS } from "../../src/schema/task.ts";
+import { RunSpec, type RunSpecInput } from "../../src/schema/run/run.ts";
+import { SIGNALS } from "../../src/schema/run/task.ts";
 import type { Chance } from "./rng.ts";
 
 /** A signal or a restart that a user asks for. `wish.by` is its own alone, so that what it does is found. */

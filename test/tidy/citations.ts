@@ -13,6 +13,11 @@ const LINKED = /\]\(((?!\w+:)[^)\s#]*)(?:#([^)\s]+))?\)/g;
 /** A section is cited by its anchor: numbers move. */
 const NUMBERED = /\b[\w-]+\.md`? ?§[\d.]+/g;
 
+/** A file of ours in backquotes, perhaps several: `a/{b,c}.ts`. */
+const FILE_NAME = /`((?:[\w.-]+\/)*[\w.{},-]+\.(?:ts|mjs|sh))`/g;
+/** What a build makes, and what a reader makes. */
+const isMade = (name: string) => /^(?:dist|src\/generated)\/|^(?:build|nightly|host)\.sh$/.test(name);
+
 /** The rules and the invariants, wherever they are cited by their bare numbers. */
 const RULE = /\bR(\d{1,2})\b/g;
 const INVARIANT = /\binvariant (\d+)\b/g;
@@ -36,7 +41,33 @@ export const CITATION_RULES: Rule[] = [
     mend: "cite a heading or an anchor of a page in docs/design, as `restart.md#row-7`",
     find: danglingCitations,
   },
+  {
+    name: "named-files-exist",
+    mend: "name the file as it is called now",
+    find: missingFiles,
+  },
 ];
+
+/** Files that the design names in backquotes, by a part of their path, and that are not there. */
+function missingFiles(files: SourceFile[]): Offence[] {
+  const paths = files.map(({ path }) => `/${path}`);
+  const isThere = (name: string) => paths.some((path) => path.endsWith(`/${name}`));
+  return files
+    .filter(({ path }) => path.startsWith("docs/design/"))
+    .flatMap((file) =>
+      [...file.text.matchAll(FILE_NAME)].flatMap(({ index, 1: name = "" }) =>
+        spelledOut(name)
+          .filter((one) => !isThere(one) && !isMade(one))
+          .map((text) => ({ path: file.path, line: lineAt(file.text, index), text })),
+      ),
+    );
+}
+
+/** `a/{b,c}.ts` are `a/b.ts` and `a/c.ts`. */
+function spelledOut(name: string): string[] {
+  const [, before = "", list, after = ""] = /^(.*)\{(.*)\}(.*)$/.exec(name) ?? [];
+  return list === undefined ? [name] : list.split(",").map((one) => before + one + after);
+}
 
 /** Citations that lead to no page, or to none of its headings. */
 function danglingCitations(files: SourceFile[]): Offence[] {

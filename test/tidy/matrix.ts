@@ -77,7 +77,7 @@ export const MATRIX: Zone[] = [
       "disk/",
       "src/schema/",
       "src/providers/provider.ts",
-      "agent/exec/open-files.ts",
+      "agent/exec/processes/open-files.ts",
     ],
     types: [],
   },

@@ -33,6 +33,15 @@ export const PLANTS: Plant[] = [
     at: ["src/cloudWorker.ts:1"],
   },
   {
+    rule: "small-folders",
+    files: Object.fromEntries(
+      ["src/full", "src/crowded", "test/many", "cli/verbs"].flatMap((folder) =>
+        Array.from({ length: folder === "src/full" ? 15 : 16 }, (_, n) => [`${folder}/f${n}.ts`, ""]),
+      ),
+    ),
+    at: ["src/crowded:1"],
+  },
+  {
     rule: "no-open-ends",
     files: { "docs/a.md": "Done.\nTODO: the rest", "src/a.ts": "// a list of todos" },
     at: ["docs/a.md:2"],
@@ -227,7 +236,7 @@ export const PLANTS: Plant[] = [
   {
     rule: "one-client",
     files: {
-      "client/http.ts": "\nfetch(url);",
+      "client/transport/http.ts": "\nfetch(url);",
       "client/a.ts": '\nconst path = "/v1/runs";\n// "/v1/runs"',
       "cli/a.ts": '\nawait fetch(url);\nconst help = "see PUT /v1/pools";',
       "local/a.ts": '\nfetch("/v1/pools");',
@@ -237,7 +246,7 @@ export const PLANTS: Plant[] = [
   {
     rule: "one-runtime",
     files: {
-      "local/runtime.ts": 'import "miniflare";',
+      "local/runtime/runtime.ts": 'import "miniflare";',
       "local/up.ts": '\nimport { Miniflare } from "miniflare";',
     },
     at: ["local/up.ts:2"],
@@ -284,5 +293,15 @@ export const PLANTS: Plant[] = [
       "src/bad.ts:3",
       "src/bad.ts:4",
     ],
+  },
+  {
+    rule: "named-files-exist",
+    files: {
+      "docs/design/a.md": "`src/a.ts`, `b/{c,d}.ts`,\n`gone.ts`, `dist/x.mjs`\n`b/{c,e}.ts`",
+      "src/a.ts": "",
+      "src/b/c.ts": "",
+      "src/b/d.ts": "",
+    },
+    at: ["docs/design/a.md:2", "docs/design/a.md:3"],
   },
 ];

@@ -1,11 +1,22 @@
-import { below, eachFile, nowhereInCode, nowhereInText, type Rule, type Scope, tests } from "./rule.ts";
-import { isCode } from "./source.ts";
+import { posix } from "node:path";
+import {
+  below,
+  eachFile,
+  nowhereInCode,
+  nowhereInText,
+  type Offence,
+  type Rule,
+  type Scope,
+  tests,
+} from "./rule.ts";
+import { isCode, type SourceFile } from "./source.ts";
 
 const MAX_FILE_LINES = 400;
 const MAX_TEST_LINES = 700;
 /** A Durable Object class holds storage, an alarm and RPC methods, and no rule (shell.md#shell). */
 const MAX_OBJECT_CLASS_LINES = 199;
 const MAX_LINE_CHARS = 110;
+const MAX_FILES_OF_FOLDER = 15;
 
 const objectClasses = below(
   ...["allocation", "cloud-worker", "pool", "registry"].map((name) => `src/objects/${name}.ts`),
@@ -31,6 +42,18 @@ function atMost(scope: Scope, maxLines: number): Rule["find"] {
       ? [{ path, line: maxLines + 1, text: `${count} lines, at most ${maxLines}` }]
       : [];
   });
+}
+
+/** Folders of sources with too many files side by side. Tests mirror behavior, and verbs are a list. */
+function crowdedFolders(files: SourceFile[]): Offence[] {
+  const counts = new Map<string, number>();
+  for (const { path } of files) {
+    const folder = posix.dirname(path);
+    if (folder === "." || folder === "cli/verbs" || below("test/", "docs/")(path)) continue;
+    counts.set(folder, (counts.get(folder) ?? 0) + 1);
+  }
+  const crowded = [...counts].filter(([, count]) => count > MAX_FILES_OF_FOLDER);
+  return crowded.map(([path, count]) => ({ path, line: 1, text: `${count} files` }));
 }
 
 /** How files look: their length, their names, their words. */
@@ -72,6 +95,11 @@ export const SHAPE_RULES: Rule[] = [
           ? []
           : [{ path, line: 1, text: path }],
     ),
+  },
+  {
+    name: "small-folders",
+    mend: `make folders within it, by what its files are about: at most ${MAX_FILES_OF_FOLDER} side by side`,
+    find: crowdedFolders,
   },
   {
     name: "no-open-ends",

@@ -45,7 +45,7 @@ function deadFiles(files: SourceFile[]): Offence[] {
 
 /** What asks Drover, but for what sends, and for the verb that calls a cloud. */
 const asking = (path: string) =>
-  below("client/", "cli/")(path) && !below("client/http.ts", "cli/provider-test.ts")(path);
+  below("client/", "cli/")(path) && !below("client/transport/http.ts", "cli/provider-test.ts")(path);
 
 /** A request past the client, or a path that the routes do not know of. */
 function asksByItself(file: SourceFile): Offence[] {
@@ -76,7 +76,7 @@ function platformBehindTheShell(files: SourceFile[]): Offence[] {
 
 function unstableNames(files: SourceFile[]): Offence[] {
   return files
-    .filter(({ path }) => sources(path) && path !== "local/runtime.ts")
+    .filter(({ path }) => sources(path) && path !== "local/runtime/runtime.ts")
     .flatMap(({ path, imports }) =>
       imports
         .filter(({ specifier }) => /^(?:miniflare|wrangler)$/.test(specifier))
@@ -115,12 +115,12 @@ export const WHOLE_RULES: Rule[] = [
   },
   {
     name: "one-client",
-    mend: "ask by the name of the route (`client/operations.ts`): only client/http.ts sends",
+    mend: "ask by the name of the route (`client/transport/operations.ts`); only http.ts beside it sends",
     find: eachFile(asking, asksByItself),
   },
   {
     name: "one-runtime",
-    mend: "the unstable names of miniflare and wrangler are wrapped in local/runtime.ts: use that",
+    mend: "the unstable names of miniflare and wrangler are wrapped in local/runtime/runtime.ts: use that",
     find: unstableNames,
   },
   {

@@ -1,4 +1,4 @@
-import type { RunSpec } from "../../schema/run.ts";
+import type { RunSpec } from "../../schema/run/run.ts";
 import { TOMBSTONE_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { Forget, ForgetAnswer } from "../messages.ts";

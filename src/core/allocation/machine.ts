@@ -1,4 +1,4 @@
-import type { RunSpec } from "../../schema/run.ts";
+import type { RunSpec } from "../../schema/run/run.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
 import type {
   Ended,
@@ -12,11 +12,6 @@ import type {
   RunUpsert,
 } from "../messages.ts";
 import { tasksOf } from "../spec.ts";
-import { type Ask, isRepeated, withAsk } from "./asks.ts";
-import { foldChunk, type StoredChunk } from "./chunks.ts";
-import { deadlineOf } from "./deadline.ts";
-import { endOfTasks, failTime } from "./ends.ts";
-import { addEvent, inOrder } from "./events.ts";
 import {
   areLogsOver,
   foldForget,
@@ -26,15 +21,23 @@ import {
   withoutOld,
   withQuestion,
 } from "./forget.ts";
-import { forced, poststopBy } from "./hurry.ts";
-import { lastByteBy } from "./logs.ts";
-import { groupWakesAt, orderMarks } from "./marks.ts";
-import { foldObserved } from "./observe.ts";
-import { isRestart, orderOf, revisionAt, withRevision } from "./orders.ts";
 import { givenUpKills, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfWish } from "./outcome.ts";
-import { uploadingAttempt } from "./outputs.ts";
-import { closePlacement, freshEpoch, newPlacement, storePlacement, withTerms } from "./placement.ts";
-import { rescheduled } from "./reschedule.ts";
+import { foldChunk, type StoredChunk } from "./output/chunks.ts";
+import { lastByteBy } from "./output/logs.ts";
+import { uploadingAttempt } from "./output/outputs.ts";
+import { foldObserved } from "./placements/observe.ts";
+import { isRestart, orderOf, revisionAt, withRevision } from "./placements/orders.ts";
+import {
+  closePlacement,
+  freshEpoch,
+  newPlacement,
+  storePlacement,
+  withTerms,
+} from "./placements/placement.ts";
+import { rescheduled } from "./placements/reschedule.ts";
+import { savedBy } from "./placements/sticky.ts";
+import { addEvent, inOrder } from "./read/events.ts";
+import { withinBounds } from "./read/texts.ts";
 import { finish, heard, settle, wish } from "./settle.ts";
 import {
   type AllocationRecord,
@@ -44,12 +47,21 @@ import {
   openPlacement,
   type PlacementRecord,
 } from "./state.ts";
-import { savedBy } from "./sticky.ts";
 import { upsertOf } from "./summary.ts";
-import { withinBounds } from "./texts.ts";
-import { queueDeadline, timeIsOver } from "./time-limits.ts";
-import { foldUpdate } from "./update.ts";
-import { foldRestart, foldSignal, type RestartWish, refusalOfWish, type SignalWish } from "./user.ts";
+import { endOfTasks, failTime } from "./tasks/fail-time.ts";
+import { deadlineOf } from "./time/deadline.ts";
+import { groupWakesAt, orderMarks } from "./time/order-deadlines.ts";
+import { queueDeadline, timeIsOver } from "./time/time-limits.ts";
+import { forced, poststopBy } from "./user/hurry.ts";
+import { type Ask, isRepeated, withAsk } from "./user/idempotency.ts";
+import {
+  foldRestart,
+  foldSignal,
+  type RestartWish,
+  refusalOfWish,
+  type SignalWish,
+} from "./user/requests.ts";
+import { foldUpdate } from "./user/update.ts";
 
 export type AllocationEvent =
   | { type: "tick" }

@@ -2,10 +2,10 @@ import type { HostStop } from "../../schema/host.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { Ended } from "../messages.ts";
 import type { Group } from "../spec.ts";
-import { firstFailed, type TaskView } from "./lifecycle.ts";
-import { outputsFailure, resultOf, uploadingAttempt } from "./outputs.ts";
+import { outputsFailure, resultOf, uploadingAttempt } from "./output/outputs.ts";
 import type { AllocationRecord, AttemptRecord, Outcome, Wish } from "./state.ts";
-import { attemptOf, groupOfRun, hostStopOf, recordOf } from "./tasks.ts";
+import { firstFailed, type TaskView } from "./tasks/lifecycle.ts";
+import { attemptOf, groupOfRun, hostStopOf, recordOf } from "./tasks/tasks.ts";
 
 /** Signal numbers, for the exit code that a shell would give (128 + n). */
 const SIGNAL_NUMBERS: Record<string, number> = {

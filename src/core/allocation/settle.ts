@@ -2,14 +2,13 @@ import { formatDuration } from "../../shared/duration.ts";
 import { HEARD_AT_ONCE_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { GroupTask } from "../spec.ts";
-import { failTime } from "./ends.ts";
-import { addEvent } from "./events.ts";
-import { settleGroup } from "./group.ts";
-import { withPoststopOver } from "./hurry.ts";
-import { lastByteBy, logsComplete } from "./logs.ts";
 import { interruption, outcomeOf, outcomeOfWish } from "./outcome.ts";
-import { closePlacement, killTimeoutOf } from "./placement.ts";
-import { mayReschedule, rescheduled } from "./reschedule.ts";
+import { lastByteBy, logsComplete } from "./output/logs.ts";
+import { closePlacement, killTimeoutOf } from "./placements/placement.ts";
+import { mayReschedule, rescheduled } from "./placements/reschedule.ts";
+import { isSavingData } from "./placements/sticky.ts";
+import { addEvent } from "./read/events.ts";
+import { reasonOf } from "./read/why-stopped.ts";
 import {
   type AllocationRecord,
   type AllocationState,
@@ -19,10 +18,17 @@ import {
   type PlacementRecord,
   type Wish,
 } from "./state.ts";
-import { isSavingData } from "./sticky.ts";
-import { attemptOf, groupOfRun, hostStopOf, isOver, recordOf, viewsOf } from "./tasks.ts";
-import { timedOutAttempts, timeIsOver, timeOverAt, wishBetweenTasks, wishOfWait } from "./time-limits.ts";
-import { reasonOf } from "./why-stopped.ts";
+import { failTime } from "./tasks/fail-time.ts";
+import { settleGroup } from "./tasks/group.ts";
+import { attemptOf, groupOfRun, hostStopOf, isOver, recordOf, viewsOf } from "./tasks/tasks.ts";
+import {
+  timedOutAttempts,
+  timeIsOver,
+  timeOverAt,
+  wishBetweenTasks,
+  wishOfWait,
+} from "./time/time-limits.ts";
+import { withPoststopOver } from "./user/hurry.ts";
 
 /** What time and the state of the tasks bring about, whatever the event was. */
 export function settle(state: AllocationState, now: Instant): AllocationState {

@@ -1,16 +1,16 @@
 import type { AttemptReport, HostStop, OutputsOutcome, StartError, StreamName } from "../../schema/host.ts";
-import type { Exit, RunEvent, RunSpec, SignalName } from "../../schema/run.ts";
+import type { Exit, RunEvent, RunSpec, SignalName } from "../../schema/run/run.ts";
 import type { FailureCode } from "../../shared/errors.ts";
 import { RETRY_LONGEST_MS } from "../../shared/limits.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EndState } from "../../shared/run-state.ts";
 import type { LossCause } from "../messages.ts";
 import type { GroupTask } from "../spec.ts";
-import type { Ask } from "./asks.ts";
-import type { Reaction, Stage } from "./lifecycle.ts";
-import { orderMarks } from "./marks.ts";
-import type { RescheduleEvent } from "./reschedule.ts";
-import type { RestartWindow } from "./restart.ts";
+import type { RescheduleEvent } from "./placements/reschedule.ts";
+import type { Reaction, Stage } from "./tasks/lifecycle.ts";
+import type { RestartWindow } from "./tasks/restart.ts";
+import { orderMarks } from "./time/order-deadlines.ts";
+import type { Ask } from "./user/idempotency.ts";
 
 /** One start of one task, as the run remembers it. */
 export interface AttemptRecord {

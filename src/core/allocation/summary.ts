@@ -1,10 +1,10 @@
-import type { RunState } from "../../schema/run.ts";
+import type { RunState } from "../../schema/run/run.ts";
 import type { PlaceAnswer, RunUpsert } from "../messages.ts";
 import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
-import { needsOfRun } from "./orders.ts";
-import { avoidedWorkers } from "./reschedule.ts";
+import { needsOfRun } from "./placements/orders.ts";
+import { avoidedWorkers } from "./placements/reschedule.ts";
+import { preferredWorker } from "./placements/sticky.ts";
 import { type AllocationRecord, type AllocationState, openPlacement } from "./state.ts";
-import { preferredWorker } from "./sticky.ts";
 
 /** Characters of the command line that lists show. */
 const COMMAND_CHARS = 80;

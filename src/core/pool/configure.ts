@@ -1,9 +1,9 @@
 import type { Instant } from "../../shared/machine.ts";
 import type { Configure, ConfigureAnswer } from "../messages.ts";
+import { isElsewhere } from "./config-diff.ts";
 import { forcedBy, tellElsewhere } from "./forced.ts";
-import { holdsAfterConfigure } from "./hold-offs.ts";
-import { learnedAfterConfigure } from "./learned.ts";
-import { isElsewhere } from "./same.ts";
+import { learnedAfterConfigure } from "./plan/learned.ts";
+import { holdsAfterConfigure } from "./provider/hold-offs.ts";
 import { isEmpty, isRemoved, type PoolState, providedWorkers, type WorkerRow } from "./state.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { Configure, EndRun, LeftBehind, PlaceAnswer } from "../messages.ts";
-import { foldPlaceAnswer } from "./runs.ts";
+import { foldPlaceAnswer } from "./rows/runs.ts";
 import { type Configured, isUnheard, type PoolState, providedWorkers, runKey } from "./state.ts";
 
 /** Why a run of a pool that is deleted by force ends. */

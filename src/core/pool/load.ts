@@ -1,8 +1,9 @@
 import type { Instant } from "../../shared/machine.ts";
 import type { Rows } from "../rows.ts";
-import { Changes } from "./changes.ts";
-import { Heard } from "./heard.ts";
-import { RunIndex } from "./run-index.ts";
+import { Counting } from "./plan/tally.ts";
+import { Changes } from "./rows/changes.ts";
+import { Heard } from "./rows/heard.ts";
+import { RunIndex } from "./rows/run-index.ts";
 import {
   isLiveWorker,
   type PoolMemo,
@@ -11,7 +12,6 @@ import {
   type RunRow,
   type WorkerRow,
 } from "./state.ts";
-import { Counting } from "./tally.ts";
 
 /** The state of a pool as it is loaded. */
 export function loadedPool(

@@ -15,14 +15,26 @@ import type {
   WorkerAnswer,
   WorkerUpsert,
 } from "../messages.ts";
-import { OWN_MACHINE } from "../worker/status.ts";
+import { OWN_MACHINE } from "../worker/read/status.ts";
 import { foldConfigure } from "./configure.ts";
 import { foldEndAnswer, runsToEnd, workersToKill, workersToRetire } from "./forced.ts";
-import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./forget.ts";
-import { foldInvite } from "./invite.ts";
-import { isSweepDue, sweepAt } from "./listings.ts";
-import { changesAt, keptInstances, type Plan, plan, planOneMore } from "./plan.ts";
-import { foldPlaceAnswer, foldRun, openEpoch, tell, termsOn } from "./runs.ts";
+import { changesAt, keptInstances, type Plan, plan, planOneMore } from "./plan/plan.ts";
+import { withdrawUnwanted, workersToGiveUp } from "./plan/unwanted.ts";
+import { withdrawUntold } from "./plan/withdraw.ts";
+import { isSweepDue, sweepAt } from "./provider/listings.ts";
+import { foldListing } from "./provider/sweep.ts";
+import { freeAt, giveTurns, turnsAt } from "./provider/turns.ts";
+import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./rows/forget.ts";
+import { foldInvite } from "./rows/invite.ts";
+import { foldPlaceAnswer, foldRun, openEpoch, tell, termsOn } from "./rows/runs.ts";
+import {
+  askForWorker,
+  foldWorker,
+  foldWorkerAnswer,
+  intentOf,
+  nextWorkerName,
+  POOL_TAG,
+} from "./rows/workers.ts";
 import {
   type Configured,
   hasLiveRuns,
@@ -32,11 +44,6 @@ import {
   runKey,
   type WorkerRow,
 } from "./state.ts";
-import { foldListing } from "./sweep.ts";
-import { freeAt, giveTurns, turnsAt } from "./turns.ts";
-import { withdrawUnwanted, workersToGiveUp } from "./unwanted.ts";
-import { withdrawUntold } from "./withdraw.ts";
-import { askForWorker, foldWorker, foldWorkerAnswer, intentOf, nextWorkerName, POOL_TAG } from "./workers.ts";
 
 export type PoolEvent =
   | { type: "tick" }

@@ -13,12 +13,12 @@ import type {
 } from "../messages.ts";
 import type { Rows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
-import type { Changes } from "./changes.ts";
-import type { Heard } from "./heard.ts";
-import type { Learned } from "./learned.ts";
-import type { Plan } from "./plan.ts";
-import type { RunIndex } from "./run-index.ts";
-import type { Counting, Tally } from "./tally.ts";
+import type { Learned } from "./plan/learned.ts";
+import type { Plan } from "./plan/plan.ts";
+import type { Counting, Tally } from "./plan/tally.ts";
+import type { Changes } from "./rows/changes.ts";
+import type { Heard } from "./rows/heard.ts";
+import type { RunIndex } from "./rows/run-index.ts";
 
 /** A run as its pool knows it: what the allocation last said, and where the pool has placed it. */
 export interface RunRow extends RunUpsert {

@@ -17,18 +17,19 @@ import type {
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../messages.ts";
-import { foldBehavior } from "./behavior.ts";
-import { foldBirth, foldCreateAnswer, foldDestroyAnswer } from "./birth.ts";
-import { callWaiting, callWanted, foldTurn, withTurn } from "./calls.ts";
-import { shutDown } from "./ending.ts";
-import { foldEnd, isSurelyUnmade } from "./forced.ts";
-import { type Enrollment, foldEnroll, foldJoin } from "./joining.ts";
-import { foldSighting, foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life.ts";
-import { foldHeard } from "./line.ts";
-import { behaviorOf } from "./notice.ts";
+import { type Enrollment, foldEnroll, foldJoin } from "./host/enrollment.ts";
+import { foldHeard } from "./host/host-socket.ts";
+import { behaviorOf } from "./host/notice.ts";
+import { noteRefusal, type RefusalKind } from "./host/refusals.ts";
+import { foldObserved, foldReport, observationsDue } from "./host/report.ts";
+import { foldBehavior } from "./life/behavior.ts";
+import { callWaiting, callWanted, foldTurn, withTurn } from "./life/calls.ts";
+import { foldBirth, foldCreateAnswer, foldDestroyAnswer } from "./life/create.ts";
+import { foldSighting, foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life/deadlines.ts";
+import { foldEnd, isSurelyUnmade } from "./life/forced.ts";
+import { shutDown } from "./life/shutdown.ts";
 import { endOf, foldOrder, foldTold, refuseUntold } from "./placements.ts";
-import { noteRefusal, type RefusalKind } from "./refusals.ts";
-import { foldObserved, foldReport, observationsDue } from "./report.ts";
+import { poolKnows, upsertOf } from "./read/summary.ts";
 import {
   isOwnMachine,
   type JoinNote,
@@ -39,7 +40,6 @@ import {
   type WorkerRecord,
   type WorkerState,
 } from "./state.ts";
-import { poolKnows, upsertOf } from "./summary.ts";
 
 export type WorkerEventIn =
   | { type: "tick" }

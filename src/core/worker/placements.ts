@@ -5,7 +5,7 @@ import type { Instant, Millis } from "../../shared/machine.ts";
 import { lackedOf } from "../../shared/means.ts";
 import type { Ended, EndedHow, Order, OrderAnswer } from "../messages.ts";
 import { fitsInto } from "../resources.ts";
-import { behaviorOf, lossCause } from "./notice.ts";
+import { behaviorOf, lossCause } from "./host/notice.ts";
 import {
   capacityOf,
   type Living,

@@ -17,9 +17,9 @@ import type {
 import type { Rows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 import { latestWithin, storedBytes } from "../stored-bytes.ts";
-import type { HostClock } from "./host-clock.ts";
-import type { Notice } from "./notice.ts";
-import type { StaleRuns } from "./stale.ts";
+import type { HostClock } from "./host/host-clock.ts";
+import type { Notice } from "./host/notice.ts";
+import type { StaleRuns } from "./host/stale.ts";
 
 /** A period in which a run is bound to this worker. Ended ones are remembered for 24 h (rule R2). */
 export interface PlacementRow {

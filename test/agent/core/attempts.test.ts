@@ -7,7 +7,7 @@ import {
   type LeaseJournal,
 } from "../../../agent/core/journal.ts";
 import { isLeaseEnding } from "../../../agent/core/lease.ts";
-import { reportOfAttempt } from "../../../agent/core/report.ts";
+import { reportOfAttempt } from "../../../agent/core/reports/report.ts";
 import { busyHost, Driven, EXIT, ID, idleHost, LEASE_MS, run, SETUP, stop } from "./drive.ts";
 
 const gone = { type: "tree_gone", id: ID, killed: false } as const;

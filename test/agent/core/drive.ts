@@ -4,7 +4,7 @@ import type { FoundHost } from "../../../agent/core/journal.ts";
 import type { HostMessage } from "../../../agent/core/messages.ts";
 import type { HostState } from "../../../agent/core/types.ts";
 import type { AttemptOrder, HostSetup, Orders, Report } from "../../../src/schema/host.ts";
-import type { TaskSpec } from "../../../src/schema/run.ts";
+import type { TaskSpec } from "../../../src/schema/run/run.ts";
 
 export const ID = "build-17/main/1.1";
 export const LEASE_MS = 1_800_000;

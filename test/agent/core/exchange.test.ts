@@ -7,7 +7,7 @@ import {
   OUTPUT_REPORT_DELAY_MS,
 } from "../../../agent/core/bounds.ts";
 import { hostMachine } from "../../../agent/core/host.ts";
-import { backoffMs } from "../../../agent/core/pace.ts";
+import { backoffMs } from "../../../agent/core/reports/pace.ts";
 import { MAX_LOG_BYTES, MAX_REPORT_BYTES, START_REPORT_DELAY_MS } from "../../../src/shared/limits.ts";
 import { busyHost, Driven, EXIT, ID, idleHost, run, SETUP, stop } from "./drive.ts";
 

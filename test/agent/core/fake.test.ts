@@ -6,9 +6,9 @@ import {
   fakeOrphaned,
   fakeSignaled,
   foundFake,
-} from "../../../agent/core/fake.ts";
-import type { SignalName } from "../../../src/schema/run.ts";
-import type { FakeScript } from "../../../src/schema/task.ts";
+} from "../../../agent/core/attempts/fake.ts";
+import type { SignalName } from "../../../src/schema/run/run.ts";
+import type { FakeScript } from "../../../src/schema/run/task.ts";
 
 // The scripted driver on a clock of the test: tasks.md#fake-driver.
 

@@ -7,9 +7,9 @@ import {
   journalOf,
   leaseOf,
 } from "../../../agent/core/journal.ts";
-import { reportOfAttempt } from "../../../agent/core/report.ts";
+import { reportOfAttempt } from "../../../agent/core/reports/report.ts";
 import type { HostState } from "../../../agent/core/types.ts";
-import type { Exit } from "../../../src/schema/run.ts";
+import type { Exit } from "../../../src/schema/run/run.ts";
 import { busyHost, Driven, EXIT, ID, LEASE_MS, run, SETUP, stop } from "./drive.ts";
 
 /** The journal of a host, as it comes back from the disk. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LAST_WORDS_MS, NOTICE_EVERY_MS } from "../../../agent/core/bounds.ts";
-import { readNotice } from "../../../agent/core/notice.ts";
+import { readNotice } from "../../../agent/core/reports/notice.ts";
 import { MAX_TEXT_CHARS } from "../../../src/shared/limits.ts";
 import { busyHost, type Driven, ID, idleHost, run } from "./drive.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type AttemptJournal, journalOf, leaseOf } from "../../../agent/core/journal.ts";
-import { reportOfAttempt } from "../../../agent/core/report.ts";
+import { reportOfAttempt } from "../../../agent/core/reports/report.ts";
 import { START_REPORT_DELAY_MS } from "../../../src/shared/limits.ts";
 import { busyHost, Driven, EXIT, ID, LEASE_MS, run, SETUP, stop } from "./drive.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { placementOf } from "../../../agent/core/placements.ts";
+import { placementOf } from "../../../agent/core/attempts/placements.ts";
 import { Driven, EXIT, ID, idleHost, run, SETUP, stop } from "./drive.ts";
 
 const artifacts = [{ url: "http://a.test/b", sha256: "0".repeat(64), to: "." }];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { readyTask } from "../../../agent/core/task-environment.ts";
-import type { TaskSpec } from "../../../src/schema/run.ts";
+import { readyTask } from "../../../agent/core/attempts/task-environment.ts";
+import type { TaskSpec } from "../../../src/schema/run/run.ts";
 import {
   escapeReferences,
   interpolate,

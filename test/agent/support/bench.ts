@@ -12,11 +12,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { removeGroup } from "../../../agent/exec/group.ts";
-import { closedOnWay } from "../../../agent/exec/way.ts";
+import { closedOnWay } from "../../../agent/exec/files/way.ts";
+import { removeGroup } from "../../../agent/exec/processes/group.ts";
 import { agentOptions } from "../../../scripts/bundles.mjs";
 import type { AttemptOrder } from "../../../src/schema/host.ts";
-import type { TaskSpec } from "../../../src/schema/run.ts";
+import type { TaskSpec } from "../../../src/schema/run/run.ts";
 import { CODE, FakePlane } from "./fake-plane.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));

@@ -2,7 +2,7 @@ import { createHash, createHmac } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import type { RunStatus, RunSummary } from "../../../src/schema/run.ts";
+import type { RunStatus, RunSummary } from "../../../src/schema/run/run.ts";
 import { proofText } from "../../../src/shared/proof.ts";
 import { parseSize } from "../../../src/shared/size.ts";
 import { changed, type RunPatch, statusOf as sampleOf } from "../../edge/support/samples.ts";

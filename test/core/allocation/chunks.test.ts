@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { allocationMachine } from "../../../src/core/allocation/machine.ts";
 import {
   answerChunk,
   foldChunk,
   logObjectKey,
   type StoredChunk,
-} from "../../../src/core/allocation/chunks.ts";
-import { allocationMachine } from "../../../src/core/allocation/machine.ts";
+} from "../../../src/core/allocation/output/chunks.ts";
 import type { AllocationState, LogSegment } from "../../../src/core/allocation/state.ts";
 import { LAST_BYTE_MS, MAX_LOG_BYTES } from "../../../src/shared/limits.ts";
 import {

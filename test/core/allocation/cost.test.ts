@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { readRun } from "../../../src/core/allocation/cost.ts";
-import { RunStatus } from "../../../src/schema/run.ts";
+import { readRun } from "../../../src/core/allocation/read/cost.ts";
+import { RunStatus } from "../../../src/schema/run/run.ts";
 import {
   at,
   ended,

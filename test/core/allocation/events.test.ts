@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { addEvent } from "../../../src/core/allocation/events.ts";
 import type { AllocationEvent } from "../../../src/core/allocation/machine.ts";
+import { addEvent } from "../../../src/core/allocation/read/events.ts";
 import { MAX_RUN_EVENTS } from "../../../src/shared/limits.ts";
 import {
   abort,

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { logsGoneSince, logsUntil } from "../../../src/core/allocation/forget.ts";
 import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
+import { statusOf } from "../../../src/core/allocation/read/status.ts";
 import {
   type AllocationState,
   allocationFrom,
   loadedAllocation,
 } from "../../../src/core/allocation/state.ts";
-import { statusOf } from "../../../src/core/allocation/status.ts";
 import { RETRY_LONGEST_MS, TOMBSTONE_MS } from "../../../src/shared/limits.ts";
 import {
   abort,

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { orderOf } from "../../../src/core/allocation/orders.ts";
+import { orderOf } from "../../../src/core/allocation/placements/orders.ts";
 import type { AllocationRecord, AllocationState } from "../../../src/core/allocation/state.ts";
-import { isWithHost } from "../../../src/core/allocation/tasks.ts";
-import { RunSpec, type RunSpecInput, RunStatus } from "../../../src/schema/run.ts";
+import { isWithHost } from "../../../src/core/allocation/tasks/tasks.ts";
+import { RunSpec, type RunSpecInput, RunStatus } from "../../../src/schema/run/run.ts";
 import { MAX_TASK_EVENTS } from "../../../src/shared/limits.ts";
 import { acknowledged } from "../support/allocation.ts";
 import { GroupStory } from "../support/group.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { whyOf } from "../../../src/core/allocation/why.ts";
+import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import {
   GroupStory,
   group,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { statusOf } from "../../../src/core/allocation/status.ts";
+import { statusOf } from "../../../src/core/allocation/read/status.ts";
 import { upsertOf } from "../../../src/core/allocation/summary.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
-import type { RunSpecInput } from "../../../src/schema/run.ts";
+import type { RunSpecInput } from "../../../src/schema/run/run.ts";
 import {
   EXIT,
   ended,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { poststopBy } from "../../../src/core/allocation/hurry.ts";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { refusalOfUpdate } from "../../../src/core/allocation/update.ts";
-import type { RunSpecInput } from "../../../src/schema/run.ts";
-import { RunSpec } from "../../../src/schema/run.ts";
+import { poststopBy } from "../../../src/core/allocation/user/hurry.ts";
+import { refusalOfUpdate } from "../../../src/core/allocation/user/update.ts";
+import type { RunSpecInput } from "../../../src/schema/run/run.ts";
+import { RunSpec } from "../../../src/schema/run/run.ts";
 import { POSTSTOP_AFTER_WISH_MS } from "../../../src/shared/limits.ts";
 import { T0 } from "../support/allocation.ts";
 import { GroupStory, group, poststop, task } from "../support/group.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AllocationEvent } from "../../../src/core/allocation/machine.ts";
-import { statusOf } from "../../../src/core/allocation/status.ts";
+import { statusOf } from "../../../src/core/allocation/read/status.ts";
 import type { Ended } from "../../../src/core/messages.ts";
 import {
   exited,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { AllocationEvent } from "../../../src/core/allocation/machine.ts";
+import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import { openPlacement } from "../../../src/core/allocation/state.ts";
-import { whyOf } from "../../../src/core/allocation/why.ts";
 import type { PoolAnswer } from "../../../src/core/messages.ts";
-import type { RunSpecInput } from "../../../src/schema/run.ts";
+import type { RunSpecInput } from "../../../src/schema/run/run.ts";
 import { MAX_KILL_MS } from "../../../src/shared/limits.ts";
 import {
   abort,

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
+import { statusOf } from "../../../src/core/allocation/read/status.ts";
+import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import { type AllocationState, loadedAllocation, openPlacement } from "../../../src/core/allocation/state.ts";
-import { statusOf } from "../../../src/core/allocation/status.ts";
 import { stateOf } from "../../../src/core/allocation/summary.ts";
-import { whyOf } from "../../../src/core/allocation/why.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
-import { RunStatus } from "../../../src/schema/run.ts";
+import { RunStatus } from "../../../src/schema/run/run.ts";
 import { parseAttemptId } from "../../../src/shared/attempt-id.ts";
 import { isTerminal } from "../../../src/shared/run-state.ts";
 import {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { clientStatus } from "../../../src/core/allocation/read/status.ts";
 import {
   gateIsOpen,
   hasTurn,
@@ -6,10 +7,9 @@ import {
   reactionOf,
   type Stage,
   type TaskView,
-} from "../../../src/core/allocation/lifecycle.ts";
-import { clientStatus } from "../../../src/core/allocation/status.ts";
+} from "../../../src/core/allocation/tasks/lifecycle.ts";
 import { groupOf } from "../../../src/core/spec.ts";
-import { RunSpec } from "../../../src/schema/run.ts";
+import { RunSpec } from "../../../src/schema/run/run.ts";
 
 const HOOKS: Record<string, object> = {
   pre: { lifecycle: { hook: "prestart" } },

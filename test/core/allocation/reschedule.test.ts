@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { mayReschedule, nextDelay } from "../../../src/core/allocation/reschedule.ts";
-import { whyOf } from "../../../src/core/allocation/why.ts";
-import type { RunSpecInput } from "../../../src/schema/run.ts";
+import { mayReschedule, nextDelay } from "../../../src/core/allocation/placements/reschedule.ts";
+import { whyOf } from "../../../src/core/allocation/read/why.ts";
+import type { RunSpecInput } from "../../../src/schema/run/run.ts";
 import type { ReschedulePolicy } from "../../../src/shared/policy.ts";
 import {
   abort,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RunSpec } from "../../../src/schema/run.ts";
+import { RunSpec } from "../../../src/schema/run/run.ts";
 import { MAX_TASK_EVENTS } from "../../../src/shared/limits.ts";
 import { GroupStory, group, presidecar, prestart, task } from "../support/group.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { orderOf } from "../../../src/core/allocation/orders.ts";
-import { whyOf } from "../../../src/core/allocation/why.ts";
-import type { RunSpecInput } from "../../../src/schema/run.ts";
+import { orderOf } from "../../../src/core/allocation/placements/orders.ts";
+import { whyOf } from "../../../src/core/allocation/read/why.ts";
+import type { RunSpecInput } from "../../../src/schema/run/run.ts";
 import { orderNow } from "../support/allocation.ts";
 import { GroupStory, group, poststop, prestart, task } from "../support/group.ts";
 

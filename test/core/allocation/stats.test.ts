@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { statsOf } from "../../../src/core/allocation/stats.ts";
+import { statsOf } from "../../../src/core/allocation/read/stats.ts";
 import { queued } from "../support/allocation.ts";
 import { GroupStory, group, task } from "../support/group.ts";
 

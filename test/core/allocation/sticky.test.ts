@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { answerObserved } from "../../../src/core/allocation/orders.ts";
-import { savedBy } from "../../../src/core/allocation/sticky.ts";
-import { whyOf } from "../../../src/core/allocation/why.ts";
+import { answerObserved } from "../../../src/core/allocation/placements/orders.ts";
+import { savedBy } from "../../../src/core/allocation/placements/sticky.ts";
+import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import type { EndedHow } from "../../../src/core/messages.ts";
 import type { AttemptReport, StickySource } from "../../../src/schema/host.ts";
-import type { RunSpecInput } from "../../../src/schema/run.ts";
+import type { RunSpecInput } from "../../../src/schema/run/run.ts";
 import { SAVE_DATA_MS } from "../../../src/shared/limits.ts";
 import {
   abort,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { spillTails } from "../../../src/core/allocation/output/tails.ts";
 import type { AllocationRecord } from "../../../src/core/allocation/state.ts";
-import { spillTails } from "../../../src/core/allocation/tails.ts";
 import { MAX_INLINE_LOG_BYTES, MAX_RUN_INLINE_LOG_BYTES } from "../../../src/shared/limits.ts";
 import { started } from "../support/allocation.ts";
 

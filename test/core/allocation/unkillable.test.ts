@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AllocationEvent } from "../../../src/core/allocation/machine.ts";
-import { statusOf } from "../../../src/core/allocation/status.ts";
-import { whyOf } from "../../../src/core/allocation/why.ts";
+import { statusOf } from "../../../src/core/allocation/read/status.ts";
+import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import {
   abort,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { statusOf } from "../../../src/core/allocation/status.ts";
-import { whyOf } from "../../../src/core/allocation/why.ts";
+import { statusOf } from "../../../src/core/allocation/read/status.ts";
+import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
-import { RunStatus } from "../../../src/schema/run.ts";
+import { RunStatus } from "../../../src/schema/run/run.ts";
 import {
   abort,
   EXIT,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { isRepeated } from "../../../src/core/allocation/asks.ts";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { orderOf } from "../../../src/core/allocation/orders.ts";
-import { refusalOfUpdate } from "../../../src/core/allocation/update.ts";
-import { refusalOfWish } from "../../../src/core/allocation/user.ts";
-import { RunSpec, type RunSpecInput } from "../../../src/schema/run.ts";
+import { orderOf } from "../../../src/core/allocation/placements/orders.ts";
+import { isRepeated } from "../../../src/core/allocation/user/idempotency.ts";
+import { refusalOfWish } from "../../../src/core/allocation/user/requests.ts";
+import { refusalOfUpdate } from "../../../src/core/allocation/user/update.ts";
+import { RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
 import { MAX_ASKS_REMEMBERED, MAX_SIGNALS_KEPT } from "../../../src/shared/limits.ts";
 import { queued, RUN } from "../support/allocation.ts";
 import { GroupStory, group, poststop, presidecar, prestart, task } from "../support/group.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { whyOf } from "../../../src/core/allocation/why.ts";
+import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import { Why } from "../../../src/schema/why.ts";
 import { LAST_BYTE_MS } from "../../../src/shared/limits.ts";
 import {

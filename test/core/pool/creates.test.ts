@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { eligibleTypes } from "../../../src/core/pool/eligible.ts";
 import type { PoolEvent } from "../../../src/core/pool/machine.ts";
-import { plan } from "../../../src/core/pool/plan.ts";
+import { eligibleTypes } from "../../../src/core/pool/plan/eligible.ts";
+import { plan } from "../../../src/core/pool/plan/plan.ts";
 import type { WorkerRow } from "../../../src/core/pool/state.ts";
 import { CREATE_NOT_AFTER_MS } from "../../../src/shared/limits.ts";
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PoolEvent } from "../../../src/core/pool/machine.ts";
-import { explainRun } from "../../../src/core/pool/views.ts";
-import { answerWorker } from "../../../src/core/pool/workers.ts";
+import { explainRun } from "../../../src/core/pool/read/views.ts";
+import { answerWorker } from "../../../src/core/pool/rows/workers.ts";
 import {
   at,
   configured,

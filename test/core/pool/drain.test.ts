@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Drain } from "../../../src/core/pool/drain.ts";
+import { Drain } from "../../../src/core/pool/rows/queue-rate.ts";
 
 const T0 = 1_700_000_000_000;
 

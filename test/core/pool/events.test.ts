@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { eventsAfter, hasEvents } from "../../../src/core/pool/events.ts";
 import { loadedPool } from "../../../src/core/pool/load.ts";
+import { eventsAfter, hasEvents } from "../../../src/core/pool/read/events.ts";
 import { isLiveRun, isLiveWorker, type RunRow, type WorkerRow } from "../../../src/core/pool/state.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { PoolEventList } from "../../../src/schema/pool.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RunUpsert } from "../../../src/core/messages.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
-import { answerRun } from "../../../src/core/pool/runs.ts";
+import { answerRun } from "../../../src/core/pool/rows/runs.ts";
 import { type Configured, type RunRow, runKey } from "../../../src/core/pool/state.ts";
 import { FORGET_BATCH, FORGET_LOOK_MS, FORGET_NEXT_MS } from "../../../src/shared/limits.ts";
 import { at, configured, placed, pool, recordOf, T0, upsert, waiting } from "../support/pool.ts";

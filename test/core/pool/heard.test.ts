@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Heard } from "../../../src/core/pool/heard.ts";
+import { Heard } from "../../../src/core/pool/rows/heard.ts";
 import { MAX_POKES_DUE } from "../../../src/shared/limits.ts";
 
 test("those that have been silent for longest are named, and no others", () => {

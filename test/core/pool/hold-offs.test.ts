@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { WorkerFailure } from "../../../src/core/messages.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
-import { plan } from "../../../src/core/pool/plan.ts";
+import { plan } from "../../../src/core/pool/plan/plan.ts";
+import { explainRun, poolView } from "../../../src/core/pool/read/views.ts";
 import type { Configured, Hold } from "../../../src/core/pool/state.ts";
-import { explainRun, poolView } from "../../../src/core/pool/views.ts";
 import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import {
   at,

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { mayUseGpus, offersOf } from "../../../src/core/pool/eligible.ts";
-import { knownMemory, type Learned } from "../../../src/core/pool/learned.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
-import { plan } from "../../../src/core/pool/plan.ts";
+import { mayUseGpus, offersOf } from "../../../src/core/pool/plan/eligible.ts";
+import { knownMemory, type Learned } from "../../../src/core/pool/plan/learned.ts";
+import { plan } from "../../../src/core/pool/plan/plan.ts";
+import { explainRun } from "../../../src/core/pool/read/views.ts";
 import {
   type Configured,
   isOpen,
@@ -11,7 +12,6 @@ import {
   runKey,
   type WorkerRow,
 } from "../../../src/core/pool/state.ts";
-import { explainRun } from "../../../src/core/pool/views.ts";
 import { accommodates, remaining } from "../../../src/core/resources.ts";
 import { resourcesOfType } from "../../../src/core/spec.ts";
 import type { Resources } from "../../../src/schema/common.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { metricsOf } from "../../../src/core/pool/metrics.ts";
+import { metricsOf } from "../../../src/core/pool/read/metrics.ts";
 import { METRICS, metricsText } from "../../../src/schema/metrics.ts";
 import { faultsOf, promtoolSays } from "../support/exposition.ts";
 import { configured, held, hold, MINUTE, placed, T0, vcpus, waiting, workerRow } from "../support/pool.ts";

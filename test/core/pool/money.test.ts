@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { WorkerFailure } from "../../../src/core/messages.ts";
-import { eligibleTypes } from "../../../src/core/pool/eligible.ts";
-import { priceOfRow, rateOf, spendOf, spentSince } from "../../../src/core/pool/money.ts";
-import { poolView, workerSummary } from "../../../src/core/pool/views.ts";
+import { eligibleTypes } from "../../../src/core/pool/plan/eligible.ts";
+import { priceOfRow, rateOf, spendOf, spentSince } from "../../../src/core/pool/read/money.ts";
+import { poolView, workerSummary } from "../../../src/core/pool/read/views.ts";
 import { type InstanceType, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
 import { answer, configured, NEED, owed, placed, T0, workerRow } from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";

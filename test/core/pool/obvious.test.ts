@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { plan } from "../../../src/core/pool/plan.ts";
+import { plan } from "../../../src/core/pool/plan/plan.ts";
 import type { Configured, Hold, RunRow, WorkerRow } from "../../../src/core/pool/state.ts";
 import { InstanceType, type PoolConfigInput } from "../../../src/schema/pool.ts";
 import { obviousPlan } from "../support/obvious-plan.ts";

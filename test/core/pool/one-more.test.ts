@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
-import { plan, planOneMore } from "../../../src/core/pool/plan.ts";
+import { plan, planOneMore } from "../../../src/core/pool/plan/plan.ts";
 import { isOpen, runKey } from "../../../src/core/pool/state.ts";
 import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { answerConfigure } from "../../../src/core/pool/configure.ts";
 import { poolMachine } from "../../../src/core/pool/machine.ts";
+import { poolView } from "../../../src/core/pool/read/views.ts";
 import { isRemoved, type PoolState } from "../../../src/core/pool/state.ts";
-import { poolView } from "../../../src/core/pool/views.ts";
 import {
   answer,
   at,

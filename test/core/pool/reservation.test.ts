@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { plan } from "../../../src/core/pool/plan.ts";
+import { plan } from "../../../src/core/pool/plan/plan.ts";
+import { explainRun } from "../../../src/core/pool/read/views.ts";
 import { isOpen, type RunRow } from "../../../src/core/pool/state.ts";
-import { explainRun } from "../../../src/core/pool/views.ts";
 import {
   at,
   type configured as Configured,

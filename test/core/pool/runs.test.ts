@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RunUpsert } from "../../../src/core/messages.ts";
 import { poolMachine } from "../../../src/core/pool/machine.ts";
-import { answerRun } from "../../../src/core/pool/runs.ts";
+import { answerRun } from "../../../src/core/pool/rows/runs.ts";
 import { isLiveRun, runKey } from "../../../src/core/pool/state.ts";
 import {
   answer,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { ListAnswer, WorkerUpsert } from "../../../src/core/messages.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
+import { poolView, workerSummary } from "../../../src/core/pool/read/views.ts";
+import { WORKER_TAG } from "../../../src/core/pool/rows/workers.ts";
 import type { Configured, PoolRecord, WorkerRow } from "../../../src/core/pool/state.ts";
-import { poolView, workerSummary } from "../../../src/core/pool/views.ts";
-import { WORKER_TAG } from "../../../src/core/pool/workers.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
 import { LATE_MACHINE_MS } from "../../../src/shared/limits.ts";
 import { at, configured, MINUTE, owed, pool, reloaded, T0, workerRow, workerSays } from "../support/pool.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RunUpsert, WorkerUpsert } from "../../../src/core/messages.ts";
 import { loadedPool } from "../../../src/core/pool/load.ts";
+import { ENDS_LEFT_TO_ROWS } from "../../../src/core/pool/plan/tally.ts";
 import {
   isLiveRun,
   isLiveWorker,
@@ -8,7 +9,6 @@ import {
   type RunRow,
   type WorkerRow,
 } from "../../../src/core/pool/state.ts";
-import { ENDS_LEFT_TO_ROWS } from "../../../src/core/pool/tally.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { MapDisk } from "../support/map-disk.ts";
 import { at, existing, MINUTE, recordOf, run, T0, workerRow, workerSays } from "../support/pool.ts";

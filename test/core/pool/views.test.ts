@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { type LastRuns, listedWorkers, queuePage } from "../../../src/core/pool/lists.ts";
-import type { QueuePlace } from "../../../src/core/pool/run-index.ts";
-import type { RunRow, WorkerRow } from "../../../src/core/pool/state.ts";
+import { type LastRuns, listedWorkers, queuePage } from "../../../src/core/pool/read/lists.ts";
 import {
   explainRun,
   poolView,
   runSummary,
   runsByWorker,
   workerSummary,
-} from "../../../src/core/pool/views.ts";
+} from "../../../src/core/pool/read/views.ts";
+import type { QueuePlace } from "../../../src/core/pool/rows/run-index.ts";
+import type { RunRow, WorkerRow } from "../../../src/core/pool/state.ts";
 import { ListedWorker, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
-import { RunSummary } from "../../../src/schema/run.ts";
+import { RunSummary } from "../../../src/schema/run/run.ts";
 import { Why } from "../../../src/schema/why.ts";
 import { configured, held, hold, MINUTE, placed, T0, vcpus, waiting, workerRow } from "../support/pool.ts";
 

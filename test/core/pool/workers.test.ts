@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { poolMachine } from "../../../src/core/pool/machine.ts";
+import { answerWorker } from "../../../src/core/pool/rows/workers.ts";
 import type { Configured, WorkerRow } from "../../../src/core/pool/state.ts";
-import { answerWorker } from "../../../src/core/pool/workers.ts";
 import { CONSENT_MS } from "../../../src/shared/limits.ts";
 import {
   answer,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { RunQuery, RunSpec, Submission, statesSelected } from "../../../src/schema/run.ts";
-import { MAX_TASKS } from "../../../src/schema/task.ts";
+import { RunQuery, RunSpec, Submission, statesSelected } from "../../../src/schema/run/run.ts";
+import { MAX_TASKS } from "../../../src/schema/run/task.ts";
 import { MAX_BATCH_RUNS, MAX_QUERY_IDS } from "../../../src/shared/limits.ts";
 
 /** The pointers of what is wrong with a spec; none if it is taken. */

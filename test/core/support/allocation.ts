@@ -3,7 +3,7 @@ import {
   type AllocationMessage,
   allocationMachine,
 } from "../../../src/core/allocation/machine.ts";
-import { answerObserved } from "../../../src/core/allocation/orders.ts";
+import { answerObserved } from "../../../src/core/allocation/placements/orders.ts";
 import {
   type AllocationRecord,
   type AllocationState,
@@ -12,7 +12,7 @@ import {
 } from "../../../src/core/allocation/state.ts";
 import type { EndedHow, ObservedAnswer, OrderAnswer, PoolAnswer } from "../../../src/core/messages.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
-import { type Exit, RunSpec, type RunSpecInput } from "../../../src/schema/run.ts";
+import { type Exit, RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
 
 /** When the run of every story here is submitted. */

@@ -1,10 +1,10 @@
 import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { answerObserved } from "../../../src/core/allocation/orders.ts";
+import { answerObserved } from "../../../src/core/allocation/placements/orders.ts";
+import { statusOf } from "../../../src/core/allocation/read/status.ts";
 import { type AllocationState, loadedAllocation, openPlacement } from "../../../src/core/allocation/state.ts";
-import { statusOf } from "../../../src/core/allocation/status.ts";
 import type { WantedAttempt } from "../../../src/core/messages.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
-import { RunSpec, type RunSpecInput, type RunStatus } from "../../../src/schema/run.ts";
+import { RunSpec, type RunSpecInput, type RunStatus } from "../../../src/schema/run/run.ts";
 import { parseAttemptId } from "../../../src/shared/attempt-id.ts";
 import { earliest } from "../../../src/shared/machine.ts";
 import { EXIT, existing, nothing, placedOn, RUN, type Submitted, T0 } from "./allocation.ts";

@@ -1,8 +1,8 @@
 import type { RunUpsert, WorkerUpsert } from "../../../src/core/messages.ts";
 import { loadedPool } from "../../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../../src/core/pool/machine.ts";
-import { type Plan, plan } from "../../../src/core/pool/plan.ts";
-import { answerRun } from "../../../src/core/pool/runs.ts";
+import { type Plan, plan } from "../../../src/core/pool/plan/plan.ts";
+import { answerRun } from "../../../src/core/pool/rows/runs.ts";
 import {
   type Configured,
   type Hold,

@@ -1,8 +1,8 @@
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { wantedAttempts } from "../../../src/core/allocation/orders.ts";
+import { wantedAttempts } from "../../../src/core/allocation/placements/orders.ts";
+import { whyOf } from "../../../src/core/allocation/read/why.ts";
 import { type AllocationState, type Existing, openPlacement } from "../../../src/core/allocation/state.ts";
 import { upsertOf } from "../../../src/core/allocation/summary.ts";
-import { whyOf } from "../../../src/core/allocation/why.ts";
 import type { WantedAttempt } from "../../../src/core/messages.ts";
 import type { NextCode, Why } from "../../../src/schema/why.ts";
 import { parseAttemptId } from "../../../src/shared/attempt-id.ts";

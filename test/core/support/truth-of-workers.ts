@@ -1,7 +1,7 @@
 import { workerMachine } from "../../../src/core/worker/machine.ts";
+import { whyOf } from "../../../src/core/worker/read/status.ts";
+import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import { type Living, livePlacements, type WorkerState } from "../../../src/core/worker/state.ts";
-import { whyOf } from "../../../src/core/worker/status.ts";
-import { upsertOf } from "../../../src/core/worker/summary.ts";
 import type { NextCode } from "../../../src/schema/why.ts";
 import { REPEAT_AFTER_CRASH_MS } from "../../../src/shared/limits.ts";
 import type { Instant } from "../../../src/shared/machine.ts";

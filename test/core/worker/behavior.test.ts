@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
+import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
-import { statusOf, whyOf } from "../../../src/core/worker/status.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import {
   at,

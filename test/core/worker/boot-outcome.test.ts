@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { BootOutcome } from "../../../src/core/messages.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import type { Living } from "../../../src/core/worker/state.ts";
-import { upsertOf } from "../../../src/core/worker/summary.ts";
 import {
   at,
   BOOTED,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isClone, isRefusedClone } from "../../../src/core/worker/joining.ts";
+import { isClone, isRefusedClone } from "../../../src/core/worker/host/enrollment.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
 import { MAX_REMEMBERED_BOOTS } from "../../../src/shared/limits.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
+import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
-import { statusOf, whyOf } from "../../../src/core/worker/status.ts";
 import { WorkerStatus } from "../../../src/schema/pool.ts";
 import { Why } from "../../../src/schema/why.ts";
 import {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ProviderFailure } from "../../../src/core/messages.ts";
-import { RETIREMENT } from "../../../src/core/worker/behavior.ts";
+import { RETIREMENT } from "../../../src/core/worker/life/behavior.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
-import { upsertOf } from "../../../src/core/worker/summary.ts";
+import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import {

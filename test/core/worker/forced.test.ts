@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { ProviderFailure } from "../../../src/core/messages.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import { statusOf } from "../../../src/core/worker/read/status.ts";
+import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import { type Living, livePlacements, loadedWorker } from "../../../src/core/worker/state.ts";
-import { statusOf } from "../../../src/core/worker/status.ts";
-import { upsertOf } from "../../../src/core/worker/summary.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import {
   at,

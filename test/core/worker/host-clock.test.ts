@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type HostClock, readClock } from "../../../src/core/worker/host-clock.ts";
-import { observationsDue } from "../../../src/core/worker/report.ts";
+import { type HostClock, readClock } from "../../../src/core/worker/host/host-clock.ts";
+import { observationsDue } from "../../../src/core/worker/host/report.ts";
 import type { Living } from "../../../src/core/worker/state.ts";
 import { at, attemptOf, holding, reloaded, report, T0 } from "../support/worker.ts";
 

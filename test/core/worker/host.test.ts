@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
-import { isLateJoin, isOutrunJoin } from "../../../src/core/worker/joining.ts";
+import { isLateJoin, isOutrunJoin } from "../../../src/core/worker/host/enrollment.ts";
+import { judgeReport, ordersFor } from "../../../src/core/worker/host/report.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
-import { judgeReport, ordersFor } from "../../../src/core/worker/report.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
 import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS, NOTE_REFUSAL_MS } from "../../../src/shared/limits.ts";
 import {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ObservedAnswer } from "../../../src/core/messages.ts";
-import { frameDue, isSettled, newLine, sentOn, sideNews } from "../../../src/core/worker/line.ts";
-import { ordersFor } from "../../../src/core/worker/report.ts";
+import { frameDue, isSettled, newLine, sentOn, sideNews } from "../../../src/core/worker/host/host-socket.ts";
+import { ordersFor } from "../../../src/core/worker/host/report.ts";
 import type { Living } from "../../../src/core/worker/state.ts";
 import { LAST_BYTE_MS } from "../../../src/shared/limits.ts";
 import { at, holding, observedAnswer, order, owed, ready, reloaded, report, T0 } from "../support/worker.ts";

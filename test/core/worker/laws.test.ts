@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ObservedAnswer } from "../../../src/core/messages.ts";
+import { judgeReport, ordersFor } from "../../../src/core/worker/host/report.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
-import { judgeReport, ordersFor } from "../../../src/core/worker/report.ts";
+import { statusOf } from "../../../src/core/worker/read/status.ts";
 import {
   type Living,
   livePlacements,
@@ -12,7 +13,6 @@ import {
   untoldPlacements,
   type WorkerState,
 } from "../../../src/core/worker/state.ts";
-import { statusOf } from "../../../src/core/worker/status.ts";
 import { WorkerStatus } from "../../../src/schema/pool.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import { lieOfWorker } from "../support/truth-of-workers.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { ordersFor } from "../../../src/core/worker/host/report.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
-import { ordersFor } from "../../../src/core/worker/report.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import { poolConfig } from "../support/pool-config.ts";

@@ -7,7 +7,7 @@ import {
   resumeLine,
   sentOn,
   sideNews,
-} from "../../../src/core/worker/line.ts";
+} from "../../../src/core/worker/host/host-socket.ts";
 import { isSilent } from "../../../src/core/worker/placements.ts";
 import { type Living, ordersRevision } from "../../../src/core/worker/state.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import { livePlacements } from "../../../src/core/worker/state.ts";
-import { upsertOf } from "../../../src/core/worker/summary.ts";
 import {
   at,
   BOOTED,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
+import { statusOf } from "../../../src/core/worker/read/status.ts";
+import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import type { Living } from "../../../src/core/worker/state.ts";
-import { statusOf } from "../../../src/core/worker/status.ts";
-import { upsertOf } from "../../../src/core/worker/summary.ts";
 import { NOTICE_DRIFT_MS } from "../../../src/shared/limits.ts";
 import {
   at,

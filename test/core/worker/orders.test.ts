@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { ordersFor } from "../../../src/core/worker/host/report.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
-import { ordersFor } from "../../../src/core/worker/report.ts";
 import {
   type Living,
   livePlacements,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
+import { ordersFor } from "../../../src/core/worker/host/report.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
-import { ordersFor } from "../../../src/core/worker/report.ts";
+import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";
+import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import { type Living, livePlacements, ordersRevision } from "../../../src/core/worker/state.ts";
-import { statusOf, whyOf } from "../../../src/core/worker/status.ts";
-import { upsertOf } from "../../../src/core/worker/summary.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import {

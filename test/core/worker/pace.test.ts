@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { charged, paced, restedPace, unitsOf } from "../../../src/core/worker/pace.ts";
+import { charged, paced, restedPace, unitsOf } from "../../../src/core/worker/host/pace.ts";
 import {
   HOST_UNITS_A_SECOND,
   MAX_HOST_UNITS,

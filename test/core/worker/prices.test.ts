@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
-import { statusOf } from "../../../src/core/worker/status.ts";
-import { upsertOf } from "../../../src/core/worker/summary.ts";
+import { statusOf } from "../../../src/core/worker/read/status.ts";
+import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import { Instance } from "../../../src/schema/provider.ts";
 import { MAX_PRICES } from "../../../src/shared/limits.ts";
 import { at, CONSISTENCY, INSTANCE, intent, MINUTE, ready, reloaded, T0 } from "../support/worker.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { WORKER_REASONS } from "../../../src/core/worker/reasons.ts";
+import { WORKER_REASONS } from "../../../src/core/worker/read/reasons.ts";
+import { whyOf } from "../../../src/core/worker/read/status.ts";
 import type { Living } from "../../../src/core/worker/state.ts";
-import { whyOf } from "../../../src/core/worker/status.ts";
 import { Why } from "../../../src/schema/why.ts";
 import {
   at,

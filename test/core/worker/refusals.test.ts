@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { RefusalKind } from "../../../src/core/worker/host/refusals.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
-import type { RefusalKind } from "../../../src/core/worker/refusals.ts";
 import { NOTE_REFUSAL_MS } from "../../../src/shared/limits.ts";
 import { at, readyOwn, reloaded, T0 } from "../support/worker.ts";
 

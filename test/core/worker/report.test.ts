@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { sideNews } from "../../../src/core/worker/line.ts";
+import { sideNews } from "../../../src/core/worker/host/host-socket.ts";
+import { ordersFor } from "../../../src/core/worker/host/report.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
-import { ordersFor } from "../../../src/core/worker/report.ts";
 import { type Living, livePlacements, ordersRevision } from "../../../src/core/worker/state.ts";
 import { LAST_BYTE_MS } from "../../../src/shared/limits.ts";
 import {

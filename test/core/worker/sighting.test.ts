@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Sighting } from "../../../src/core/messages.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
-import { statusOf, whyOf } from "../../../src/core/worker/status.ts";
 import { CREATE_STRAGGLER_MS, LEASE_MARGIN_MS, UNLISTED_MS } from "../../../src/shared/limits.ts";
 import {
   at,

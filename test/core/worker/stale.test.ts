@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
+import { statusOf } from "../../../src/core/worker/read/status.ts";
 import type { Living } from "../../../src/core/worker/state.ts";
-import { statusOf } from "../../../src/core/worker/status.ts";
 import type { Report } from "../../../src/schema/host.ts";
 import { STALE_RUN_MS } from "../../../src/shared/limits.ts";
 import {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
-import { RETIREMENT } from "../../../src/core/worker/behavior.ts";
+import { RETIREMENT } from "../../../src/core/worker/life/behavior.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
+import { statusOf } from "../../../src/core/worker/read/status.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
-import { statusOf } from "../../../src/core/worker/status.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { workerMachine } from "../../../src/core/worker/machine.ts";
+import { whyOf } from "../../../src/core/worker/read/status.ts";
 import { livePlacements, untoldPlacements } from "../../../src/core/worker/state.ts";
-import { whyOf } from "../../../src/core/worker/status.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import { at, holding, LEASE, order, owed, ready, reloaded, report, T0 } from "../support/worker.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isUsageFresh, usageOfRun } from "../../../src/core/worker/usage.ts";
+import { isUsageFresh, usageOfRun } from "../../../src/core/worker/read/usage.ts";
 import { SAMPLE_FRESH_MS } from "../../../src/shared/limits.ts";
 import { at, holding, report, runningOf, T0 } from "../support/worker.ts";
 

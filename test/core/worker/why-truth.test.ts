@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { ProviderFailure } from "../../../src/core/messages.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
-import { WORKER_REASONS } from "../../../src/core/worker/reasons.ts";
+import { WORKER_REASONS } from "../../../src/core/worker/read/reasons.ts";
+import { statusOf, whyOf } from "../../../src/core/worker/read/status.ts";
 import type { Living } from "../../../src/core/worker/state.ts";
-import { statusOf, whyOf } from "../../../src/core/worker/status.ts";
 import type { NextCode } from "../../../src/schema/why.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import { lieOfWorker } from "../support/truth-of-workers.ts";

@@ -1,4 +1,4 @@
-import type { RunStatus } from "../../../src/schema/run.ts";
+import type { RunStatus } from "../../../src/schema/run/run.ts";
 import type { Json } from "../../edge/support/edge.ts";
 import { until } from "../../local/support/scratch.ts";
 import type { Batch } from "./batch.ts";

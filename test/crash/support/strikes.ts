@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { environmentOf, listProcesses } from "../../../local/processes.ts";
+import { environmentOf, listProcesses } from "../../../local/runtime/processes.ts";
 import { killIfThere, launchDrover, type RunningDrover } from "../../edge/support/drover.ts";
 import { until } from "../../local/support/scratch.ts";
 import type { Chance } from "../../sim/rng.ts";

@@ -1,4 +1,4 @@
-import type { RunStatus } from "../../../src/schema/run.ts";
+import type { RunStatus } from "../../../src/schema/run/run.ts";
 import type { Batch } from "./batch.ts";
 import { effectsOf } from "./jobs.ts";
 import type { System } from "./stream.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { RunEvent, RunStatus } from "../../../src/schema/run.ts";
+import type { RunEvent, RunStatus } from "../../../src/schema/run/run.ts";
 import { isTerminal } from "../../../src/shared/run-state.ts";
 import type { RunningDrover } from "../../edge/support/drover.ts";
 

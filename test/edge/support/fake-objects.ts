@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Ask } from "../../../src/core/allocation/asks.ts";
+import type { Ask } from "../../../src/core/allocation/user/idempotency.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
 import type {
   AllocationApi,
@@ -18,7 +18,7 @@ import type {
   SnapshotStore,
 } from "../../../src/objects/rpc.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
-import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run.ts";
+import type { RunEvent, RunState, RunStatus } from "../../../src/schema/run/run.ts";
 import { DroverError } from "../../../src/shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../../src/shared/run-state.ts";
 import { isQueuedBehind, QUEUED } from "./queue.ts";

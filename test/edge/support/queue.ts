@@ -1,4 +1,4 @@
-import { inOrder, type QueuePlace } from "../../../src/core/pool/run-index.ts";
+import { inOrder, type QueuePlace } from "../../../src/core/pool/rows/run-index.ts";
 import type { QueuedRun } from "../../../src/schema/queue.ts";
 
 const SUBMITTED_AT = Date.UTC(2026, 10, 21, 8, 30);

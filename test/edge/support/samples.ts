@@ -1,6 +1,6 @@
 import type { HostSetup } from "../../../src/schema/host.ts";
 import { ListedWorker, type PoolView, type WorkerStatus, WorkerSummary } from "../../../src/schema/pool.ts";
-import { type RunEvent, RunSpec, RunStatus, type RunSummary } from "../../../src/schema/run.ts";
+import { type RunEvent, RunSpec, RunStatus, type RunSummary } from "../../../src/schema/run/run.ts";
 import { poolConfig } from "../../core/support/pool-config.ts";
 
 const AT = "2026-11-21T08:30:00.000Z";

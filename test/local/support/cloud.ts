@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
 import { serveCloud } from "../../../local/loopback/server.ts";
-import { readProcess } from "../../../local/processes.ts";
+import { readProcess } from "../../../local/runtime/processes.ts";
 import { type Instance, InstancePage } from "../../../src/schema/provider.ts";
 import { scratchDir, until } from "./scratch.ts";
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
-import { environmentOf, listProcesses } from "../../../local/processes.ts";
+import { environmentOf, listProcesses } from "../../../local/runtime/processes.ts";
 import { creation } from "./cloud.ts";
 import { until } from "./scratch.ts";
 

@@ -2,9 +2,9 @@ import { reset, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, vi } from "vitest";
 import type { Env } from "../../../src/objects/env.ts";
-import { objectsOf } from "../../../src/objects/stubs.ts";
+import { objectsOf } from "../../../src/objects/messages/stubs.ts";
 import { PoolConfig, type PoolConfigInput } from "../../../src/schema/pool.ts";
-import { RunSpec, type RunSpecInput } from "../../../src/schema/run.ts";
+import { RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
 import { CLOUD_URL, TestCloud } from "./cloud.ts";
 import { TestHost } from "./host.ts";
 

@@ -1,0 +1,92 @@
+import type { StreamName } from "../../../src/schema/host.ts";
+import type { Instant } from "../../../src/shared/machine.ts";
+import type { HostEvent } from "../events.ts";
+import type { ChunkEvent } from "../reports/chunks.ts";
+import type { AttemptState, HostState } from "../types.ts";
+import { killFailed } from "./attempt.ts";
+import { isCollecting } from "./outputs.ts";
+
+export type AttemptEvent = Exclude<Extract<HostEvent, { id: string }>, ChunkEvent>;
+
+/** Folds in what the shell says of one attempt. What is said of one that is not known changes nothing. */
+export function applyToAttempt(state: HostState, event: AttemptEvent, now: Instant): HostState {
+  const attempt = state.attempts[event.id];
+  if (attempt === undefined) return state;
+  if (event.type === "forgotten") return forgotten(state, attempt);
+  const changed = attemptAfter(attempt, event, now);
+  return changed === attempt ? state : { ...state, attempts: { ...state.attempts, [event.id]: changed } };
+}
+
+/** Its data are gone. If orders name it again by now, it stays, to be reported. */
+function forgotten(state: HostState, attempt: AttemptState): HostState {
+  if (attempt.wanted !== "nothing" || !attempt.treeGone) return state;
+  const { [attempt.id]: _, ...attempts } = state.attempts;
+  return { ...state, attempts };
+}
+
+function attemptAfter(
+  attempt: AttemptState,
+  event: Exclude<AttemptEvent, { type: "forgotten" }>,
+  now: Instant,
+): AttemptState {
+  const { main, stop } = attempt;
+  switch (event.type) {
+    case "prepared":
+      return main === "waiting" ? { ...attempt, prepared: true } : attempt;
+    case "launched":
+      if (main !== "waiting") return { ...attempt, by: event.by };
+      return { ...withoutTask(attempt), main: "running", startedAt: now, by: event.by };
+    case "launch_failed":
+      if (main === "over") return attempt;
+      return { ...attempt, main: "over", startError: event.startError, endedAt: now };
+    case "refused":
+      return main === "waiting" ? { ...attempt, main: "over" } : attempt;
+    case "signaled":
+      return stop === undefined || stop.signaled
+        ? attempt
+        : { ...attempt, stop: { ...stop, signaled: true } };
+    case "passing_on":
+      return { ...attempt, signaledUpTo: Math.max(event.n, attempt.signaledUpTo ?? 0) };
+    case "exited": {
+      if (main === "over") return attempt;
+      const exit = event.exit === null ? {} : { exit: event.exit };
+      return { ...attempt, main: "over", startedAt: attempt.startedAt ?? now, endedAt: now, ...exit };
+    }
+    case "collected":
+      return isCollecting(attempt) ? { ...attempt, collected: event.outputs } : attempt;
+    case "output":
+      return withOutput(attempt, event);
+    case "tree_gone":
+      return attempt.treeGone ? attempt : withTreeGone(attempt, event.killed, now);
+    case "kill_failed":
+      return attempt.treeGone ? attempt : killFailed(attempt, event.error);
+  }
+}
+
+/** What is not to be started any more need not be kept in mind. */
+function withoutTask({ task: _, ...rest }: AttemptState): AttemptState {
+  return rest;
+}
+
+function withOutput(
+  attempt: AttemptState,
+  { stream, size }: { stream: StreamName; size: number },
+): AttemptState {
+  const before = attempt.logs[stream];
+  if (size <= before.size) return attempt;
+  return { ...attempt, logs: { ...attempt.logs, [stream]: { ...before, size } } };
+}
+
+/**
+ * Nothing lives of it. If its main process was running and no exit was told, its status will never be
+ * known.
+ */
+function withTreeGone(attempt: AttemptState, killed: boolean, now: Instant): AttemptState {
+  return {
+    ...withoutTask(attempt),
+    main: "over",
+    treeGone: true,
+    kill: { ...attempt.kill, tries: attempt.kill.tries + (killed ? 1 : 0) },
+    ...(attempt.main === "running" ? { endedAt: now } : {}),
+  };
+}

@@ -1,0 +1,107 @@
+import type { Artifact, TaskSpec } from "../../../src/schema/run/run.ts";
+import {
+  interpolate,
+  interpolateAll,
+  interpolateCommand,
+  type LookUp,
+  lookUpIn,
+} from "../../../src/shared/references.ts";
+import { nomadVariables } from "./nomad-names.ts";
+
+/** What an attempt is given by its host, beside what its task says. */
+export interface Surroundings {
+  id: string;
+  /** `PATH`, `HOME`, `USER` and `LANG`. */
+  base: Record<string, string>;
+  dirs: { alloc: string; local: string; secrets: string; tmp: string };
+  /** What `node.…` and `attr.…` stand for. */
+  node: Record<string, string>;
+  /** Marks every process of this host (`DROVER_INSTANCE`). */
+  instance: string | undefined;
+}
+
+/** A task in which nothing is to be looked up any more. */
+export interface ReadyTask {
+  argv: string[];
+  env: Record<string, string>;
+  dir: string | undefined;
+  user: string | undefined;
+  artifacts: Artifact[];
+}
+
+const MEBIBYTE = 1024 * 1024;
+
+/**
+ * The environment of a task, and what it says with all references looked up. By precedence
+ * (tasks.md#environment): the base, what Drover tells, `meta`, the task's own `env`. The last few stand above
+ * that, because the agent finds the processes of an attempt by them.
+ *
+ * A reference is looked up in the environment, then in the values of the node, then in `meta.…`. Values of
+ * `meta` and of `env` can refer to what stands below them, not to each other: they have no order.
+ */
+export function readyTask(task: TaskSpec, surroundings: Surroundings): ReadyTask {
+  const { id, base, dirs, node, instance } = surroundings;
+  const marks = {
+    DROVER_RUN_ID: id.slice(0, id.indexOf("/")),
+    DROVER_ATTEMPT_ID: id,
+    DROVER_TASK_DIR: dirs.local,
+    ...(instance === undefined ? {} : { DROVER_INSTANCE: instance }),
+  };
+  const own = { ...toldOf(task, surroundings), ...marks };
+  const nomad = task.compat === "nomad" ? nomadVariables(task, marks.DROVER_RUN_ID, own) : {};
+  const told = { ...base, ...nomad, ...own };
+  const meta = interpolateAll(task.meta, lookUpIn(told, node));
+  const prefixes = task.compat === "nomad" ? ["NOMAD", "DROVER"] : ["DROVER"];
+  const below = { ...told, ...metaEnvironment(meta, prefixes), ...marks };
+  const more = Object.fromEntries(Object.entries(meta).map(([key, value]) => [`meta.${key}`, value]));
+  const env = { ...below, ...interpolateAll(task.env, lookUpIn(below, node, more)), ...marks };
+  return { env, ...saidOf(task, lookUpIn(env, node, more)) };
+}
+
+/**
+ * Whether a directory, its references looked up, leads out of those that the task has on its host. One that
+ * was written as absolute may be anywhere: its pool allows that.
+ */
+export function straysFrom(
+  { alloc, local, secrets, tmp }: Surroundings["dirs"],
+  said: string | undefined,
+  dir: string,
+): boolean {
+  if (said?.startsWith("/")) return false;
+  return ![alloc, local, secrets, tmp].some((own) => dir === own || dir.startsWith(`${own}/`));
+}
+
+function toldOf({ name, resources }: TaskSpec, { dirs }: Surroundings): Record<string, string> {
+  return {
+    TMPDIR: dirs.tmp,
+    DROVER_ALLOC_DIR: dirs.alloc,
+    DROVER_SECRETS_DIR: dirs.secrets,
+    DROVER_TASK_NAME: name,
+    DROVER_VCPUS: String(resources.vcpus),
+    DROVER_MEMORY_BYTES: String(resources.memoryBytes),
+    DROVER_MEMORY_LIMIT: String(Math.floor(resources.memoryBytes / MEBIBYTE)),
+  };
+}
+
+function saidOf({ argv, dir, user, artifacts = [] }: TaskSpec, lookUp: LookUp): Omit<ReadyTask, "env"> {
+  const filled = (text: string) => interpolate(text, lookUp);
+  return {
+    argv: argv.map((word) => interpolateCommand(word, lookUp)),
+    dir: dir === undefined ? undefined : filled(dir),
+    user: user === undefined ? undefined : filled(user),
+    artifacts: artifacts.map(({ url, sha256, to }) => ({ url: filled(url), sha256, to: filled(to) })),
+  };
+}
+
+/** Each key as written and upper-cased; what cannot stand in a name becomes `_` (tasks.md#environment). */
+function metaEnvironment(meta: Record<string, string>, prefixes: readonly string[]): Record<string, string> {
+  const names: Record<string, string> = {};
+  for (const [key, value] of Object.entries(meta)) {
+    const name = key.replace(/[^A-Za-z0-9_]/g, "_");
+    for (const prefix of prefixes) {
+      names[`${prefix}_META_${name.toUpperCase()}`] = value;
+      names[`${prefix}_META_${name}`] = value;
+    }
+  }
+  return names;
+}

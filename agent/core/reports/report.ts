@@ -1,0 +1,136 @@
+import type { AttemptReport, LogPiece, Report, StreamName } from "../../../src/schema/host.ts";
+import { MAX_REPORT_BYTES, MAX_REPORT_WAIT_MS } from "../../../src/shared/limits.ts";
+import type { Instant, Millis } from "../../../src/shared/machine.ts";
+import { isWaiting } from "../attempts/attempt.ts";
+import { isOver, owesOutputs } from "../attempts/outputs.ts";
+import { dataReport, keptReport } from "../attempts/sticky.ts";
+import { MAX_REPORT_LOG_BYTES, REPORT_SLACK_BYTES } from "../bounds.ts";
+import type { HostMessage } from "../messages.ts";
+import type { AttemptState, HostState } from "../types.ts";
+import { isInDelta } from "./line.ts";
+import { allUnackedBytes, shareLogBudget } from "./logs.ts";
+import { noticeReport } from "./notice.ts";
+import { usageOf } from "./usage.ts";
+
+type ReportMessage = Extract<HostMessage, { kind: "report" }>;
+
+/**
+ * The report that is owed now. By webhook each one is full; on a socket one is now and then, and those in
+ * between name only what has changed (host-protocol.md#report). The state comes first; log bytes fill what
+ * is left of 1 MiB. Its answer may be held only if it has nothing to acknowledge.
+ */
+export function makeReport(state: HostState, now: Instant): ReportMessage | undefined {
+  const { setup, exchange, boot } = state;
+  if (setup === undefined) return undefined;
+  const onLine = state.line.phase === "open";
+  const full = !onLine || state.ending !== undefined || now >= state.line.fullBy;
+  const reported = Object.values(state.attempts).filter(isReported);
+  const attempts = full ? reported : reported.filter((attempt) => isInDelta(state, attempt));
+  const usage = usageOf(state, full, now);
+  const report: Report = {
+    incarnation: setup.incarnation,
+    seq: exchange.seq + 1,
+    clock: Math.max(0, now),
+    full,
+    ordersSeen: state.ordersSeen,
+    ...(boot.outcome === undefined || boot.acked ? {} : { boot: boot.outcome }),
+    ...(full ? noticeReport(state, now) : {}),
+    means: state.means,
+    attempts: attempts.map((one) => ({ ...reportOfAttempt(one, now), ...dataReport(state, one.id) })),
+    ...keptReport(state),
+    ...(usage === undefined ? {} : { usage }),
+  };
+  const sendLogs = exchange.logRetryAt === undefined || exchange.logRetryAt <= now;
+  // The end of an attempt brings what is not known to be stored of its output, sent before or not: whatever
+  // becomes of this machine then, a command of which the end is told has told all.
+  const carriers = sendLogs ? attempts : attempts.filter(isOver);
+  const pieces = shareLogBudget(state, carriers, logBudget(report));
+  const waitMs = onLine || pieces.length > 0 || state.ending !== undefined ? 0 : holdMs(state, now);
+  const by = onLine ? "socket" : "webhook";
+  const envelope = { to: setup.reportUrl, repeatedBy: "self" as const };
+  return { ...envelope, kind: "report", seq: report.seq, by, waitMs, report, pieces };
+}
+
+/** What has ended is repeated until the orders no longer mention it (host-protocol.md#report). */
+function isReported({ wanted, treeGone }: AttemptState): boolean {
+  return wanted !== "nothing" || !treeGone;
+}
+
+/** One attempt as the control plane is told of it, without log bytes. */
+export function reportOfAttempt(attempt: AttemptState, now: Instant): AttemptReport {
+  const {
+    id,
+    startedAt,
+    endedAt,
+    exit,
+    startError,
+    stop,
+    kill,
+    treeGone,
+    timedOut,
+    collected,
+    saved,
+    by = "processes",
+  } = attempt;
+  const log = logOf(attempt);
+  return {
+    id,
+    state: reportedState(attempt),
+    ...(isWaiting(attempt) ? { waits: true } : {}),
+    ...(startedAt === undefined ? {} : { startedAgoMs: Math.max(0, now - startedAt) }),
+    ...(endedAt === undefined ? {} : { endedAgoMs: Math.max(0, now - endedAt) }),
+    ...(treeGone && exit !== undefined ? { exit } : {}),
+    ...(treeGone && startError !== undefined ? { startError } : {}),
+    ...(treeGone && collected !== undefined ? { outputs: collected } : {}),
+    ...(saved === undefined ? {} : { saved }),
+    ...(timedOut ? { timedOut } : {}),
+    ...(stop?.by === undefined ? {} : { stopped: stop.by }),
+    ...(stop === undefined && kill.tries === 0
+      ? {}
+      : { kill: { tries: kill.tries, error: kill.error, treeGone, by } }),
+    ...(log === undefined ? {} : { log }),
+  };
+}
+
+/**
+ * `exited` and `gone` say that the tree is empty; an exit whose tree still lives is not told. What has ended
+ * and owes its outputs never says again that it runs, also after a restart of the agent: nothing is left that
+ * could be signaled or started anew.
+ */
+function reportedState(attempt: AttemptState): AttemptReport["state"] {
+  const { main, stop, exit, startError, treeGone } = attempt;
+  const known = exit !== undefined || startError !== undefined;
+  if (owesOutputs(attempt)) return "uploading";
+  if (treeGone) return known ? "exited" : "gone";
+  if (stop !== undefined || (main === "over" && !known)) return "stopping";
+  return main === "waiting" ? "preparing" : "running";
+}
+
+function logOf({ logs }: AttemptState): Partial<Record<StreamName, LogPiece>> | undefined {
+  const { stdout, stderr } = logs;
+  if (stdout.size === 0 && stderr.size === 0) return undefined;
+  return {
+    ...(stdout.size > 0 ? { stdout: { from: stdout.acked, size: stdout.size } } : {}),
+    ...(stderr.size > 0 ? { stderr: { from: stderr.acked, size: stderr.size } } : {}),
+  };
+}
+
+/**
+ * Raw bytes for which there is room: base64 makes 4 of 3, and each piece of data has a name, quotes and
+ * padding.
+ */
+function logBudget(report: Report): number {
+  const pieceBytes = '"data":"",'.length + 4;
+  const around = REPORT_SLACK_BYTES + report.attempts.length * 2 * pieceBytes;
+  const left = MAX_REPORT_BYTES - new TextEncoder().encode(JSON.stringify(report)).length - around;
+  return Math.max(0, Math.min(MAX_REPORT_LOG_BYTES, Math.floor((left * 3) / 4)));
+}
+
+/** The host reports at least every probe interval, so no answer is held for longer than that. */
+function holdMs(state: HostState, now: Instant): Millis {
+  const { setup, exchange, reportWithinMs } = state;
+  const untilRetryMs =
+    exchange.logRetryAt !== undefined && allUnackedBytes(state) > 0 ? exchange.logRetryAt - now : Infinity;
+  const longestMs = Math.min(MAX_REPORT_WAIT_MS, setup?.probe.intervalMs ?? 0, reportWithinMs, untilRetryMs);
+  return Math.max(0, Math.floor(longestMs));
+}

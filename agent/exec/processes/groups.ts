@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Resources } from "../../../src/schema/common.ts";
+import type { Means } from "../../../src/schema/host.ts";
+import type { Millis } from "../../../src/shared/machine.ts";
+import { errorText, makePrivateDir, readIfThere, replaceFile } from "../../files.ts";
+import { say } from "../../say.ts";
+import { keyOf } from "./dirs.ts";
+import { type Group, killGroup, makeGroup, removeGroup } from "./group.ts";
+import { findHierarchies, type Hierarchy } from "./hierarchies.ts";
+
+/** Processes and threads of one attempt: far more than a build needs, far fewer than Linux has. */
+export const MAX_ATTEMPT_PIDS = 4_096;
+
+/** An empty cgroup of an attempt that is older than this is one of a machine that is no more. */
+const ABANDONED_MS: Millis = 3_600_000;
+const NAME = /^drover-[0-9a-f]{12}-.+_\d+\.\d+$/;
+
+/**
+ * The cgroups of this host's attempts. Where they are is written down outside of the attempts' own folders,
+ * before anything enters them: so a later start of the agent finds them, even if it runs in another cgroup.
+ */
+export class Groups {
+  readonly #dir: string;
+  readonly #prefix: string;
+  readonly #hierarchies: Hierarchy[];
+  readonly #pids: number;
+
+  constructor(stateDir: string, hierarchies = findHierarchies(), pids = MAX_ATTEMPT_PIDS) {
+    this.#dir = join(stateDir, "groups");
+    // Several hosts may share one machine, as those of the loopback cloud do.
+    this.#prefix = `drover-${createHash("sha256").update(stateDir).digest("hex").slice(0, 12)}-`;
+    this.#hierarchies = hierarchies;
+    this.#pids = pids;
+    makePrivateDir(this.#dir);
+  }
+
+  /** What this machine allows; without a cgroup, what it kills is what it finds, which is best effort. */
+  get means(): Means {
+    const limits = new Set(this.#hierarchies.flatMap(({ limits }) => limits));
+    return { kill: this.#hierarchies.length > 0 ? "cgroup" : "processes", limits: [...limits].sort() };
+  }
+
+  /** Makes the cgroup of a new attempt; undefined where none is to be had. Throws what the kernel says. */
+  make(id: string, { memoryBytes, vcpus }: Pick<Resources, "memoryBytes" | "vcpus">): Group | undefined {
+    if (this.#hierarchies.length === 0) return undefined;
+    const name = this.#prefix + keyOf(id);
+    const folders = this.#hierarchies.map(({ parent, version }) => ({ path: join(parent, name), version }));
+    replaceFile(this.#fileOf(id), JSON.stringify({ folders } satisfies Group));
+    return makeGroup(this.#hierarchies, name, { memoryBytes, vcpus, pids: this.#pids });
+  }
+
+  /** The cgroup that an attempt has, whichever start of the agent has made it. */
+  of(id: string): Group | undefined {
+    const text = readIfThere(this.#fileOf(id));
+    // The file is the agent's own, and is written whole: what parses is what was written.
+    return text === undefined ? undefined : (JSON.parse(text) as Group);
+  }
+
+  /** It was removed. */
+  forget(id: string): void {
+    rmSync(this.#fileOf(id), { force: true });
+  }
+
+  /**
+   * Ends what is in cgroups of attempts that this host has no data of, and removes empty ones that other
+   * hosts have left long ago: a machine that is destroyed does not clean up.
+   */
+  prune(ids: string[]): void {
+    const files = new Set(ids.map((id) => `${keyOf(id)}.json`));
+    for (const name of readdirSync(this.#dir)) if (!files.has(name)) rmSync(join(this.#dir, name));
+    const ours = new Set(ids.map((id) => this.#prefix + keyOf(id)));
+    for (const { parent, version } of this.#hierarchies) {
+      for (const name of readdirSync(parent).filter((name) => NAME.test(name) && !ours.has(name))) {
+        const path = join(parent, name);
+        try {
+          if (name.startsWith(this.#prefix)) endGroup({ folders: [{ path, version }] });
+          else if (Date.now() - statSync(path).mtimeMs > ABANDONED_MS) rmdirSync(path);
+        } catch (error) {
+          say(`cannot remove the cgroup ${path}: ${errorText(error)}`);
+        }
+      }
+    }
+  }
+
+  #fileOf(id: string): string {
+    return join(this.#dir, `${keyOf(id)}.json`);
+  }
+}
+
+/** Kills and removes; what does not go at once stays for the next start. */
+function endGroup(group: Group): void {
+  if (!removeGroup(group)) killGroup(group);
+  removeGroup(group);
+}

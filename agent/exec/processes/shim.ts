@@ -1,0 +1,190 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, rmSync } from "node:fs";
+import { constants } from "node:os";
+import type { StartError } from "../../../src/schema/host.ts";
+import type { TaskEnd } from "../../drivers/driver.ts";
+import { errorCode, errorText, readIfThere } from "../../files.ts";
+import type { AttemptDirs } from "./dirs.ts";
+import { openFilesLimit } from "./open-files.ts";
+import { type Proc, parseStat } from "./processes.ts";
+
+/** What the shim exits with for a task that could not enter its cgroups. */
+const NOT_ENTERED = 125;
+/** The same, and its file stays empty, if it could not even write who it is. */
+const UNNAMED = 123;
+/** What it says if the system lets it start no process for its task. */
+const UNFORKED = "unforked";
+
+/**
+ * Runs "$@" and leaves its status as the last line of the file that is its own stderr. POSIX `sh`, nothing
+ * else, and no agent needed: it lives in a session of its own and waits on.
+ *
+ * - The traps keep it alive when its task signals its whole group (`kill 0`). Caught, and not ignored,
+ *   signals are back to normal in the task, and the shell acts on them only after its wait.
+ * - The task's stderr is descriptor 3: so nothing but what the shell itself says of the end stands in that
+ *   file.
+ * - `exec` replaces the subshell, and its arguments are read by no shell. Only if it fails does the trap
+ *   run; `$$` is the shim's pid there too. (A redirection of `exec` stays when it fails, hence not just
+ *   descriptor 2.)
+ * - One `write` of one line: whoever reads the file sees all of the line or nothing, so no rename is
+ *   needed.
+ * - The first line says which process the shim is, before its task begins: so a later start of the agent
+ *   finds it, however soon this one dies. Then it looks whether "$1" still is the file that it has written
+ *   to: an agent that takes the folder away and then looks for that line (`AttemptStore.retract`), and a
+ *   shim that does the two things the other way round, cannot both go on.
+ * - Who cannot write its name does not begin: nobody could find it again. The disk is full then. If it fills
+ *   up later the status may find no room in the file; so the shim exits with it, for the agent that waits.
+ * - A shell that cannot fork ends at once, which only its last trap sees: without a word of it that would be
+ *   an exit of the task.
+ * - A variable that the task's environment has would reach it changed: hence one odd name, and no other.
+ * - The agent's own files are private, and Node has raised its limit of open files: the task has the umask
+ *   and the limit that come next instead. A limit that is above the hard one stays as it is.
+ * - The files before `--` are those of cgroups. Only the task enters them: the shim must outlive their kill.
+ */
+const SHIM = `trap : HUP INT QUIT USR1 USR2 PIPE ALRM TERM
+read -r __drover_shim <"/proc/$$/stat" && echo "$__drover_shim" >&2 || exit ${UNNAMED}
+[ "/proc/$$/fd/2" -ef "$1" ] || exit
+shift
+trap '{ echo ${UNFORKED}; echo ${NOT_ENTERED}; } >&2; exit ${NOT_ENTERED}' EXIT
+( trap 'echo unstarted >>"/proc/$$/fd/2"' EXIT
+umask "$1"
+ulimit -S -n "$2" 2>/dev/null
+shift 2
+while [ "$1" != -- ]; do echo 0 >"$1" || exit ${NOT_ENTERED}; shift; done
+shift
+exec "$@" 2>&3 3>&- )
+__drover_shim=$?
+trap - EXIT
+echo "$__drover_shim" >&2
+exit "$__drover_shim"
+`;
+
+/** Even a shell that says what has ended a child is silent about SIGINT and SIGPIPE. */
+const SILENT_STATUSES = new Set([130, 141]);
+
+const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
+
+/** What the shim has written. `shim`: itself. `status`: absent as long as its task runs. */
+interface ShimFile {
+  shim: Proc | undefined;
+  said: string;
+  status: number | undefined;
+}
+
+/** The files of an attempt that the shim writes, or hands to its command. */
+export type ShimFiles = Pick<AttemptDirs, "stdout" | "stderr" | "exit">;
+
+/** What a command has unless its task says otherwise. `umask`: as on most machines. */
+interface Given {
+  stdin?: string | undefined;
+  umask?: string | undefined;
+}
+const USUAL_UMASK = "022";
+
+/**
+ * Starts the shim with the command below it, in the cgroups whose `cgroup.procs` are `entrances`. Throws
+ * what the system says, before anything runs (E2BIG …).
+ */
+export function spawnShim(
+  argv: string[],
+  entrances: string[],
+  cwd: string,
+  env: Record<string, string>,
+  { stdin = "/dev/null", umask = USUAL_UMASK, ...outputs }: ShimFiles & Given,
+): Promise<ChildProcess> {
+  const files = [openSync(stdin, "r")];
+  try {
+    for (const file of [outputs.stdout, outputs.exit, outputs.stderr]) files.push(openSync(file, "a", 0o600));
+    const limits = [umask, String(openFilesLimit())];
+    const words = [outputs.exit, ...limits, ...entrances, "--", ...argv];
+    const child = spawn("/bin/sh", ["-c", SHIM, "drover", ...words], {
+      cwd,
+      env,
+      detached: true,
+      stdio: files,
+    });
+    return new Promise((resolve, reject) => {
+      child.once("spawn", () => resolve(child));
+      child.once("error", reject);
+    });
+  } finally {
+    for (const file of files) closeSync(file);
+  }
+}
+
+function readShimFile({ exit }: Pick<ShimFiles, "exit">): ShimFile {
+  const [, first = "", rest = ""] = /^(.*?)\n(.*)$/s.exec(readIfThere(exit) ?? "") ?? [];
+  const [, said = "", status] = /^(.*?)(\d+)\n$/s.exec(rest) ?? [];
+  return { shim: parseStat(first), said, status: status === undefined ? undefined : Number(status) };
+}
+
+/** The shim as it named itself; undefined if it never did, and so has not started its task. */
+export function readShim(files: Pick<ShimFiles, "exit">): Proc | undefined {
+  return readShimFile(files).shim;
+}
+
+/**
+ * Reads what the shim has left. A shell tells `exit 137` from SIGKILL only by what it says beside the
+ * status ("Killed"). So a status above 128 is a signal if the shell has said something, or if it is one of
+ * those of which shells are silent, or if this machine's shell never says anything (`shellTellsSignals`).
+ *
+ * `code`: what the shim itself has exited with, if this agent saw it; null if it was killed. It counts where
+ * the file says nothing, because the disk was full or the task has deleted it.
+ */
+export function readShimEnd(files: ShimFiles, shellTells: boolean, code: number | null): TaskEnd {
+  const { said, status = code ?? undefined } = readShimFile(files);
+  if (status === undefined) return { lost: true };
+  if (status === UNNAMED && readIfThere(files.exit) === "") return { startError: noSpace() };
+  if (said.includes(`${UNFORKED}\n`)) return { startError: starved() };
+  if (said.includes("unstarted\n")) return { startError: unstarted(status) };
+  const signal = SIGNAL_NAMES.get(status - 128);
+  const bySignal = signal !== undefined && (said !== "" || !shellTells || SILENT_STATUSES.has(status));
+  const exit = { oomKilled: false, message: "" };
+  return { exit: bySignal ? { ...exit, code: null, signal } : { ...exit, code: status, signal: null } };
+}
+
+/** The disk of the machine was full before the command began. */
+export function noSpace(): StartError {
+  const text = "No space is left on this machine's disk: the command was not started.";
+  return { code: "start_failed", text };
+}
+
+/**
+ * The machine has no more open files, processes or memory to give: that passes, so whoever restarts tasks may
+ * try again.
+ */
+export function starved(error?: unknown): StartError {
+  const code = errorCode(error);
+  const what = code === "EMFILE" || code === "ENFILE" ? "open no more files" : "start no more processes";
+  const why = error === undefined ? "" : ` (${errorText(error)})`;
+  const text = `This machine can ${what} now: the command was not started${why}.`;
+  return { code: "start_failed", text: text.slice(0, 1_024), recoverable: true };
+}
+
+/**
+ * The command was there, and the system would not execute it: a script whose interpreter is missing, for
+ * one.
+ */
+function unstarted(status: number): StartError {
+  if (status === NOT_ENTERED) {
+    return { code: "start_failed", text: "The command could not be put into its cgroup on this machine." };
+  }
+  return status === 127
+    ? {
+        code: "command_not_found",
+        text: "The command, or the interpreter that its first line names, is missing.",
+      }
+    : { code: "not_executable", text: "The system refuses to execute the command: see its stderr." };
+}
+
+/**
+ * Whether this machine's `sh` says what signal has ended a child: dash does, bash as `sh` does not. Found
+ * out by ending one; `scratch` is a file for it to say so.
+ */
+export async function shellTellsSignals(scratch: string): Promise<boolean> {
+  rmSync(scratch, { force: true });
+  const files = { stdout: scratch, stderr: scratch, exit: scratch };
+  const child = await spawnShim(["/bin/sh", "-c", "kill -9 $$"], [], "/", {}, files);
+  await new Promise((resolve) => child.once("exit", resolve));
+  return readShimFile(files).said !== "";
+}

@@ -1,0 +1,108 @@
+import { formatDuration } from "../../src/shared/duration.ts";
+
+/**
+ * Characters that act on a terminal instead of being seen: controls, what ends a line, and what Unicode calls
+ * formats, which turn text round, join it or hide in it.
+ */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * Text from elsewhere, safe to show on a terminal, on one line: nothing in it can move the cursor, set a
+ * title, or hide.
+ */
+export function printable(text: string): string {
+  return text.replace(UNSEEN, (char) => (char === "\n" || char === "\t" ? " " : escaped(char)));
+}
+
+function escaped(char: string): string {
+  const code = (char.codePointAt(0) ?? 0).toString(16);
+  return code.length > 2 ? `\\u{${code}}` : `\\x${code.padStart(2, "0")}`;
+}
+
+/** A value as JSON that is as safe to show: what would act on a terminal is escaped in it. */
+export function asJson(value: unknown, indent = 2): string {
+  return JSON.stringify(value, null, indent).replace(UNSEEN, (char) =>
+    char === "\n" ? char : unitsOf(char),
+  );
+}
+
+/** A character as JSON escapes it: by its UTF-16 code units. */
+function unitsOf(char: string): string {
+  const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+}
+
+/** A length of time at a glance, in at most two units: `850ms`, `4.2s`, `3m10s`, `2d4h`. */
+export function briefDuration(ms: number): string {
+  const whole = Math.max(0, Math.round(ms));
+  if (whole < 1_000) return `${whole}ms`;
+  if (whole < 10_000) return `${Math.floor(whole / 100) / 10}s`;
+  const units = formatDuration(Math.floor(whole / 1_000) * 1_000).match(/\d+[a-z]+/g) ?? [];
+  return units.slice(0, 2).join("");
+}
+
+/** The time from an instant (RFC 3339) to another, or to the server's now; empty if it has not begun. */
+export function elapsed(from: string | null, to: string | number): string {
+  if (from === null) return "";
+  const end = typeof to === "number" ? to : Date.parse(to);
+  return briefDuration(end - Date.parse(from));
+}
+
+/** Text that fits into so many columns; what is left out is marked. */
+export function cut(text: string, columns: number): string {
+  return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`;
+}
+
+/** Text in lines of so many columns at most, broken between words where that is possible. */
+export function wrap(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  let rest = text.trimEnd();
+  while (rest.length > columns) {
+    const space = rest.lastIndexOf(" ", columns);
+    const end = space > 0 ? space : columns;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(space > 0 ? end + 1 : end);
+  }
+  return [...lines, rest];
+}
+
+/**
+ * An amount by list prices, whose currency is that of whoever wrote them: at least two decimals, and enough
+ * for two digits that count.
+ */
+export function money(amount: number): string {
+  const digits = amount > 0 && amount < 1 ? Math.min(9, 1 - Math.floor(Math.log10(amount))) : 2;
+  return amount.toFixed(Math.max(2, digits));
+}
+
+const GAP = "  ";
+
+/**
+ * Rows under their headings, in columns as wide as their widest cell. The last column is free: it is cut at
+ * `columns`, which only a terminal has, so that what a program reads is whole.
+ */
+export function table(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  columns: number,
+): string {
+  const all = [headings, ...rows.map((row) => row.map(printable))];
+  const widths = headings.map((_, at) => Math.max(...all.map((row) => (row[at] ?? "").length)));
+  const lines = all.map((row) =>
+    row
+      .map((cell, at) => (at === headings.length - 1 ? cell : cell.padEnd(widths[at] ?? 0)))
+      .join(GAP)
+      .trimEnd(),
+  );
+  return lines.map((line) => `${cut(line, columns)}\n`).join("");
+}
+
+/** Names and values below each other; what has no value is left out. */
+export function fields(
+  pairs: readonly (readonly [string, string])[],
+  emphasis: (text: string) => string,
+): string {
+  const shown = pairs.filter(([, value]) => value !== "");
+  const width = Math.max(...shown.map(([name]) => name.length));
+  return shown.map(([name, value]) => `${emphasis(name.padEnd(width))}${GAP}${printable(value)}\n`).join("");
+}

@@ -1,0 +1,78 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { connect, type Socket } from "node:net";
+import { endpointOf, proofText } from "../../src/shared/proof.ts";
+import { StrangerError } from "../errors.ts";
+
+/** A local Drover that is busy answers late; one that takes longer is tried again like one that is away. */
+const ANSWER_WITHIN_MS = 30_000;
+const MOST_BYTES = 4_096;
+const NONCE_BYTES = 24;
+
+/**
+ * Connects to a local Drover, and has it prove on this connection that it knows the token. What is sent there
+ * afterwards reaches the same program, whoever takes the port later. Rejects with a `StrangerError` if
+ * something else answers.
+ */
+export async function connectProven(address: string, token: string): Promise<Socket> {
+  const nonce = randomBytes(NONCE_BYTES).toString("base64url");
+  const socket = connect(endpointOf(address));
+  try {
+    const answer = await exchange(socket, `GET /proof?nonce=${nonce} HTTP/1.1\r\nHost: ${address}\r\n\r\n`);
+    const due = createHmac("sha256", token).update(proofText(address, nonce)).digest();
+    const given = answer === undefined ? Buffer.alloc(0) : Buffer.from(proofIn(answer), "base64url");
+    if (given.length !== due.length || !timingSafeEqual(given, due)) throw new StrangerError(address);
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+/** Sends a request and returns the body of the answer; undefined if it is none that Drover gives. */
+function exchange(socket: Socket, request: string): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    let answer = "";
+    const onData = (bytes: Buffer) => {
+      answer += bytes.toString("latin1");
+      const body = bodyOf(answer);
+      if (body !== "more") finish(() => resolve(body));
+    };
+    const onError = (error: Error) => finish(() => reject(error));
+    // Nothing of the caller's was sent, so it may be sent again.
+    const onClose = () => onError(failure("the connection was closed", "ECONNREFUSED"));
+    const onTimeout = () => onError(failure("timed out", "UND_ERR_CONNECT_TIMEOUT"));
+    const finish = (settle: () => void) => {
+      socket
+        .pause()
+        .off("data", onData)
+        .off("error", onError)
+        .off("close", onClose)
+        .off("timeout", onTimeout);
+      socket.setTimeout(0);
+      settle();
+    };
+    socket.on("data", onData).on("error", onError).on("close", onClose).on("timeout", onTimeout);
+    socket.setNoDelay(true).setTimeout(ANSWER_WITHIN_MS);
+    socket.write(request);
+  });
+}
+
+function failure(text: string, code: string): Error {
+  return Object.assign(new Error(text), { code });
+}
+
+/** The body of a whole answer, "more" of one that is still coming, undefined of one that is not Drover's. */
+function bodyOf(answer: string): string | undefined {
+  if (answer.length > MOST_BYTES) return undefined;
+  const end = answer.indexOf("\r\n\r\n");
+  if (end === -1) return "more";
+  const length = /\r\ncontent-length: *(\d+)\r\n/i.exec(answer.slice(0, end + 2))?.[1];
+  if (!answer.startsWith("HTTP/1.1 200 ") || length === undefined) return undefined;
+  const body = answer.slice(end + 4);
+  if (body.length < Number(length)) return "more";
+  return body.length === Number(length) ? body : undefined;
+}
+
+function proofIn(body: string): string {
+  return /"proof":"([\w-]+)"/.exec(body)?.[1] ?? "";
+}

@@ -1,0 +1,129 @@
+import type { AttemptReport, LogPiece, StreamName } from "../../../schema/host.ts";
+import { parseAttemptId, STREAMS } from "../../../shared/attempt-id.ts";
+import { LAST_BYTE_MS, MAX_INLINE_LOG_BYTES, MAX_LOG_BYTES } from "../../../shared/limits.ts";
+import type { Instant } from "../../../shared/machine.ts";
+import { formatSize } from "../../../shared/size.ts";
+import { addEvent } from "../read/events.ts";
+import type { AllocationRecord, LogSegment, Outcome, StreamRecord } from "../state.ts";
+
+const NOTHING: StreamRecord = { size: 0, stored: 0, tail: new Uint8Array() };
+
+/** Both streams of an attempt of which nothing is known yet. */
+export const NO_LOGS: Record<StreamName, StreamRecord> = { stdout: NOTHING, stderr: NOTHING };
+
+/** A record, and the segments that left the tails of its streams. */
+export interface Taken {
+  record: AllocationRecord;
+  segments: LogSegment[];
+}
+
+/**
+ * Takes in the log bytes of one attempt's report: only what continues the stored bytes counts, so that a
+ * doubled, an older or a gapped piece changes nothing. A stream that outgrows the cap is said so, once.
+ */
+export function takeLogs(record: AllocationRecord, report: AttemptReport, now: Instant): Taken {
+  if (report.log === undefined) return { record, segments: [] };
+  const before = record.logs[report.id] ?? NO_LOGS;
+  const segments: LogSegment[] = [];
+  const streams = { ...before };
+  let next = record;
+  for (const stream of STREAMS) {
+    const piece = report.log[stream];
+    if (piece === undefined) continue;
+    const taken = takePiece(before[stream], piece, now);
+    streams[stream] = taken.next;
+    if (taken.row !== null) segments.push({ attempt: report.id, stream, ...taken.row });
+    if (taken.next.size > MAX_LOG_BYTES && before[stream].size <= MAX_LOG_BYTES) {
+      next = sayLimit(next, report.id, stream, now);
+    }
+  }
+  const changed = STREAMS.some((stream) => streams[stream] !== before[stream]);
+  return { record: changed ? withLogs(next, report.id, streams) : next, segments };
+}
+
+/** The record with what is known now of an attempt's streams. */
+export function withLogs(
+  record: AllocationRecord,
+  attempt: string,
+  streams: Record<StreamName, StreamRecord>,
+): AllocationRecord {
+  return { ...record, logs: { ...record.logs, [attempt]: streams } };
+}
+
+function sayLimit(
+  record: AllocationRecord,
+  attempt: string,
+  stream: StreamName,
+  now: Instant,
+): AllocationRecord {
+  const kept = formatSize(MAX_LOG_BYTES);
+  const details = { attempt, stream, kept_bytes: String(MAX_LOG_BYTES) };
+  const task = parseAttemptId(attempt)?.task;
+  const text = `${stream} has reached the limit: its first ${kept} are kept, what comes after is dropped`;
+  return addEvent(record, "Log Limit", now, text, { ...(task === undefined ? {} : { task }), details });
+}
+
+function takePiece(
+  stream: StreamRecord,
+  piece: LogPiece,
+  now: Instant,
+): { next: StreamRecord; row: { from: number; data: Uint8Array } | null } {
+  const size = Math.max(stream.size, piece.size);
+  const data = continuation(stream.stored, piece);
+  if (data.length === 0) return { next: size === stream.size ? stream : { ...stream, size }, row: null };
+  const tail = concat(stream.tail, data);
+  const stored = stream.stored + data.length;
+  if (tail.length <= MAX_INLINE_LOG_BYTES) return { next: { size, stored, tail, at: now }, row: null };
+  const row = { from: stored - tail.length, data: tail };
+  return { next: { size, stored, tail: new Uint8Array(), at: now }, row };
+}
+
+/** The bytes of a piece that follow the `stored` ones, up to the cap. */
+function continuation(stored: number, piece: LogPiece): Uint8Array {
+  if (piece.data === undefined || piece.from > stored) return new Uint8Array();
+  const bytes = decodeBase64(piece.data);
+  return bytes.subarray(stored - piece.from, Math.max(0, MAX_LOG_BYTES - piece.from));
+}
+
+/** Whether every byte that is kept of an attempt's streams is stored. */
+export function logsComplete(record: AllocationRecord, attempt: string): boolean {
+  const logs = record.logs[attempt] ?? NO_LOGS;
+  return STREAMS.every((stream) => logs[stream].stored >= Math.min(logs[stream].size, MAX_LOG_BYTES));
+}
+
+/**
+ * Until when a run that has come out waits for the rest of its logs: a minute after that was heard, and after
+ * the latest of its bytes,
+ * so that what is slow is waited for, and what does not come is not.
+ */
+export function lastByteBy(record: AllocationRecord, { at, heardAt = at }: Outcome): Instant {
+  const streams = Object.values(record.logs).flatMap(({ stdout, stderr }) => [stdout, stderr]);
+  return Math.max(heardAt, ...streams.map((stream) => stream.at ?? 0)) + LAST_BYTE_MS;
+}
+
+/**
+ * The offsets up to which an attempt's streams are stored: the host may drop what lies before
+ * (`Orders.logs`).
+ */
+export function storedOffsets(
+  record: AllocationRecord,
+  attempt: string,
+): Partial<Record<StreamName, number>> {
+  const logs = record.logs[attempt];
+  return logs === undefined ? {} : { stdout: logs.stdout.stored, stderr: logs.stderr.stored };
+}
+
+function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
+  const both = new Uint8Array(a.length + b.length);
+  both.set(a);
+  both.set(b, a.length);
+  return both;
+}
+
+/** Decodes base64 that the schema has let through. */
+export function decodeBase64(text: string): Uint8Array {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i += 1) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}

@@ -1,0 +1,70 @@
+import type { Instant } from "../../../shared/machine.ts";
+import { formatSize } from "../../../shared/size.ts";
+import { addEvent } from "../read/events.ts";
+import type { AllocationRecord, AttemptRecord, Outcome } from "../state.ts";
+import { attemptOf, groupOfRun, isOver, isStopping, recordOf } from "../tasks/tasks.ts";
+
+/** What is said of a host that knows of outputs, and has ended an attempt without a word on them. */
+const NOT_SAID = "its host has not said what became of them";
+
+/**
+ * An attempt with what became of its outputs. A task that has ended by itself owes them: a host that says
+ * nothing of them has lost them. Decided when its end is heard, since what is stopped later is no excuse.
+ */
+export function withOwedOutputs(
+  record: AllocationRecord,
+  name: string,
+  attempt: AttemptRecord,
+): AttemptRecord {
+  const { exit, stopped, timedOut, outputs } = attempt;
+  if (!isOver(attempt) || exit === null || outputs !== undefined) return attempt;
+  const task = groupOfRun(record).tasks.find((one) => one.name === name);
+  if (task?.spec.outputs === undefined) return attempt;
+  const { restartOf, n = 1 } = recordOf(record, task);
+  const cut = isStopping(record, task) || restartOf === n || stopped !== undefined || timedOut;
+  return cut ? attempt : { ...attempt, outputs: { error: NOT_SAID } };
+}
+
+/** Why an attempt has lost its outputs; undefined if it has not. */
+export function outputsError({ outputs }: AttemptRecord): string | undefined {
+  return outputs !== undefined && "error" in outputs ? outputs.error : undefined;
+}
+
+/** The failure of a run by an attempt that has lost its outputs; null if that has not. */
+export function outputsFailure(attempt: AttemptRecord | undefined): Outcome["failure"] {
+  const error = attempt === undefined ? undefined : outputsError(attempt);
+  if (error === undefined) return null;
+  return { code: "outputs_failed", text: `its outputs could not be stored: ${error}` };
+}
+
+/** The result that an attempt has left, for its outcome. */
+export function resultOf({ outputs }: AttemptRecord): { snapshot?: string } {
+  return outputs !== undefined && "snapshot" in outputs ? { snapshot: outputs.snapshot } : {};
+}
+
+/** Notes what has become of the outputs of an attempt that is over. */
+export function outputEvents(
+  record: AllocationRecord,
+  task: string,
+  { id, outputs }: AttemptRecord,
+  now: Instant,
+): AllocationRecord {
+  if (outputs === undefined) return record;
+  if ("error" in outputs) {
+    const details = { attempt: id, outputs_error: outputs.error };
+    const text = `its outputs could not be stored: ${outputs.error}`;
+    return addEvent(record, "Outputs Failed", now, text, { task, details });
+  }
+  const { snapshot, files, bytes } = outputs;
+  const details = { attempt: id, snapshot, files: String(files), bytes: String(bytes) };
+  const text = `${files} ${files === 1 ? "file" : "files"} (${formatSize(bytes)}) are stored as ${snapshot}`;
+  return addEvent(record, "Outputs Stored", now, text, { task, details });
+}
+
+/** The attempt of the open epoch whose outputs are being stored; undefined if none is. */
+export function uploadingAttempt(record: AllocationRecord): AttemptRecord | undefined {
+  const present = groupOfRun(record).tasks.map((task) => {
+    return attemptOf(record, recordOf(record, task), record.endedEpoch + 1);
+  });
+  return present.find((attempt) => attempt?.state === "uploading");
+}

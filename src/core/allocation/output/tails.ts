@@ -1,0 +1,31 @@
+import { STREAMS } from "../../../shared/attempt-id.ts";
+import { MAX_RUN_INLINE_LOG_BYTES } from "../../../shared/limits.ts";
+import type { AllocationRecord, LogRow } from "../state.ts";
+
+/**
+ * Keeps a run's one value small, however many attempts it has: when their log tails together are too much,
+ * the longest leave it as rows, until the rest fits. A run of one task with little output never gets here.
+ */
+export function spillTails(record: AllocationRecord): { record: AllocationRecord; rows: LogRow[] } {
+  let left = 0;
+  const tails: Omit<LogRow, "from">[] = [];
+  for (const [attempt, streams] of Object.entries(record.logs)) {
+    for (const stream of STREAMS) {
+      const { tail: data } = streams[stream];
+      left += data.length;
+      if (data.length > 0) tails.push({ attempt, stream, data });
+    }
+  }
+  const rows: LogRow[] = [];
+  const logs = { ...record.logs };
+  tails.sort((a, b) => b.data.length - a.data.length);
+  for (const { attempt, stream, data } of tails) {
+    if (left <= MAX_RUN_INLINE_LOG_BYTES) break;
+    const streams = logs[attempt];
+    if (streams === undefined) continue;
+    rows.push({ attempt, stream, from: streams[stream].stored - data.length, data });
+    logs[attempt] = { ...streams, [stream]: { ...streams[stream], tail: new Uint8Array() } };
+    left -= data.length;
+  }
+  return rows.length === 0 ? { record, rows } : { record: { ...record, logs }, rows };
+}

@@ -1,0 +1,35 @@
+import type { RunCost, RunStatus } from "../../../schema/run/run.ts";
+import type { Instant } from "../../../shared/machine.ts";
+import { type Existing, openPlacement, type PlacementRecord } from "../state.ts";
+import { statusOf } from "./status.ts";
+
+const HOUR_MS = 3_600_000;
+/** Enough for a millisecond on the cheapest machine; less is noise of the arithmetic. */
+const DECIMALS = 1e9;
+
+/**
+ * What a run has cost up to `now`, by list prices: for each placement that is remembered its time times its
+ * rate (`PlacementRecord.rate`). Placements without a known rate are counted and never taken for free: if
+ * none has one, the amount is null (cases.md#case-21).
+ */
+export function costOf(state: Existing, now: Instant): RunCost {
+  const open = openPlacement(state);
+  const stored = state.record.placements;
+  const all = open === null || stored.some(({ epoch }) => epoch === open.epoch) ? stored : [...stored, open];
+  const priced = all.filter(hasRate);
+  const unpriced = all.length - priced.length;
+  const sum = priced.reduce((total, { from, to, rate }) => {
+    return total + (rate * Math.max(0, (to ?? now) - from)) / HOUR_MS;
+  }, 0);
+  const amount = priced.length === 0 && unpriced > 0 ? null : Math.round(sum * DECIMALS) / DECIMALS;
+  return { amount, unpriced, perHour: open === null ? 0 : (open.rate ?? null) };
+}
+
+function hasRate(placement: PlacementRecord): placement is PlacementRecord & { rate: number } {
+  return typeof placement.rate === "number";
+}
+
+/** One run as its reader sees it at `now`, with what it has cost by then. */
+export function readRun(state: Existing, now: Instant): RunStatus {
+  return { ...statusOf(state), cost: costOf(state, now) };
+}

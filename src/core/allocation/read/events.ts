@@ -1,0 +1,80 @@
+import type { RunEvent } from "../../../schema/run/run.ts";
+import { MAX_RUN_EVENTS } from "../../../shared/limits.ts";
+import type { Instant } from "../../../shared/machine.ts";
+import type { AllocationRecord, AllocationState } from "../state.ts";
+
+/**
+ * The types of events that have a cause here. tasks.md#events says what those of a task or a group mean; they
+ * have the names that users of Nomad know.
+ */
+export type RunEventType =
+  | "Received"
+  | "Placed"
+  | "Placement Ended"
+  | "Started"
+  | "Downloading Artifacts"
+  | "Failed Artifact Download"
+  | "Driver Failure"
+  | "Terminated"
+  | "Killing"
+  | "Killed"
+  | "Kill Failed"
+  | "Restarting"
+  | "Not Restarting"
+  | "Restart Signaled"
+  | "Signaling"
+  | "Sibling Task Failed"
+  | "Leader Task Dead"
+  | "Main Tasks Dead"
+  | "Waiting for shutdown delay"
+  | "Failed Restoring Task"
+  | "Rescheduling"
+  | "Updated"
+  | "Lost"
+  | "Data Stored"
+  | "Data Not Stored"
+  | "Data Moved"
+  | "Data Lost"
+  | "Late Report"
+  | "Outputs Stored"
+  | "Outputs Failed"
+  | "Log Limit"
+  | "Log Truncated";
+
+/** Appends an event to a run. The latest 1,000 are kept, and those that were dropped are counted. */
+export function addEvent(
+  record: AllocationRecord,
+  type: RunEventType,
+  at: Instant,
+  message: string,
+  more: { task?: string; details?: Record<string, string> } = {},
+): AllocationRecord {
+  const seq = (record.events.at(-1)?.seq ?? 0) + 1;
+  const event: RunEvent = {
+    seq,
+    type,
+    at: new Date(at).toISOString(),
+    task: more.task ?? null,
+    message,
+    details: more.details ?? {},
+  };
+  const events = [...record.events, event];
+  const excess = Math.max(0, events.length - MAX_RUN_EVENTS);
+  return { ...record, events: events.slice(excess), eventsDropped: record.eventsDropped + excess };
+}
+
+/**
+ * Brings what one event has added to the history of a run into the order in which it happened: a host reports
+ * later than things are. What was told before keeps its number.
+ */
+export function inOrder(before: AllocationState, after: AllocationState): AllocationState {
+  const { record } = after;
+  const last = before.record?.events.at(-1)?.seq ?? 0;
+  if (record === null) return after;
+  const fresh = record.events.filter(({ seq }) => seq > last);
+  const sorted = [...fresh].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.seq - b.seq));
+  if (sorted.every((event, i) => event === fresh[i])) return after;
+  const numbered = sorted.map((event, i) => ({ ...event, seq: fresh[i]?.seq ?? event.seq }));
+  const kept = record.events.slice(0, record.events.length - fresh.length);
+  return { ...after, record: { ...record, events: [...kept, ...numbered] } };
+}

@@ -1,0 +1,49 @@
+import type { RunStats } from "../../../schema/run/stats.ts";
+import { DroverError } from "../../../shared/errors.ts";
+import type { RunUsage } from "../../worker/read/usage.ts";
+import { type Existing, openPlacement } from "../state.ts";
+import { attemptOf, groupOfRun, recordOf, viewsOf } from "../tasks/tasks.ts";
+
+type Task = RunStats["tasks"][number];
+
+/**
+ * What a run uses: the latest sample of each task that runs, and the sum of them (tasks.md#usage). `only`:
+ * of this task alone. Throws `unknown_task` if the run has none of that name.
+ */
+export function statsOf(state: Existing, usage: RunUsage | null, only: string | undefined): RunStats {
+  const { record } = state;
+  const group = groupOfRun(record);
+  const epoch = openPlacement(state)?.epoch;
+  const views = viewsOf(record, group, epoch ?? record.endedEpoch);
+  const shown = views.filter(({ task }) => only === undefined || task.name === only);
+  if (shown.length === 0) {
+    const names = group.tasks.map(({ name }) => name).join(", ");
+    throw new DroverError("unknown_task", `the run has no task called "${only}"; it has ${names}`);
+  }
+  const tasks = shown.map(({ task, state: how }): Task => {
+    const attempt = epoch === undefined ? undefined : attemptOf(record, recordOf(record, task), epoch);
+    const id = how === "running" ? (attempt?.id ?? null) : null;
+    const sample = id === null ? undefined : usage?.attempts[id];
+    return { name: task.name, state: how, attempt: id, usage: sample ?? null };
+  });
+  const samples = tasks.flatMap((task) => task.usage ?? []);
+  const known = usage !== null && samples.length > 0;
+  return {
+    run: record.id,
+    at: known ? new Date(usage.at).toISOString() : null,
+    tasks,
+    total: known ? samples.reduce(together) : null,
+  };
+}
+
+type Sample = NonNullable<Task["usage"]>;
+
+/** Processors are known of a sum only if they are known of each part. */
+function together(a: Sample, b: Sample): Sample {
+  return {
+    cpuMs: a.cpuMs + b.cpuMs,
+    ...(a.cpus === undefined || b.cpus === undefined ? {} : { cpus: a.cpus + b.cpus }),
+    memoryBytes: a.memoryBytes + b.memoryBytes,
+    pids: a.pids + b.pids,
+  };
+}

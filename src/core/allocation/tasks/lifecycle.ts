@@ -1,0 +1,125 @@
+import type { Instant } from "../../../shared/machine.ts";
+import type { GroupTask } from "../../spec.ts";
+
+/**
+ * How far a group is: which gates are open (tasks.md#stages). It never goes back, but for a restart of all.
+ * In `restarting` nothing may start until every task has come to rest.
+ */
+export type Stage = "restarting" | "prestart" | "main" | "poststart" | "running";
+
+/** A task as the rules of the group see it. */
+export interface TaskView {
+  task: GroupTask;
+  state: "pending" | "running" | "dead";
+  /** Whether it has run at all since the group began. What ends within a moment is seldom seen to run. */
+  started: boolean;
+  /** It waits for its next start, and for longer than a host takes to say that a task runs. */
+  delayed?: boolean;
+  /** What may be with the host of it is being stopped, for it to be started again. */
+  restarting?: boolean;
+  /** Only of a dead task: whether it has failed, and since when it is dead. */
+  failed: boolean;
+  deadAt: Instant;
+}
+
+/**
+ * Why a group is stopped from inside (tasks.md#reactions): names of events, and whose fault or merit it is.
+ */
+export interface Reaction {
+  type: "Sibling Task Failed" | "Leader Task Dead" | "Main Tasks Dead";
+  task: string | null;
+}
+
+const isPoststop = ({ task }: TaskView) => task.hook === "poststop";
+
+/** A task that is dead while all others begin anew was left out by an update: nothing waits for that. */
+const isAtRest = ({ state, restarting }: TaskView) => state !== "running" && restarting !== true;
+
+/**
+ * Whether a prestart sidecar keeps main tasks waiting no more: it runs, or it is back before its host would
+ * say so. An update may leave one out, which then is dead; one that has failed ends the group
+ * (decisions/tasks.md#gate-of-prestart-sidecars).
+ */
+const serves = ({ state, started, delayed }: TaskView) => state !== "pending" || (started && !delayed);
+
+/** Whether every task but the poststop ones is dead: then, and only then, these run (tasks.md#poststop). */
+export function allButPoststopDead(views: TaskView[]): boolean {
+  return views.every((view) => isPoststop(view) || view.state === "dead");
+}
+
+/** The stage that a group reaches now: stages may be skipped in one go (tasks.md#stages). */
+export function reachedStage(stage: Stage, views: TaskView[]): Stage {
+  const next = nextStage(stage, views);
+  return next === stage ? stage : reachedStage(next, views);
+}
+
+function nextStage(stage: Stage, views: TaskView[]): Stage {
+  const all = (hook: GroupTask["hook"], sidecar: boolean, is: (view: TaskView) => boolean) =>
+    views.every((view) => view.task.hook !== hook || view.task.sidecar !== sidecar || is(view));
+  switch (stage) {
+    case "restarting":
+      return views.every((view) => isPoststop(view) || isAtRest(view)) ? "prestart" : stage;
+    case "prestart": {
+      const prepared = all("prestart", false, ({ state, failed }) => state === "dead" && !failed);
+      const served = all("prestart", true, serves);
+      return prepared && served ? "main" : stage;
+    }
+    case "main":
+      return all("main", false, ({ state, started }) => started || state === "dead") ? "poststart" : stage;
+    case "poststart":
+      return all("poststart", false, ({ state }) => state === "dead") ? "running" : stage;
+    case "running":
+      return stage;
+  }
+}
+
+/** Whether a task may be started: the open gates of each stage (tasks.md#stages). */
+export function gateIsOpen(task: GroupTask, stage: Stage, views: TaskView[]): boolean {
+  if (task.hook === "poststop") return allButPoststopDead(views);
+  if (stage === "restarting") return false;
+  switch (task.hook) {
+    case "prestart":
+      return task.sidecar || stage === "prestart";
+    case "main":
+      return stage !== "prestart";
+    case "poststart":
+      return stage === "poststart" || (task.sidecar && stage === "running");
+  }
+}
+
+/**
+ * What the group makes of its dead tasks (tasks.md#reactions). A leader that has ended well wins
+ * over all; then the failure that was first by time, then by name; null if nothing is to be stopped.
+ */
+export function reactionOf(views: TaskView[]): Reaction | null {
+  const own = views.filter((view) => !isPoststop(view));
+  const live = own.filter(({ state }) => state !== "dead");
+  if (live.length === 0) return null;
+  const dead = own.filter(({ state }) => state === "dead");
+  const leader = dead.find(({ task, failed }) => task.leader && !failed);
+  if (leader !== undefined) return { type: "Leader Task Dead", task: leader.task.name };
+  const culprit = firstFailed(dead);
+  if (culprit !== undefined) return { type: "Sibling Task Failed", task: culprit.task.name };
+  return live.every(({ task }) => task.sidecar) ? { type: "Main Tasks Dead", task: null } : null;
+}
+
+/**
+ * Who is blamed: the task whose failure was first by time, then by name (decisions/tasks.md#who-is-blamed).
+ */
+export function firstFailed(views: TaskView[]): TaskView | undefined {
+  const failed = views.filter((view) => view.state === "dead" && view.failed);
+  return failed.sort((a, b) => a.deadAt - b.deadAt || (a.task.name < b.task.name ? -1 : 1))[0];
+}
+
+/** The place of a task in the order in which a group is stopped (tasks.md#order-of-the-end). */
+function killClass({ leader, sidecar }: GroupTask): number {
+  if (leader) return 0;
+  return sidecar ? 2 : 1;
+}
+
+/** Whether it is a task's turn to be stopped: everything that is stopped before it is dead. */
+export function hasTurn(task: GroupTask, views: TaskView[]): boolean {
+  return views.every(
+    (view) => isPoststop(view) || view.state === "dead" || killClass(view.task) >= killClass(task),
+  );
+}

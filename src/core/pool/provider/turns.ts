@@ -1,0 +1,105 @@
+import type { PoolConfig } from "../../../schema/pool.ts";
+import { CREATE_NOT_AFTER_MS } from "../../../shared/limits.ts";
+import { earliest, type Instant, type Millis } from "../../../shared/machine.ts";
+import { byAge } from "../plan/packing.ts";
+import { unwantedCreates } from "../plan/unwanted.ts";
+import { type Configured, type Hold, isWaiting, type WorkerRow } from "../state.ts";
+import { isTried } from "./gate.ts";
+import { holdsOn, isClosed } from "./hold-offs.ts";
+import { isSweepDue } from "./listings.ts";
+
+const SECOND_MS: Millis = 1_000;
+
+/**
+ * Gives workers their turns to call the provider, as of now: the first create of each, each repeat
+ * of one, and each destroy. No second has more calls than `maxCloudOpsPerSecond`, listings included; a pause
+ * that the provider asks for, or that it seems to need, is one for all calls; and after a hold-off one
+ * machine is tried, whether it is new or was refused before. Destroys come before creates.
+ */
+export function giveTurns(state: Configured, now: Instant): void {
+  const { workers, memo } = state;
+  memo.latest.turnsAt = now;
+  const waiting = workers.derive(waitingOf);
+  if (waiting.length === 0) return;
+  const calls = callsOf(state).filter((at) => at > now - SECOND_MS).length;
+  let free = rateOf(state.record.config) - calls - (isSweepDue(state, now) ? 1 : 0);
+  const tried = new Set(state.record.holds.filter((hold) => isTried(state, hold)));
+  const unwanted = new Set(unwantedCreates(state).map(({ worker }) => worker));
+  for (const row of waiting) {
+    if (free <= 0) return;
+    if (unwanted.has(row.worker)) continue;
+    const holds = holdsOf(state, row);
+    const isCreate = row.waits !== "destroy";
+    if (holds.some((hold) => isClosed(hold, now) || (isCreate && tried.has(hold)))) continue;
+    const turn = { version: row.version, at: now };
+    // What is left of its time counts from its turn: it knows of none before.
+    const notAfter = row.phase === "asked" ? now + CREATE_NOT_AFTER_MS : row.notAfter;
+    workers.set(row.worker, { ...row, turn, notAfter }, now);
+    free -= 1;
+    if (isCreate) for (const hold of holds) tried.add(hold);
+  }
+}
+
+/** When time alone brings a turn about; undefined: none that waits can get one by that. */
+export function turnsAt(state: Configured): Instant | undefined {
+  const { turnsAt: given } = state.memo.latest;
+  const waiting = state.workers.derive(waitingOf);
+  if (waiting.length === 0) return undefined;
+  const free = freeAfter(callsOf(state), state);
+  const times = waiting.map((row) => {
+    const ends = holdsOf(state, row).map(({ until }) => until ?? Number.POSITIVE_INFINITY);
+    return Math.max(free, ...ends);
+  });
+  return earliest(...times.filter((at) => at > given && at < Number.POSITIVE_INFINITY));
+}
+
+/** From when on the provider may be asked what exists: that comes before calls of workers. */
+export function freeAt(state: Configured): Instant {
+  return freeAfter(state.workers.derive(turnsOf), state);
+}
+
+/** From when on one more call is not too many within a second after these, of which the latest is first. */
+function freeAfter(calls: readonly Instant[], { record }: Configured): Instant {
+  const nth = calls[rateOf(record.config) - 1];
+  return nth === undefined ? 0 : nth + SECOND_MS;
+}
+
+/** The calls of workers, and the latest listing; the latest call first. */
+function callsOf({ workers, memo }: Configured): Instant[] {
+  return [...workers.derive(turnsOf), memo.sweptAt ?? 0].sort((a, b) => b - a);
+}
+
+/** The hold-offs that a call of this worker obeys: of a destroy only the pauses that are for all calls. */
+function holdsOf({ record: { holds } }: Configured, row: WorkerRow): Hold[] {
+  if (row.waits !== "destroy") return holdsOn(holds, row);
+  return holds.filter(
+    ({ cause, scope }) => scope === "all" && (cause === "rate_limit" || cause === "temporary"),
+  );
+}
+
+/** Whether this worker is the one that gets a turn when these hold-offs end: one create is tried then. */
+export function isFirstAfter({ workers }: Configured, row: WorkerRow, holds: readonly Hold[]): boolean {
+  const first = workers
+    .derive(waitingOf)
+    .find((one) => one.waits !== "destroy" && holdsOn(holds, one).length > 0);
+  return first?.worker === row.worker;
+}
+
+/** When turns were given, the latest first. */
+function turnsOf(workers: readonly WorkerRow[]): Instant[] {
+  const turns: Instant[] = [];
+  for (const { turn } of workers) if (turn !== undefined) turns.push(turn.at);
+  return turns.sort((a, b) => b - a);
+}
+
+/** Those that wait for a turn: first the destroys, then the creates, the oldest of each first. */
+function waitingOf(workers: readonly WorkerRow[]): WorkerRow[] {
+  const waiting = byAge(workers.filter((row) => isWaiting(row)));
+  const destroys = waiting.filter((row) => row.waits === "destroy");
+  return [...destroys, ...waiting.filter((row) => row.waits !== "destroy")];
+}
+
+/** A configuration that an older version has stored names no limit. */
+function rateOf({ maxCloudOpsPerSecond }: Partial<PoolConfig>): number {
+  return maxCloudOpsPerSecond ?? Number.POSITIVE_INFINITY;
+}

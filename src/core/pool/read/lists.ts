@@ -1,0 +1,80 @@
+import type { ListedWorker, WorkerState } from "../../../schema/pool.ts";
+import type { QueuedRun } from "../../../schema/queue.ts";
+import type { Instant } from "../../../shared/machine.ts";
+import { plan } from "../plan/plan.ts";
+import { inOrder, type QueuePlace } from "../rows/run-index.ts";
+import type { Configured, RunRow, WorkerRow } from "../state.ts";
+import { iso, runsByWorker, whyAt, workerSummary } from "./views.ts";
+
+/** Which part of the queue is asked for: so many runs behind a place, or the first. */
+export interface QueueStretch {
+  limit: number;
+  after?: QueuePlace | undefined;
+}
+
+/** A part of the queue. */
+export interface QueuePage {
+  items: QueuedRun[];
+  /** How many wait in all. */
+  queued: number;
+  /** Nothing is behind it. */
+  isLast: boolean;
+}
+
+/**
+ * The runs that wait for a place, in the order in which they get one, from one plan. What is at the place
+ * `after` need not wait any more.
+ */
+export function queuePage(state: Configured, { after, limit }: QueueStretch, now: Instant): QueuePage {
+  const { queue } = state.memo.index;
+  const found = after === undefined ? 0 : queue.findIndex((row) => inOrder(row, after) > 0);
+  const from = found < 0 ? queue.length : found;
+  const planned = plan(state, now);
+  const items = queue.slice(from, from + limit).map((row, at): QueuedRun => {
+    const { reason, next } = whyAt(state, from + at, planned, now);
+    return {
+      id: row.run,
+      position: from + at + 1,
+      priority: row.priority,
+      command: row.command,
+      submittedAt: iso(row.submittedAt),
+      ageMs: Math.max(0, now - row.submittedAt),
+      reason: { code: reason.code, text: reason.text },
+      next,
+    };
+  });
+  return { items, queued: queue.length, isLast: from + limit >= queue.length };
+}
+
+/** By worker, the run that ended there last. `isAll`: a worker that is not among them has had none. */
+export interface LastRuns {
+  byWorker: ReadonlyMap<string | null, Pick<RunRow, "run" | "finishedAt">>;
+  isAll: boolean;
+}
+
+/**
+ * The workers in one of these states. `gone` reads the latest of those that are gone. A run that went on
+ * elsewhere counts for the worker where it ended.
+ */
+export function listedWorkers(
+  state: Configured,
+  states: readonly WorkerState[],
+  gone: () => WorkerRow[],
+  lastRuns: LastRuns,
+): ListedWorker[] {
+  const runs = runsByWorker(state);
+  return [...state.workers.live(), ...(states.includes("gone") ? gone() : [])]
+    .map((row) => {
+      const summary = workerSummary(row, runs.get(row.worker) ?? [], state.record.name);
+      const last = lastRuns.byWorker.get(row.worker);
+      const endedAt = last?.finishedAt ?? null;
+      const isKnown = endedAt !== null || lastRuns.isAll;
+      const isIdle = summary.state === "idle" && row.readyAt !== null && isKnown;
+      return {
+        ...summary,
+        idleSince: isIdle ? iso(Math.max(row.readyAt ?? 0, endedAt ?? 0)) : null,
+        lastRun: last === undefined || endedAt === null ? null : { run: last.run, endedAt: iso(endedAt) },
+      };
+    })
+    .filter((one) => states.includes(one.state));
+}

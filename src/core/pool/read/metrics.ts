@@ -1,0 +1,164 @@
+import type { Resources } from "../../../schema/common.ts";
+import type { MetricName, Sample } from "../../../schema/metrics.ts";
+import type { Instant } from "../../../shared/machine.ts";
+import { isTerminal, RUN_STATES } from "../../../shared/run-state.ts";
+import { eligibleTypes, offersOf } from "../plan/eligible.ts";
+import { plan } from "../plan/plan.ts";
+import { BOOT_OUTCOMES, type Counts } from "../plan/tally.ts";
+import { isInForce } from "../provider/hold-offs.ts";
+import { type Configured, capacityOfRow, type WorkerRow } from "../state.ts";
+import { priceOfRow, spendOf } from "./money.ts";
+
+type Labels = Sample["labels"];
+
+/** What a pool tells at a scrape. */
+class Samples {
+  readonly #samples = new Map<string, Sample>();
+  readonly #pool: string;
+
+  constructor(pool: string) {
+    this.#pool = pool;
+  }
+
+  /** Adds to the value with these labels, which begins at 0. */
+  add(name: MetricName, value: number, labels: Labels = {}, part?: Sample["part"]): void {
+    const key = `${name} ${part} ${Object.values(labels).join(" ")}`;
+    const known = this.#samples.get(key);
+    if (known !== undefined) known.value += value;
+    else {
+      const of = { name, labels: { pool: this.#pool, ...labels }, value };
+      this.#samples.set(key, part === undefined ? of : { ...of, part });
+    }
+  }
+
+  get all(): Sample[] {
+    return [...this.#samples.values()];
+  }
+}
+
+/**
+ * The metrics of a pool (pool.md#metrics, tasks.md#metrics): gauges are queries over its rows (invariant
+ * 6), counters what it has counted (`tally.ts`). Values that are known to exist are told from the beginning,
+ * as 0.
+ */
+export function metricsOf(state: Configured, now: Instant): Sample[] {
+  const samples = new Samples(state.record.name);
+  samples.add("drover_pool_up", 1);
+  addRuns(samples, state);
+  addQueue(samples, state, now);
+  addWorkers(samples, state);
+  addHolds(samples, state);
+  addCounts(samples, state.memo.counting.counts);
+  return samples.all;
+}
+
+function addRuns(samples: Samples, { runs, memo }: Configured): void {
+  for (const one of ["pending", "running"]) samples.add("drover_runs", 0, { state: one });
+  for (const row of runs.live()) {
+    if (!isTerminal(row.state)) samples.add("drover_runs", 1, { state: row.state });
+  }
+  samples.add("drover_runs_starting", 0);
+  const all: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
+  for (const on of memo.index.placed.values()) {
+    for (const { state, resources } of on.values()) {
+      if (state === "pending") samples.add("drover_runs_starting", 1);
+      all.vcpus += resources.vcpus;
+      all.memoryBytes += resources.memoryBytes;
+      all.diskBytes += resources.diskBytes;
+    }
+  }
+  samples.add("drover_allocated_vcpus", all.vcpus);
+  samples.add("drover_allocated_memory_bytes", all.memoryBytes);
+  samples.add("drover_allocated_disk_bytes", all.diskBytes);
+}
+
+/** By the first eligible type (pool.md#metrics); `none`: only a machine of one's own can hold it. */
+function addQueue(samples: Samples, state: Configured, now: Instant): void {
+  const { queue } = state.memo.index;
+  let oldest = now;
+  const offers = offersOf(state.record.config);
+  const typeOf = new Map<string, string>();
+  const { waits } = plan(state, now);
+  for (const { run, resources, submittedAt } of queue) {
+    oldest = Math.min(oldest, submittedAt);
+    const need = `${resources.vcpus} ${resources.memoryBytes} ${resources.diskBytes} ${resources.gpus}`;
+    const known = typeOf.get(need);
+    const type = known ?? eligibleTypes(state.record.config, resources, offers)[0]?.name ?? "none";
+    typeOf.set(need, type);
+    const reason = waits.get(run)?.code ?? "machine_booting";
+    samples.add("drover_queue_runs", 1, { reason, instance_type: type });
+  }
+  samples.add("drover_queue_oldest_age_seconds", (now - oldest) / 1_000);
+}
+
+const CATEGORIES = ["inuse", "hold", "booting", "unknown", "shutdown", "idle"] as const;
+type Category = (typeof CATEGORIES)[number];
+
+/**
+ * The first that fits (pool.md#metrics): what drains, and what is held but not in use, is what it does.
+ * Only `shutdown` is a category of its own here: a machine that is being destroyed is not idle.
+ */
+function categoryOf({ phase, idleBehavior }: WorkerRow, runs: number): Category {
+  if (runs > 0) return "inuse";
+  if (phase === "shutdown") return phase;
+  if (idleBehavior === "hold") return "hold";
+  if (phase === "asked" || phase === "booting") return "booting";
+  return phase === "unknown" ? phase : "idle";
+}
+
+function addWorkers(samples: Samples, state: Configured): void {
+  for (const category of CATEGORIES) {
+    samples.add("drover_instances_vcpus", 0, { category });
+    samples.add("drover_instances_memory_bytes", 0, { category });
+    samples.add("drover_instances_price", 0, { category });
+  }
+  for (const row of state.workers.live()) {
+    const category = categoryOf(row, state.memo.index.placed.get(row.worker)?.size ?? 0);
+    const { vcpus, memoryBytes } = capacityOfRow(row);
+    samples.add("drover_instances", 1, { category, instance_type: row.instanceType });
+    samples.add("drover_instances_vcpus", vcpus, { category });
+    samples.add("drover_instances_memory_bytes", memoryBytes, { category });
+    samples.add("drover_instances_price", priceOfRow(row) ?? 0, { category });
+  }
+  const { unpriced, worstPerHour } = spendOf(state);
+  samples.add("drover_instances_unpriced", unpriced);
+  samples.add("drover_instances_max", state.record.config.maxInstances);
+  if (worstPerHour !== null) samples.add("drover_instances_max_price", worstPerHour);
+}
+
+const CAUSES = ["rate_limit", "quota", "capacity", "temporary", "invalid", "boot"] as const;
+
+function addHolds(samples: Samples, { record, memo }: Configured): void {
+  for (const cause of CAUSES) samples.add("drover_hold_offs", 0, { cause });
+  for (const { cause } of record.holds.filter(isInForce)) samples.add("drover_hold_offs", 1, { cause });
+  samples.add("drover_cloud_list_failing", memo.sweepError === null ? 0 : 1);
+}
+
+function addCounts(samples: Samples, counts: Readonly<Counts>): void {
+  const add = (name: MetricName, count: string, labels: Labels = {}, part?: Sample["part"]) =>
+    samples.add(name, counts[count] ?? 0, labels, part);
+  for (const state of RUN_STATES) {
+    if (isTerminal(state)) add("drover_runs_ended_total", `ended ${state}`, { state });
+  }
+  add("drover_task_restarts_total", "restarts");
+  add("drover_task_oom_kills_total", "oomKills");
+  for (const outcome of ["success", "failure"])
+    add("drover_instance_creates_total", `created ${outcome}`, { outcome });
+  add("drover_instance_destroys_total", "destroys");
+  for (const outcome of BOOT_OUTCOMES) add("drover_instance_boots_total", `boot ${outcome}`, { outcome });
+  for (const state of ["unknown", "booting", "ready", "shutdown"])
+    add("drover_instances_disappeared_total", `disappeared ${state}`, { state });
+  add("drover_instances_spent_total", "spent");
+  for (const [name, timed] of TIMES) {
+    add(name, `${timed} seconds`, {}, "sum");
+    add(name, `${timed} times`, {}, "count");
+  }
+}
+
+/** The summaries, and under what `tally.ts` counts each. */
+const TIMES: readonly (readonly [MetricName, string])[] = [
+  ["drover_run_start_seconds", "start"],
+  ["drover_run_duration_seconds", "run"],
+  ["drover_instance_ready_seconds", "ready"],
+  ["drover_instance_shutdown_seconds", "shutdown"],
+];

@@ -1,0 +1,256 @@
+import type { Resources } from "../../../schema/common.ts";
+import type { PoolView, WorkerSummary } from "../../../schema/pool.ts";
+import type { RunSummary } from "../../../schema/run/run.ts";
+import type { NextCode, Why } from "../../../schema/why.ts";
+import type { Instant } from "../../../shared/machine.ts";
+import { isTerminal } from "../../../shared/run-state.ts";
+import { formatSize, sizeBytes } from "../../../shared/size.ts";
+import { clause } from "../../../shared/words.ts";
+import { type Awaited, nextAt, nextBy } from "../../next.ts";
+import { accommodates } from "../../resources.ts";
+import { shownState } from "../../worker/read/status.ts";
+import { disappointing, mayUseGpus, offersOf } from "../plan/eligible.ts";
+import { learnedOf } from "../plan/learned.ts";
+import { haveGpus, type Plan, plan } from "../plan/plan.ts";
+import { isInForce } from "../provider/hold-offs.ts";
+import { isUnmade, type MachineWait, machineOf, waitForMachine } from "../provider/unmade.ts";
+import { type Configured, capacityOfRow, type PoolRecord, type RunRow, type WorkerRow } from "../state.ts";
+import { priceOfRow, spendOf } from "./money.ts";
+
+/** A run as lists show it. */
+export function runSummary(row: RunRow, pool: string): RunSummary {
+  return {
+    id: row.run,
+    state: row.state,
+    version: row.version,
+    pool,
+    labels: row.labels,
+    priority: row.priority,
+    command: row.command,
+    exitCode: row.exitCode,
+    worker: row.worker,
+    submittedAt: iso(row.submittedAt),
+    startedAt: orNull(row.startedAt),
+    finishedAt: orNull(row.finishedAt),
+  };
+}
+
+/** A worker as lists show it, with the runs that the pool has placed on it. */
+export function workerSummary(row: WorkerRow, runs: string[], pool: string): WorkerSummary {
+  return {
+    id: row.worker,
+    pool,
+    state: shownState(row.phase, runs.length),
+    idleBehavior: row.idleBehavior,
+    instanceType: row.instanceType,
+    providerType: row.own === undefined ? (row.type.providerType ?? row.instanceType) : null,
+    own: row.own !== undefined,
+    instance: row.instance,
+    address: row.address,
+    price: priceOfRow(row),
+    resources: capacityOfRow(row),
+    runs,
+    askedAt: iso(row.askedAt),
+    readyAt: orNull(row.readyAt),
+    machine: machineOf(row),
+    doubles: row.doubles ?? [],
+    reason: row.reason,
+  };
+}
+
+/** The runs with an open epoch, by worker (invariant 6: counts are queries over rows). */
+export function runsByWorker({ memo }: Configured): Map<string, string[]> {
+  return new Map(
+    [...memo.index.placed].map(([worker, on]) => [worker, [...on.values()].map((row) => row.run)]),
+  );
+}
+
+/** A pool as it is read. The provider's secret is never shown again. */
+export function poolView(state: Configured, now: Instant): PoolView {
+  const { name, config, holds } = state.record;
+  const { queue } = state.memo.index;
+  const oldest = queue.reduce<Instant | null>(
+    (at, row) => Math.min(at ?? row.submittedAt, row.submittedAt),
+    null,
+  );
+  const counts = { pending: 0, running: 0 };
+  for (const row of state.runs.live()) {
+    if (!isTerminal(row.state)) counts[row.state === "running" ? "running" : "pending"] += 1;
+  }
+  const workers: Record<string, number> = {};
+  const unmade = { asked: 0, refused: 0, unconfirmed: 0 };
+  const runs = runsByWorker(state);
+  for (const row of state.workers.live()) {
+    const shown = shownState(row.phase, runs.get(row.worker)?.length ?? 0);
+    workers[shown] = (workers[shown] ?? 0) + 1;
+    const machine = machineOf(row);
+    if (isUnmade(row) && machine !== null && machine !== "made") unmade[machine] += 1;
+  }
+  const { secret: _secret, ...provider } = config.provider;
+  return {
+    name,
+    config: { ...config, provider },
+    queue: { depth: queue.length, oldestAgeMs: oldest === null ? null : now - oldest },
+    runs: counts,
+    workers,
+    unmade,
+    holdOffs: holds.filter(isInForce).map(({ cause, scope, until, tries, reason }) => {
+      return { scope, cause, until: orNull(until), trying: until !== null && until <= now, tries, reason };
+    }),
+    ...(state.record.leaving === true ? { leaving: true } : {}),
+    spend: spendOf(state),
+    strangers: state.memo.strangers,
+    cloudError: state.memo.sweepError,
+  };
+}
+
+/** Why a run waits for a place, and what the pool does next (invariant 5); null if it does not wait. */
+export function explainRun(state: Configured, run: string, now: Instant): Why | null {
+  const position = state.memo.index.queue.findIndex((one) => one.run === run);
+  return position < 0 ? null : whyAt(state, position, plan(state, now), now);
+}
+
+/** Why the run at this place of the queue waits, by a plan. */
+export function whyAt(state: Configured, at: number, { waits: all, reserved }: Plan, now: Instant): Why {
+  const { queue } = state.memo.index;
+  const row = queue[at];
+  if (row === undefined) throw new Error(`nothing is at place ${at} of the queue`);
+  const position = at + 1;
+  const wait = waitForMachine(state, all.get(row.run) ?? { code: "machine_booting" }, now);
+  const { code } = wait;
+  const counts = code === "machine_booting" || code === "machine_asked" || code === "create_deferred";
+  const kept = counts ? "" : `${gpusText(state, row)}${keptText(queue, row, reserved)}`;
+  const waits = waitText(state, wait, row);
+  const text = kept === "" ? waits : `${clause(waits)}${kept}`;
+  const reason = { code, text, position, queued: queue.length };
+  return {
+    state: "pending",
+    reason,
+    next: nextOf(state.record, wait),
+    chain: workersInChain(state, wait.worker),
+  };
+}
+
+/** What happens next, and whose word that waits for. */
+const NEXT: Record<MachineWait["code"], [code: NextCode, action: string, waitsFor: Awaited]> = {
+  machine_booting: ["place", "place it as soon as the machine is ready", "host"],
+  machine_asked: ["place", "place it as soon as the machine is ready", "provider"],
+  create_deferred: ["create", "ask the provider again to make the machine", "provider"],
+  no_workers: ["place", "place it as soon as a machine joins", "operator"],
+  max_instances: ["place", "place it as soon as a machine has room, or is gone", "worker"],
+  hold_off: ["ask", "ask for a machine again", "provider"],
+  own_machine: ["place", "place it as soon as such a machine has room", "worker"],
+  agent_too_old: ["place", "place it as soon as a machine with a newer agent has room", "operator"],
+  less_memory: ["place", "place it as soon as a machine or an instance type has so much memory", "operator"],
+  no_type: ["place", "place it as soon as the pool has an instance type that fits", "operator"],
+};
+
+/** What happens next where the provider was not asked for the machine yet. */
+const TURN: (typeof NEXT)["machine_asked"] = ["ask", "ask the provider for the machine in its turn", "pool"];
+
+/** What happens next where the provider will never do what the pool asks for. */
+const ONCE_APPLIED = "ask for a machine once the pool has been applied again";
+
+function nextOf({ holds }: PoolRecord, wait: MachineWait): Why["next"] {
+  const { code, until, scope } = wait;
+  const isForGood = code === "hold_off" && holds.some((one) => one.scope === scope && one.until === null);
+  const hasNoTurn = code === "machine_asked" && (until !== undefined || wait.waitsFor !== undefined);
+  const [next, action, waitsFor] = hasNoTurn ? TURN : NEXT[code];
+  if (isForGood || wait.waitsFor === "operator") return nextBy(next, ONCE_APPLIED, "operator");
+  // Until then the provider is not asked, so that nobody's word but a configuration can change it.
+  if (until !== undefined) return nextAt(next, action, until, null);
+  return nextBy(next, action, wait.waitsFor ?? waitsFor);
+}
+
+/** Why a run waits for a place, for programs: the closed list (`docs/operating.md` says what to do). */
+export const WAIT_CODES: readonly string[] = Object.keys(NEXT);
+
+function waitText(state: Configured, wait: MachineWait, { needs = [], resources }: RunRow): string {
+  const { config } = state.record;
+  switch (wait.code) {
+    case "machine_booting":
+      return "a machine for it is booting";
+    case "machine_asked":
+      return "a machine for it is being asked for";
+    case "create_deferred":
+      return `there is no machine for it yet: ${wait.reason}`;
+    case "no_workers":
+      return "the pool has no machine for it and may create none (`maxInstances` is 0)";
+    case "max_instances":
+      return `${phasesText(state)}, and there may be no more (\`maxInstances\` is ${config.maxInstances})`;
+    case "hold_off":
+      return `no machine is created for now (${wait.scope}), since the latest failed: ${wait.reason}`;
+    case "own_machine":
+      return "only machines of one's own can hold it, and none of them has room";
+    case "agent_too_old":
+      return `the agent of each machine that has room is too old for \`${needs.join("`, `")}\``;
+    case "less_memory":
+      return lessMemoryText(state.record, resources);
+    case "no_type":
+      return "no instance type of the pool can hold it any more";
+  }
+}
+
+/** What the run asks for, and what machines of the types that should hold it have turned out to have. */
+function lessMemoryText(record: PoolRecord, need: Resources): string {
+  const short = disappointing(record).filter(({ room }) => accommodates(room, need));
+  const found = short.map(({ name, type }) => {
+    const measured = formatSize(learnedOf(record.learned, name) ?? 0);
+    return `${name} ${measured} of ${formatSize(sizeBytes(type.memory))}`;
+  });
+  const asked = `it asks for ${formatSize(need.memoryBytes)} of memory`;
+  return `${asked}, and machines were measured to have less than their type says: ${found.join(", ")}`;
+}
+
+/**
+ * That a machine may be kept for this run, or from it for one that comes before it (decisions/pool.md#d20).
+ */
+function keptText(queue: readonly RunRow[], { run }: RunRow, reserved: Plan["reserved"]): string {
+  if (reserved === null) return "";
+  const { worker, leaves } = reserved;
+  const isOwn = reserved.run === run;
+  if (worker === null) return isOwn ? "; a machine that is ending makes room for it" : "";
+  const first = queue.findIndex((one) => one.run === reserved.run || one.run === run);
+  // One behind it takes nothing from it.
+  if (queue[first]?.run !== reserved.run) return "";
+  const whom = isOwn ? "it" : `run ${reserved.run}, which comes first`;
+  const why = leaves ? "and ends when it is idle, to make room for" : "since it is kept for";
+  return `; worker ${worker} takes no others, ${why} ${whom}`;
+}
+
+/** That machines with room may be kept for runs that need their GPUs. */
+function gpusText({ record: { config, learned }, workers }: Configured, { resources }: RunRow): string {
+  if (mayUseGpus(config, resources, offersOf(config, learned)) || !workers.derive(haveGpus)) return "";
+  return "; machines with GPUs are kept for runs that ask for GPUs";
+}
+
+/**
+ * The pool's machines in words: that none has room can be because they are full, or because they are no good.
+ */
+function phasesText(state: Configured): string {
+  const counts = new Map<string, number>();
+  const runs = runsByWorker(state);
+  for (const row of state.workers.live()) {
+    const { idleBehavior, phase, worker } = row;
+    const shown = idleBehavior === "run" ? shownState(phase, runs.get(worker)?.length ?? 0) : idleBehavior;
+    counts.set(shown, (counts.get(shown) ?? 0) + 1);
+  }
+  const parts = [...counts].map(([shown, count]) => `${count} ${shown}`);
+  return `no machine has room (${parts.join(", ")})`;
+}
+
+function workersInChain(state: Configured, worker: string | undefined): Why["chain"] {
+  const row = worker === undefined ? undefined : state.workers.get(worker);
+  if (row === undefined) return [];
+  const runs = state.memo.index.placed.get(row.worker)?.size ?? 0;
+  return [{ what: `worker ${row.worker}`, state: shownState(row.phase, runs), text: row.reason }];
+}
+
+/** An instant as it is shown. */
+export function iso(at: Instant): string {
+  return new Date(at).toISOString();
+}
+
+function orNull(at: Instant | null): string | null {
+  return at === null ? null : iso(at);
+}

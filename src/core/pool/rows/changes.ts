@@ -1,0 +1,127 @@
+import type { Instant } from "../../../shared/machine.ts";
+import type { RunRow, WorkerRow } from "../state.ts";
+
+/** Changes that are remembered by a running pool: who follows it is answered from these. */
+export const MAX_CHANGES_KEPT = 10_000;
+/** Deleted runs that are remembered by a running pool, for those who wait for them. */
+export const MAX_DELETIONS_KEPT = 1_000;
+/** Numbers that one millisecond has room for. */
+const NUMBERS_A_MS = 1_000;
+
+/** A row that has changed. */
+export interface Change {
+  table: "run" | "worker";
+  key: string;
+}
+
+/**
+ * Numbers the rows of a pool by their latest change that a reader sees (api.md#pool-events). A number is used
+ * once, and later changes have higher ones: it is made from the time, so that nothing must be stored for it
+ * beside the row. (A clock that is put back while the pool is not loaded could make some again.)
+ */
+export class Changes {
+  /** What has changed since this process began: by number, one for each row. */
+  readonly #recent = new Map<number, Change>();
+  /** The numbers of `#recent` in their order, and some that are in it no more. */
+  #numbers: number[] = [];
+  /** All changes above this are in `#recent`. */
+  #complete = Number.POSITIVE_INFINITY;
+  /** All changes above this that this process has seen are in `#recent`. */
+  #forgotten = Number.NEGATIVE_INFINITY;
+  #latest: number;
+  /** The runs that were deleted latest, and how many were before them. */
+  #deleted: string[] = [];
+  #deletedBefore = 0;
+
+  /** `latest`: the highest number of any row at hand. */
+  constructor(latest: number) {
+    this.#latest = latest;
+  }
+
+  get latest(): number {
+    return this.#latest;
+  }
+
+  /** All rows were read, and none has a higher number: what changes from now on is remembered. */
+  wasRead(highest: number): void {
+    this.#complete = Math.min(this.#complete, highest);
+  }
+
+  /** Whether all that has changed after the one of this number is remembered. */
+  isComplete(after: number): boolean {
+    return after >= this.#complete;
+  }
+
+  /** Whether all that has changed since then is remembered, for who has read the rows in this process. */
+  remembers(after: number): boolean {
+    return after >= this.#forgotten;
+  }
+
+  /** How many runs were deleted since this process began. Readers of changes hear nothing of them. */
+  get deletions(): number {
+    return this.#deletedBefore + this.#deleted.length;
+  }
+
+  /** A run was deleted, by hand or because its retention is over. */
+  deleted(run: string): void {
+    this.#deleted.push(run);
+    if (this.#deleted.length <= 2 * MAX_DELETIONS_KEPT) return;
+    this.#deletedBefore += this.#deleted.length - MAX_DELETIONS_KEPT;
+    this.#deleted = this.#deleted.slice(-MAX_DELETIONS_KEPT);
+  }
+
+  /** The runs that were deleted after the first so many; undefined if that is not remembered. */
+  deletedSince(count: number): string[] | undefined {
+    return count < this.#deletedBefore ? undefined : this.#deleted.slice(count - this.#deletedBefore);
+  }
+
+  /** What has changed after the one of this number, as far as it is remembered. Costs what has changed. */
+  *since(after: number): Generator<[number, Change]> {
+    for (let at = this.#placeAfter(after); at < this.#numbers.length; at += 1) {
+      const number = this.#numbers[at] ?? 0;
+      const change = this.#recent.get(number);
+      if (change !== undefined) yield [number, change];
+    }
+  }
+
+  /** The place in `#numbers` of the first one above this, by halving. */
+  #placeAfter(after: number): number {
+    let [low, high] = [0, this.#numbers.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#numbers[middle] ?? 0) > after) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  run(after: RunRow, before: RunRow | undefined, key: string, now: Instant): RunRow {
+    const seen = ({ state, exitCode, worker, opened, ended, startedAt }: RunRow) =>
+      `${state} ${exitCode} ${worker} ${opened} ${ended} ${startedAt}`;
+    if (before !== undefined && seen(before) === seen(after)) return after;
+    return { ...after, number: this.#number({ table: "run", key }, before?.number, now) };
+  }
+
+  worker(after: WorkerRow, before: WorkerRow | undefined, key: string, now: Instant): WorkerRow {
+    const seen = ({ phase, idleBehavior, instance, address, reason }: WorkerRow) =>
+      `${phase} ${idleBehavior} ${instance} ${address} ${reason}`;
+    if (before !== undefined && seen(before) === seen(after)) return after;
+    return { ...after, number: this.#number({ table: "worker", key }, before?.number, now) };
+  }
+
+  #number(change: Change, before: number | undefined, now: Instant): number {
+    this.#latest = Math.max(this.#latest + 1, now * NUMBERS_A_MS);
+    this.#complete = Math.min(this.#complete, this.#latest - 1);
+    if (before !== undefined) this.#recent.delete(before);
+    this.#recent.set(this.#latest, change);
+    this.#numbers.push(this.#latest);
+    const [oldest] = this.#recent.keys();
+    if (this.#recent.size > MAX_CHANGES_KEPT && oldest !== undefined) {
+      this.#recent.delete(oldest);
+      this.#complete = oldest;
+      this.#forgotten = oldest;
+    }
+    if (this.#numbers.length > 2 * MAX_CHANGES_KEPT) this.#numbers = [...this.#recent.keys()];
+    return this.#latest;
+  }
+}

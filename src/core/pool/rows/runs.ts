@@ -1,0 +1,168 @@
+import type { Resources } from "../../../schema/common.ts";
+import type { Instant } from "../../../shared/machine.ts";
+import { isTerminal } from "../../../shared/run-state.ts";
+import { formatSize } from "../../../shared/size.ts";
+import type { PlaceAnswer, PlacementTerms, PoolAnswer, RunUpsert } from "../../messages.ts";
+import { eligibleTypes } from "../plan/eligible.ts";
+import { fitsOwnMachine } from "../plan/plan.ts";
+import { rateOf } from "../read/money.ts";
+import { type Configured, isOpen, isRemoved, type PoolState, type RunRow, runKey } from "../state.ts";
+import { keepLogsMs } from "./forget.ts";
+
+/**
+ * Why a run that the pool does not have is not taken: said at once, and only then (messages.md#submission).
+ */
+function refusal(
+  state: PoolState,
+  upsert: RunUpsert,
+  now: Instant,
+): Extract<PoolAnswer, { kind: "refused" }> | null {
+  if (state.record === null || isRemoved(state)) {
+    return { kind: "refused", code: "unknown_pool", text: "there is no pool of this name" };
+  }
+  if (state.record.leaving === true) {
+    const text = "the pool is being deleted, and takes no more runs; use another, or put it again";
+    return { kind: "refused", code: "pool_draining", text };
+  }
+  const configured: Configured = { ...state, record: state.record };
+  const { config } = state.record;
+  if (upsert.hostPaths && !config.allowHostPaths) {
+    const text =
+      "`dir` is absolute, and this pool does not allow that: leave it out, make it relative to the task's " +
+      "own directory, or set `allowHostPaths` of the pool";
+    return { kind: "refused", code: "host_paths_not_allowed", text };
+  }
+  if (upsert.fakes === true && config.allowFakeDriver !== true) {
+    const text =
+      "a task has the fake driver, and this pool does not allow that; leave `driver` out, or set " +
+      "`allowFakeDriver` of a pool for tests";
+    return { kind: "refused", code: "fake_driver_not_allowed", text };
+  }
+  const fits = eligibleTypes(config, upsert.resources).length > 0;
+  if (!fits && !fitsOwnMachine(configured, upsert.resources)) {
+    const asked = resourcesText(upsert.resources);
+    const types = typesText(configured);
+    const text = `no instance type of the pool can hold it: it asks for ${asked}; there is ${types}`;
+    return { kind: "refused", code: "unsatisfiable", text };
+  }
+  const { index } = configured.memo;
+  if (index.queue.length < config.maxQueue) return null;
+  const text = `the pool's queue is full (${config.maxQueue} runs); try again when some have been placed`;
+  const retryAfterMs = index.drain.retryAfterMs(config.maxQueue, now);
+  return { kind: "refused", code: "busy", text, retryAfterMs };
+}
+
+/** What a run asks for, as people write it; what it does not ask for is left out. */
+function resourcesText({ vcpus, memoryBytes, diskBytes, gpus }: Resources): string {
+  return [
+    `${vcpus} vCPUs`,
+    `${formatSize(memoryBytes)} of memory`,
+    ...(diskBytes === 0 ? [] : [`${formatSize(diskBytes)} of disk`]),
+    ...(gpus === 0 ? [] : [`${gpus} GPUs`]),
+  ].join(", ");
+}
+
+function typesText(state: Configured): string {
+  return Object.entries(state.record.config.instanceTypes)
+    .map(([name, type]) => `${name} (${type.vcpus} vCPUs, ${type.memory} memory, of which 95 % is usable)`)
+    .join(", ");
+}
+
+/** Folds in what an allocation says of its run. An older version than the pool has says nothing. */
+export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): PoolState {
+  if (state.record === null) return state;
+  const key = runKey(upsert.submittedAt, upsert.run);
+  const row = state.runs.get(key);
+  if (row === undefined) {
+    if (upsert.wants === "place" && refusal(state, upsert, now) !== null) return state;
+    state.runs.set(key, { ...upsert, opened: upsert.ended, worker: null, heardAt: now }, now);
+    return state;
+  }
+  if (upsert.epoch === row.opened) tell(state, row);
+  if (upsert.version > row.version) {
+    const ended = Math.max(row.ended, upsert.ended);
+    // An epoch that we do not know to have opened, and that has ended, is continued above (rule R1).
+    const opened = Math.max(row.opened, ended);
+    state.runs.set(key, { ...row, ...upsert, ended, opened, heardAt: now }, now);
+    if (ended >= row.opened) state.memo.index.untell(row);
+    if (isOpen(row) && ended >= row.opened && upsert.wants === "place") pauseWorker(state, row.worker, now);
+  }
+  return state;
+}
+
+/** A worker that did not begin what was placed on it: first, and longest time without another placement. */
+const PAUSE_FIRST_MS = 1_000;
+const PAUSE_LONGEST_MS = 60_000;
+
+/** The worker did not begin the run: it gets nothing more until it is heard of, or for a while. */
+function pauseWorker(state: PoolState, worker: string | null, now: Instant): void {
+  const row = worker === null ? undefined : state.workers.get(worker);
+  if (row === undefined || row.phase === "gone") return;
+  const refusals = row.refusals + 1;
+  const pausedUntil = now + Math.min(PAUSE_LONGEST_MS, PAUSE_FIRST_MS * 2 ** (refusals - 1));
+  state.workers.set(row.worker, { ...row, refusals, pausedUntil }, now);
+}
+
+/** The pool's present view of a run (rule R6); a refusal, if it has no row of it. */
+export function answerRun(state: PoolState, upsert: RunUpsert, now: Instant): PoolAnswer {
+  const row = state.runs.get(runKey(upsert.submittedAt, upsert.run));
+  if (row === undefined) {
+    return refusal(state, upsert, now) ?? { kind: "none", version: 0 };
+  }
+  if (isOpen(row) && row.worker !== null) {
+    return { kind: "placed", worker: row.worker, epoch: row.opened, ...termsOn(state, row, row.worker) };
+  }
+  if (row.wants === "place") return { kind: "queued" };
+  const keep = state.record === null ? undefined : keepLogsMs(state.record.config);
+  return { kind: "none", version: row.version, ...(keep === undefined ? {} : { keepLogsMs: keep }) };
+}
+
+/** What holds for the run on the worker of its open epoch: what it costs, and the bound of its stops. */
+export function termsOn(
+  { workers }: PoolState,
+  { resources, openedAt }: RunRow,
+  worker: string,
+): PlacementTerms {
+  const row = workers.get(worker);
+  const opened = openedAt === undefined ? {} : { openedAt };
+  if (row === undefined) return opened;
+  const rate = rateOf(resources, row);
+  const { maxKillMs } = row.settings;
+  const bound = maxKillMs === undefined ? {} : { maxKillMs };
+  return { ...opened, ...(rate === null ? {} : { rate }), ...bound };
+}
+
+/**
+ * Opens the next epoch of a run on a ready worker. Only a run that asked for it, and has none open, gets one
+ * (R2).
+ */
+export function openEpoch(state: Configured, row: RunRow, worker: string, now: Instant): void {
+  const placed = { ...row, opened: row.opened + 1, openedAt: now, worker };
+  state.runs.set(runKey(row.submittedAt, row.run), placed, now);
+  state.memo.index.drain.note(now);
+}
+
+/** The allocation knows its placement: nothing is owed to it. */
+export function tell(state: PoolState, row: RunRow): void {
+  if (isOpen(row)) state.memo.index.tell(row);
+}
+
+/** Folds in the answer to `place`, or to a poke: the run as its owner sees it. */
+export function foldPlaceAnswer(state: PoolState, key: string, answer: PlaceAnswer, now: Instant): PoolState {
+  const row = state.runs.get(key);
+  if (row === undefined) return state;
+  const same = answer.kind === "run" && runKey(answer.run.submittedAt, answer.run.run) === key;
+  if (answer.kind === "run" && same) return foldRun(state, answer.run, now);
+  if (isTerminal(row.state)) return state;
+  // Its owner has no state, or is another submission under the same id: the run is over, whatever it was, and
+  // uses nothing any more.
+  const over = {
+    ...row,
+    state: "unknown" as const,
+    wants: "nothing" as const,
+    ended: row.opened,
+    heardAt: now,
+  };
+  state.runs.set(key, over, now);
+  return state;
+}

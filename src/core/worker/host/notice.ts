@@ -1,0 +1,75 @@
+import type { Report } from "../../../schema/host.ts";
+import { NOTICE_DRIFT_MS } from "../../../shared/limits.ts";
+import type { Instant, Millis } from "../../../shared/machine.ts";
+import type { IdleBehavior, LossCause } from "../../messages.ts";
+import { note, type WorkerRecord } from "../state.ts";
+
+/** An end that is farther away is none that anybody knows. No date would hold some that a host can say. */
+const FARTHEST_END_MS: Millis = 365 * 24 * 3_600_000;
+
+/** What a host says of its machine's near end: an interruption by the provider, or an operator at work. */
+export interface Notice {
+  text: string;
+  /** When the machine will be gone; null: that is not known. */
+  goneAt: Instant | null;
+}
+
+/**
+ * What the worker does when it has nothing to do. While its host gives notice it drains, whatever the
+ * operator has said before or says meanwhile; held ones stay held (workers.md#idle-behaviors). What the
+ * operator has said counts again when the notice is taken back.
+ */
+export function behaviorOf({ idleBehavior, notice }: WorkerRecord): IdleBehavior {
+  return idleBehavior === "run" && notice !== undefined ? "drain" : idleBehavior;
+}
+
+/**
+ * Folds in what a report says of it. "None" takes the notice back, unless the worker ends already. Silence
+ * does not: an agent that was just started may not know yet.
+ */
+export function foldNotice(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
+  if (report.draining === undefined) return record;
+  const said = noticeIn(report, now);
+  const { notice: known, ...rest } = record;
+  if (said === undefined)
+    return known === undefined || isEnding(record) ? record : takenBack(rest, known, now);
+  if (known !== undefined && isSame(known, said)) return record;
+  const by = said.goneAt === null ? "" : `, and it will be gone at ${new Date(said.goneAt).toISOString()}`;
+  const next = { ...record, notice: said, reason: reasonFor(record, said) };
+  return note(next, "Notice", `its host drains: ${said.text}${by}`, now);
+}
+
+/** Why what was on the machine is lost, if it is. */
+export function lossCause({ notice }: WorkerRecord): LossCause | undefined {
+  return notice === undefined ? undefined : "interruption";
+}
+
+function noticeIn({ draining, goneInMs }: Report, now: Instant): Notice | undefined {
+  if (!draining) return undefined;
+  const isSaid = goneInMs !== undefined && goneInMs <= FARTHEST_END_MS;
+  return { text: draining, goneAt: isSaid ? now + Math.round(goneInMs) : null };
+}
+
+/** The time is said as a duration, which the way here makes a little longer each time. */
+function isSame(known: Notice, said: Notice): boolean {
+  if (known.text !== said.text || (known.goneAt === null) !== (said.goneAt === null)) return false;
+  return Math.abs((known.goneAt ?? 0) - (said.goneAt ?? 0)) <= NOTICE_DRIFT_MS;
+}
+
+function takenBack(record: WorkerRecord, known: Notice, now: Instant): WorkerRecord {
+  const reason = record.reason === textOf(known) ? record.phase : record.reason;
+  return note({ ...record, reason }, "Notice Withdrawn", "its host drains no more", now);
+}
+
+/** An end that is decided already, and a behavior that somebody has set, keep their reasons. */
+function reasonFor(record: WorkerRecord, notice: Notice): string {
+  return !isEnding(record) && record.idleBehavior === "run" ? textOf(notice) : record.reason;
+}
+
+function isEnding({ phase }: WorkerRecord): boolean {
+  return phase === "shutdown" || phase === "gone";
+}
+
+function textOf({ text }: Notice): string {
+  return `its host drains: ${text}`;
+}

@@ -1,0 +1,58 @@
+import type { Instant } from "../../../shared/machine.ts";
+import type { IdleBehavior } from "../../messages.ts";
+import { behaviorOf } from "../host/notice.ts";
+import { isUnkillable } from "../placements.ts";
+import {
+  isOwnMachine,
+  type Living,
+  livePlacements,
+  note,
+  type PlacementRow,
+  placementKey,
+  type WorkerState,
+} from "../state.ts";
+
+/**
+ * Sets what a worker does when it has nothing to do: any behavior, in any state, in any order
+ * (workers.md#idle-behaviors). On a worker that is being destroyed or is gone it changes nothing: neither is
+ * saved by it, and what is read there later must not say that it had been.
+ */
+export function foldBehavior(state: Living, behavior: IdleBehavior, by: string, now: Instant): WorkerState {
+  const { record } = state;
+  const ends = record.phase === "shutdown" || record.phase === "gone";
+  if (ends || record.idleBehavior === behavior) return state;
+  const reason = `set to ${behavior} by ${by}`;
+  return {
+    ...state,
+    record: note({ ...record, idleBehavior: behavior, reason }, "Idle Behavior", reason, now),
+  };
+}
+
+/** That its pool has no use for such machines any more. */
+export const RETIREMENT = {
+  type: "behavior",
+  behavior: "drain",
+  by: "its pool, which wants no such machine any more",
+} as const;
+
+/**
+ * Whether a draining worker has nothing left to wait for: it boots, or is idle, or its host has given up
+ * killing all that is still on it (workers.md#t13, workers.md#t14, workers.md#t15). Of the last only the
+ * machine's end is an end.
+ */
+export function isDrained(state: Living): boolean {
+  const { record } = state;
+  if (behaviorOf(record) !== "drain" || (record.phase !== "booting" && record.phase !== "ready"))
+    return false;
+  // A notice may be taken back, and a machine of one's own costs nothing until then.
+  if (isOwnMachine(record) && record.idleBehavior !== "drain") return false;
+  return livePlacements(state).every((row) => isGivenUp(state, row));
+}
+
+/** Whether nothing of a placement is left but what its host could not kill in all its tries. */
+function isGivenUp(state: Living, { run, epoch }: PlacementRow): boolean {
+  const attempts = state.memo.reported[placementKey(run, epoch)]?.attempts ?? [];
+  const unkillable = attempts.filter(isUnkillable);
+  const ended = attempts.filter((one) => one.state === "exited" || one.state === "gone");
+  return unkillable.length > 0 && unkillable.length + ended.length === attempts.length;
+}

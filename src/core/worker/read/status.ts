@@ -1,0 +1,118 @@
+import type { WorkerState as ShownState, WorkerStatus } from "../../../schema/pool.ts";
+import type { Why } from "../../../schema/why.ts";
+import type { Instant } from "../../../shared/machine.ts";
+import { saidNo } from "../../refusal.ts";
+import { idleSince, placementEndsAt } from "../life/deadlines.ts";
+import { leftBehind } from "../life/forced.ts";
+import {
+  capacityOf,
+  isOwnMachine,
+  type Living,
+  lastHeardAt,
+  livePlacements,
+  ordersRevision,
+  untoldPlacements,
+} from "../state.ts";
+import { nextOf } from "./next.ts";
+import { reasonOf } from "./reasons.ts";
+import { upsertOf } from "./summary.ts";
+
+/** What is shown in place of an instance type. With its blank it is the name of none. */
+export const OWN_MACHINE = "own machine";
+
+/** A worker, whole, as a reader sees it. */
+export function statusOf(state: Living, now: Instant): WorkerStatus {
+  const { record } = state;
+  const { intent, notice, stale = {} } = record;
+  const live = livePlacements(state);
+  const view = upsertOf(state, now);
+  const left = leftBehind(record);
+  return {
+    id: intent.worker,
+    pool: intent.pool,
+    state: shownState(view.phase, live.length),
+    idleBehavior: view.idleBehavior,
+    instanceType: intent.provider === null ? OWN_MACHINE : intent.instanceType,
+    providerType: intent.provider === null ? null : (intent.type.providerType ?? intent.instanceType),
+    own: intent.provider === null,
+    instance: view.instance,
+    address: view.address,
+    price: intent.provider === null ? 0 : (view.toldPrice?.price ?? intent.type.price ?? null),
+    prices: (record.prices ?? []).map(({ price, since }) => ({ price, since: iso(since) })),
+    resources: capacityOf(record),
+    runs: live.map((row) => row.run),
+    askedAt: iso(record.askedAt),
+    readyAt: orNull(record.readyAt),
+    idleSince: orNull(idleSince(state) ?? null),
+    lastRun: lastRunOf(state),
+    machine: machineMade(record),
+    doubles: record.doubles ?? [],
+    reason: view.reason,
+    version: record.version,
+    bootProbe: probeOf(record),
+    bootOutcome: view.bootOutcome ?? null,
+    notice: notice === undefined ? null : { text: notice.text, goneAt: orNull(notice.goneAt) },
+    stale: Object.entries(stale).map(([run, { since, holder }]) => ({ run, holder, since: iso(since) })),
+    createdAt: orNull(record.createdAt),
+    joinedAt: orNull(record.joinedAt),
+    lastReportAt: orNull(lastHeardAt(state)),
+    leaseUntil: record.leaseUntil === 0 ? null : iso(record.leaseUntil),
+    ...(left === undefined ? {} : { leftBehind: left }),
+    incarnation: record.incarnation,
+    ordersRevision: ordersRevision(state),
+    orders: live.map(({ run, epoch, order }) => ({
+      run,
+      epoch,
+      attempts: order?.attempts.map(({ id }) => id) ?? [],
+    })),
+    events: record.events,
+  };
+}
+
+/**
+ * The five states, and `gone`: a ready worker is `idle` or `running` by what is on it (workers.md#states).
+ */
+export function shownState(phase: Living["record"]["phase"] | "asked", runs: number): ShownState {
+  if (phase === "ready") return runs > 0 ? "running" : "idle";
+  return phase === "asked" ? "booting" : phase;
+}
+
+/**
+ * Why a worker is in its state, and what happens next (invariant 5). `run`: also until when its host may say
+ * nothing of this run, before that is placed elsewhere (`placementEndsAt`), and whether the host has not been
+ * told of it (`untold`).
+ */
+export function whyOf(state: Living, now: Instant, run?: string): Why {
+  const shown = statusOf(state, now);
+  const reason = reasonOf(state, shown);
+  const ends = run === undefined ? undefined : placementEndsAt(state, run);
+  if (ends !== undefined) reason.placementEndsAt = iso(ends);
+  if (untoldPlacements(state).some((row) => row.run === run)) reason.untold = true;
+  return { state: shown.state, reason, next: nextOf(state, shown, now), chain: [] };
+}
+
+/** The run whose placement ended last, of those that are kept. */
+function lastRunOf({ placements }: Living): WorkerStatus["lastRun"] {
+  const [last] = placements.latestEnded("at", 1);
+  return last === undefined ? null : { run: last.run, endedAt: iso(last.at) };
+}
+
+function machineMade(record: Living["record"]): NonNullable<WorkerStatus["machine"]> | null {
+  if (isOwnMachine(record)) return null;
+  if (record.instance !== null) return "made";
+  if (record.failure === undefined) return "asked";
+  return saidNo(record.failure) ? "refused" : "unconfirmed";
+}
+
+/** With the exit code wherever it is known, null where it is not. */
+function probeOf({ bootProbe }: Living["record"]): WorkerStatus["bootProbe"] {
+  return bootProbe === null ? null : { exitCode: null, ...bootProbe };
+}
+
+function iso(at: Instant): string {
+  return new Date(at).toISOString();
+}
+
+function orNull(at: Instant | null): string | null {
+  return at === null ? null : iso(at);
+}

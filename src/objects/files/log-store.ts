@@ -1,0 +1,187 @@
+import { logsGoneSince } from "../../core/allocation/forget.ts";
+import { logObjectKey, offsetText } from "../../core/allocation/output/chunks.ts";
+import { NO_LOGS } from "../../core/allocation/output/logs.ts";
+import type { AllocationRecord, Existing, LogSegment, StreamRecord } from "../../core/allocation/state.ts";
+import { isLogOver } from "../../core/allocation/time/order-deadlines.ts";
+import type { StreamName } from "../../schema/host.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { MAX_LOG_BYTES } from "../../shared/limits.ts";
+import type { Instant } from "../../shared/machine.ts";
+import { droverNow } from "../clock.ts";
+import { meter } from "../meter.ts";
+import type { LogChunk, LogObject, LogRequest } from "../rpc.ts";
+
+/** A segment as it lies in its row: its bytes, or how many of them lie in the object store. */
+type StoredSegment = Uint8Array | { length: number };
+
+/** Which bytes are wanted: at most `maxBytes` of a stream, from `from` on. */
+export interface LogPosition {
+  attempt: string;
+  stream: StreamName;
+  from: number;
+  maxBytes: number;
+}
+
+/** The segments of an allocation's logs: what has outgrown the one value (`AllocationRecord.logs`). */
+export class LogStore {
+  readonly #kv: SyncKvStorage;
+  readonly #bucket: R2Bucket | undefined;
+  readonly #run: string;
+
+  constructor(kv: SyncKvStorage, bucket: R2Bucket | undefined, run: string) {
+    this.#kv = kv;
+    this.#bucket = bucket;
+    this.#run = run;
+  }
+
+  write(segments: LogSegment[]): void {
+    for (const segment of segments) {
+      const value: StoredSegment = "data" in segment ? segment.data : { length: segment.length };
+      this.#kv.put(key(segment.attempt, segment.stream, segment.from), value);
+      meter.rowsWritten += 1;
+    }
+  }
+
+  /**
+   * Deletes all logs of a run, as long as it may: first what lies in the bucket, since nothing but the rows
+   * and the record leads there. Doing it again does no harm.
+   */
+  async clear(may: () => boolean): Promise<void> {
+    while (may()) {
+      const { objects = [] } = (await this.#bucket?.list({ prefix: `logs/${this.#run}/` })) ?? {};
+      if (objects.length === 0) break;
+      await this.#bucket?.delete(objects.map(({ key }) => key));
+    }
+    if (!may()) return;
+    for (const [name] of [...this.#kv.list({ prefix: "log/" })]) {
+      this.#kv.delete(name);
+      meter.rowsWritten += 1;
+    }
+  }
+
+  /**
+   * The bytes of a stream at a position: those of its rows and its tail as they are, up to the next object of
+   * the store; one that the position lies in by its name.
+   */
+  read({ stored, tail }: StreamRecord, position: LogPosition): { data: Uint8Array; object?: LogObject } {
+    const { attempt, stream, from } = position;
+    const to = Math.min(stored, from + position.maxBytes);
+    const parts: Uint8Array[] = [];
+    let at = from;
+    const take = (begin: number, bytes: Uint8Array) => {
+      const part = bytes.subarray(at - begin, to - begin);
+      parts.push(part);
+      at += part.length;
+    };
+    for (const [begin, segment] of this.#segments(attempt, stream, from, to)) {
+      if (segment instanceof Uint8Array) take(begin, segment);
+      else if (at > from) return { data: joined(parts) };
+      else return { data: joined([]), object: objectAt({ attempt, stream, from: begin, ...segment }, from) };
+    }
+    if (at < to) take(stored - tail.length, tail);
+    return { data: joined(parts) };
+  }
+
+  /** The segments that hold bytes of [from, to), each with its offset. */
+  *#segments(
+    attempt: string,
+    stream: StreamName,
+    from: number,
+    to: number,
+  ): Generator<[number, StoredSegment]> {
+    const prefix = `log/${attempt}/${stream}/`;
+    const [first] = this.#kv.list<StoredSegment>({
+      prefix,
+      end: key(attempt, stream, from + 1),
+      reverse: true,
+      limit: 1,
+    });
+    if (first === undefined || to <= from) return;
+    const rows = this.#kv.list<StoredSegment>({ prefix, start: first[0], end: key(attempt, stream, to) });
+    for (const [name, segment] of rows) {
+      const begin = Number(name.slice(prefix.length));
+      if (begin + segment.length > from) yield [begin, segment];
+    }
+  }
+}
+
+function objectAt(stretch: Parameters<typeof logObjectKey>[0], from: number): LogObject {
+  const offset = from - stretch.from;
+  return { key: logObjectKey(stretch), offset, length: stretch.length - offset };
+}
+
+function joined(parts: Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}
+
+function key(attempt: string, stream: StreamName, offset: number): string {
+  return `log/${attempt}/${stream}/${offsetText(offset)}`;
+}
+
+/**
+ * The attempt that a request means: the one it names, or the task's latest (or oldest); null if there is none
+ * yet.
+ */
+function attemptMeant(record: AllocationRecord, request: LogRequest): string | null {
+  const task = record.tasks.find((one) => one.name === request.task);
+  if (task === undefined) {
+    const names = record.tasks.map((one) => one.name).join(", ");
+    throw new DroverError("unknown_task", `the run has no task called "${request.task}"; it has ${names}`);
+  }
+  const ids = task.attempts.map((one) => one.id);
+  if (request.attempt === undefined) return ids.at(request.oldest ? 0 : -1) ?? null;
+  const meant = ids.find((id) => id.endsWith(`/${request.attempt}`));
+  if (meant === undefined) {
+    const text = `task "${request.task}" has no attempt ${request.attempt}; they are named like 1.1`;
+    throw new DroverError("unknown_attempt", text);
+  }
+  return meant;
+}
+
+function expiredLogs(run: string, since: Instant): DroverError {
+  const text =
+    `the logs of run "${run}" were deleted at ${new Date(since).toISOString()}, because its pool keeps ` +
+    "logs for a shorter time than runs (`retention.logs`); the run itself can still be read";
+  return new DroverError("expired_logs", text);
+}
+
+/**
+ * Answers a request for log bytes from what is stored now. Throws `unknown_task`, `unknown_attempt`,
+ * or `expired_logs` if they are deleted.
+ */
+export function readLog(store: LogStore, state: Existing, request: LogRequest): LogChunk {
+  const { record } = state;
+  const attempt = attemptMeant(record, request);
+  const now = droverNow();
+  const gone = logsGoneSince(state, now);
+  if (gone !== undefined) throw expiredLogs(record.id, gone);
+  if (attempt === null) return { data: new Uint8Array(), from: 0, size: 0, ended: record.ended, dropped: 0 };
+  const streamRecord = (record.logs[attempt] ?? NO_LOGS)[request.stream];
+  const { stored, size } = streamRecord;
+  const from = Math.min(stored, request.from < 0 ? Math.max(0, stored + request.from) : request.from);
+  const position = { attempt, stream: request.stream, from, maxBytes: request.maxBytes };
+  const known = record.tasks.flatMap((task) => task.attempts).find((one) => one.id === attempt);
+  const ended = known !== undefined && isLogOver(record, known, now);
+  return {
+    ...store.read(streamRecord, position),
+    from,
+    attempt: attempt.slice(attempt.lastIndexOf("/") + 1),
+    size: stored,
+    ended,
+    dropped: Math.max(0, size - MAX_LOG_BYTES),
+  };
+}
+
+/**
+ * A request that begins beyond what is stored waits for more; one that counts from the end has its answer
+ * now.
+ */
+export function hasNews(chunk: LogChunk, request: LogRequest): boolean {
+  return chunk.data.length > 0 || chunk.object !== undefined || chunk.ended || request.from < 0;
+}

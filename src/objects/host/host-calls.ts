@@ -1,0 +1,68 @@
+import type { z } from "zod";
+import { type Living, livePlacements } from "../../core/worker/state.ts";
+import { AGENT } from "../../generated/agent-bundle.ts";
+import { plainReport } from "../../probes/plain-text.ts";
+import { fieldErrors } from "../../schema/field-errors.ts";
+import { EnrollRequest, type HostSetup, JoinRequest, Report } from "../../schema/host.ts";
+import { lostNames } from "../../schema/lost-names.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { type Env, urlOf } from "../env.ts";
+import type { SignedCall } from "../rpc.ts";
+
+/** What a host needs to know to begin (host-protocol.md#joining). */
+export function hostSetup({ record }: Living, env: Env): HostSetup {
+  const { worker, settings } = record.intent;
+  const base = `${urlOf(env)}/v1/hosts/${worker}`;
+  return {
+    worker,
+    incarnation: record.incarnation,
+    reportUrl: `${base}/reports`,
+    socketUrl: `${base}/socket`,
+    ...(env.LOGS === undefined ? {} : { logsUrl: `${base}/logs`, snapshotsUrl: `${base}/snapshots` }),
+    probe: { intervalMs: settings.probeIntervalMs, boot: settings.bootCommand },
+    leaseMs: settings.leaseMs,
+    agent: { version: AGENT.version, sha256: AGENT.sha256 },
+  };
+}
+
+/** The report of a verified call, in either of its forms. Throws `malformed_json` or `invalid_request`. */
+export function reportOf({ body, plain, created }: SignedCall, worker: Living): Report {
+  if (!plain) return parseReport(body);
+  return plainReport(body, created, worker.record.incarnation, livePlacements(worker));
+}
+
+/** Reads the body of a verified report. Throws `malformed_json` or `invalid_request`. */
+export function parseReport(body: string): Report {
+  return parseBody(Report, body);
+}
+
+/** Reads the body of a verified enrollment. Throws `malformed_json` or `invalid_request`. */
+export function parseEnrollment(body: string): EnrollRequest {
+  return parseBody(EnrollRequest, body);
+}
+
+/** Reads the body of a verified join. Throws `malformed_json` or `invalid_request`. */
+export function parseJoin(body: string): JoinRequest {
+  return parseBody(JoinRequest, body);
+}
+
+interface Schema<T> {
+  safeParse(
+    value: unknown,
+  ): { success: true; data: T } | { success: false; error: { issues: z.core.$ZodIssue[] } };
+}
+
+function parseBody<T>(schema: Schema<T>, body: string): T {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    throw new DroverError("malformed_json", "the body is no JSON");
+  }
+  const result = schema.safeParse(value);
+  const fields = [...lostNames(body), ...(result.success ? [] : fieldErrors(result.error.issues, "json"))];
+  if (result.success && fields.length === 0) return result.data;
+  throw new DroverError("invalid_request", "the body is not as agreed; `errors` names the fields", {
+    fields,
+  });
+}

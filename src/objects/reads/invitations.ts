@@ -1,0 +1,48 @@
+import type { PoolEvent, PoolMessage } from "../../core/pool/machine.ts";
+import { nextWorkerName } from "../../core/pool/rows/workers.ts";
+import type { PoolRecord, PoolState } from "../../core/pool/state.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { ACKNOWLEDGE_MS, MAX_OPEN_ENROLLMENTS } from "../../shared/limits.ts";
+import type { Millis } from "../../shared/machine.ts";
+import { enrollmentCode } from "../../signing/code.ts";
+import type { Actor } from "../actor.ts";
+import type { Invitation, InvitationRequest } from "../rpc.ts";
+import { until } from "../waiting.ts";
+
+/** How soon a client should try again when too many codes wait to be used. */
+const BUSY_RETRY_MS: Millis = 60_000;
+
+/**
+ * Lets a machine of one's own join a pool: stores a worker for it, waits until the worker knows of itself,
+ * and only then makes its code. The same key finds the same worker and code. Throws `busy` for too many
+ * codes, `idempotency_mismatch`, and `not_acknowledged`.
+ */
+export async function invite(
+  actor: Actor<PoolState, PoolEvent, PoolMessage>,
+  record: PoolRecord,
+  { ttlMs, keyHash }: InvitationRequest,
+  signingKey: string,
+): Promise<Invitation> {
+  if (record.leaving === true) {
+    throw new DroverError("pool_draining", "the pool is being deleted, and takes no more machines");
+  }
+  const worker = nextWorkerName(keyHash === undefined ? record : { ...record, nextWorker: `k${keyHash}` });
+  const row = () => actor.state.workers.get(worker);
+  const replayed = row() !== undefined;
+  actor.apply({ type: "invite", worker, ttlMs });
+  const invited = row();
+  if (invited === undefined) {
+    const text = `${MAX_OPEN_ENROLLMENTS} codes of this pool wait to be used: use them, or let them expire`;
+    throw new DroverError("busy", text, { retryAfterMs: BUSY_RETRY_MS });
+  }
+  if (invited.notAfter - invited.askedAt !== ttlMs) {
+    const text = "this Idempotency-Key was used before with another ttl; use a new key for a new code";
+    throw new DroverError("idempotency_mismatch", text);
+  }
+  if (!(await until(actor, () => row()?.phase !== "asked", ACKNOWLEDGE_MS))) {
+    const text = "the enrollment is stored, but its worker has not confirmed it in time; try again";
+    throw new DroverError("not_acknowledged", text, { retryAfterMs: 1_000 });
+  }
+  const code = enrollmentCode(worker, invited.notAfter, signingKey);
+  return { worker, code, expiresAt: invited.notAfter, replayed };
+}

@@ -1,0 +1,111 @@
+import { etag } from "hono/etag";
+import { z } from "zod";
+import type { EdgeApp, EdgeContext } from "../edge.ts";
+import { refuse } from "../http/invalid.ts";
+import { headersOf } from "../openapi/answer-headers.ts";
+import { operation } from "../openapi/operation.ts";
+import { notModifiedAnswer, problemAnswer } from "../openapi/params.ts";
+import { sha256 } from "../runs/submission.ts";
+
+/** The host agent that this Worker serves, as `scripts/build.mjs` packs it. */
+export interface AgentBundle {
+  version: string;
+  /** Of `source`, in hexadecimal. */
+  sha256: string;
+  source: string;
+  /** The script that installs it, with `@DROVER_URL@` and `@AGENT_SHA256@` for what only we know. */
+  installer: string;
+}
+
+/** One file that a machine fetches to become a host. */
+interface AgentFile {
+  name: string;
+  /** What the document calls it, behind a verb. */
+  called: string;
+  type: string;
+  summary: string;
+  text(c: EdgeContext): string;
+}
+
+/** Adds the files that a machine fetches to become a host. Open: there is nothing secret in them. */
+export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
+  app.use("/agent/*", etag());
+  addFile(app, {
+    name: "drover-agent.mjs",
+    called: "Agent",
+    type: "text/javascript",
+    summary: "The host agent, one file for Node 20 or later",
+    text: () => agent.source,
+  });
+  addFile(app, {
+    name: "install.sh",
+    called: "Installer",
+    type: "text/x-shellscript",
+    summary: "Makes a machine of one's own a host: for `curl … | DROVER_CODE=… sh`",
+    // Whoever fetches it from here can reach us here, if nobody has said anything better.
+    text: (c) =>
+      agent.installer
+        .replaceAll("@DROVER_URL@", c.env.url === "" ? new URL(c.req.url).origin : c.env.url)
+        .replaceAll("@AGENT_SHA256@", agent.sha256),
+  });
+}
+
+function addFile(app: EdgeApp, { name, called, type, summary, text }: AgentFile): void {
+  const fileRoute = operation({
+    method: "get",
+    path: `/agent/${name}`,
+    operationId: `get${called}`,
+    tag: "Service",
+    access: "open",
+    summary,
+    request: { query: z.strictObject({}) },
+    responses: {
+      200: {
+        description: "the file",
+        headers: headersOf("ETag", "Repr-Digest"),
+        content: { [type]: { schema: z.string() } },
+      },
+      304: notModifiedAnswer,
+      default: problemAnswer,
+    },
+  });
+  const digestRoute = operation({
+    method: "get",
+    path: `/agent/${name}.sha256`,
+    operationId: `get${called}Digest`,
+    tag: "Service",
+    access: "open",
+    summary: "Its digest, as sha256sum -c reads it",
+    request: { query: z.strictObject({}) },
+    responses: {
+      200: {
+        description: "the digest",
+        headers: headersOf("ETag"),
+        content: { "text/plain": { schema: z.string() } },
+      },
+      304: notModifiedAnswer,
+      default: problemAnswer,
+    },
+  });
+  app.openapi(
+    fileRoute,
+    async (c) => {
+      const body = text(c);
+      const digest = await sha256(body);
+      const headers = {
+        "content-type": `${type}; charset=utf-8`,
+        "cache-control": "no-cache",
+        etag: `"${digest}"`,
+        "repr-digest": `sha-256=:${base64OfHex(digest)}:`,
+      };
+      return new Response(body, { headers });
+    },
+    refuse(),
+  );
+  app.openapi(digestRoute, async (c) => c.text(`${await sha256(text(c))}  ${name}\n`, 200), refuse());
+}
+
+function base64OfHex(hex: string): string {
+  const bytes = hex.match(/../g)?.map((two) => Number.parseInt(two, 16)) ?? [];
+  return btoa(String.fromCharCode(...bytes));
+}

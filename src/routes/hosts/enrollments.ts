@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { Enrollment, EnrollmentRequest, ttlMs } from "../../schema/enrollment.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { isSafeAddress } from "../../shared/proof.ts";
+import type { EdgeApp } from "../edge.ts";
+import { refuse } from "../http/invalid.ts";
+import { operation } from "../openapi/operation.ts";
+import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer } from "../openapi/params.ts";
+import { sha256 } from "../runs/submission.ts";
+
+/** Characters of a key's hash that name a worker: a name has room for no more. */
+const KEY_HASH_CHARS = 12;
+
+const create = operation({
+  method: "post",
+  path: "/v1/enrollments",
+  operationId: "createEnrollment",
+  tag: "Workers",
+  access: "token",
+  codes: ["unknown_pool", "pool_draining", "busy", "idempotency_mismatch", "not_acknowledged"],
+  summary: "A one-time code with which a machine of one's own can join a pool",
+  request: {
+    query: z.strictObject({}),
+    headers: z.object({ "idempotency-key": IdempotencyKey.optional() }),
+    body: jsonBody(EnrollmentRequest),
+  },
+  responses: {
+    200: jsonAnswer("it existed already", Enrollment, ["Idempotency-Replayed"]),
+    201: jsonAnswer("it can be used from now on; `Location` is that of its worker", Enrollment, ["Location"]),
+    default: problemAnswer,
+  },
+});
+
+/** Adds the route by which machines of one's own join (api.md#enrollments). */
+export function enrollmentRoutes(app: EdgeApp): void {
+  app.openapi(
+    create,
+    async (c) => {
+      const { url } = c.env;
+      if (url === "") {
+        const text =
+          "DROVER_URL is not set, so a host would not know where to report; set it and deploy again";
+        throw new DroverError("internal", text);
+      }
+      if (!isSafeAddress(url)) {
+        const text = `DROVER_URL is ${url}: no host speaks to it; it must be https, or http of 127.0.0.1`;
+        throw new DroverError("internal", text);
+      }
+      const request = c.req.valid("json");
+      const key = c.req.valid("header")["idempotency-key"];
+      const keyHash = key === undefined ? undefined : (await sha256(key)).slice(0, KEY_HASH_CHARS);
+      const { worker, code, expiresAt, replayed } = await c.env.objects
+        .pool(request.pool)
+        .invite({ ttlMs: ttlMs(request), ...(keyHash === undefined ? {} : { keyHash }) });
+      const answer: Enrollment = {
+        code,
+        worker,
+        pool: request.pool,
+        expiresAt: new Date(expiresAt).toISOString(),
+        command: `curl -fsSL ${url}/agent/install.sh | DROVER_CODE=${code} sh -s --`,
+      };
+      if (replayed) {
+        c.header("Idempotency-Replayed", "true");
+        return c.json(answer, 200);
+      }
+      c.header("Location", `/v1/workers/${worker}`);
+      return c.json(answer, 201);
+    },
+    refuse(),
+  );
+}

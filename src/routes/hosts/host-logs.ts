@@ -1,0 +1,85 @@
+import { z } from "zod";
+import { Name } from "../../schema/common.ts";
+import { AttemptId } from "../../schema/host.ts";
+import { STREAMS } from "../../shared/attempt-id.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../shared/limits.ts";
+import { formatSize } from "../../shared/size.ts";
+import type { EdgeApp, EdgeContext } from "../edge.ts";
+import { readAway } from "../http/drain-body.ts";
+import { invalid, refuse } from "../http/invalid.ts";
+import { operation } from "../openapi/operation.ts";
+import { jsonAnswer, problemAnswer } from "../openapi/params.ts";
+import { admit, SignatureHeaders } from "./signature.ts";
+
+const chunk = operation({
+  method: "put",
+  path: "/v1/hosts/{worker}/logs/{attempt}/{stream}",
+  operationId: "putHostLog",
+  tag: "Hosts",
+  access: "host",
+  codes: ["unknown_attempt", "enrollment_over", "forbidden", "no_bucket", "busy"],
+  summary: "Log bytes that are too many for a report",
+  description:
+    "Raw bytes of one stream from `offset` on, signed like a report. They are taken only if they continue " +
+    "what is stored; the answer says how far that is, whether they were or not. An empty body only asks.",
+  request: {
+    params: z.object({
+      worker: Name.meta({ description: "the worker's id" }),
+      attempt: AttemptId.meta({ description: "the attempt's id, URL-encoded", example: "run/main/1.1" }),
+      stream: z.enum(STREAMS),
+    }),
+    query: z.strictObject({
+      offset: z
+        .string()
+        .refine((text) => /^\d{1,15}$/.test(text) && Number(text) <= MAX_LOG_BYTES, {
+          error: `must be a number of bytes from 0 to ${MAX_LOG_BYTES}`,
+        })
+        .transform(Number)
+        .meta({ type: "integer", description: "where in the stream they begin", example: 8_388_608 }),
+    }),
+    headers: SignatureHeaders,
+    body: {
+      content: { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } },
+    },
+  },
+  responses: {
+    200: jsonAnswer("how far the stream is stored", z.object({ stored: z.int() })),
+    default: problemAnswer,
+  },
+});
+
+/** Adds the route by which hosts bring large logs (host-protocol.md#logs). */
+export function hostLogRoutes(app: EdgeApp): void {
+  app.openapi(
+    chunk,
+    async (c) => {
+      const { worker, attempt, stream } = c.req.valid("param");
+      const { offset: from } = c.req.valid("query");
+      const { digest } = await admit(c, "log", worker, attempt);
+      try {
+        const { body } = c.req.raw;
+        const put = { worker, attempt, stream, from, length: lengthOf(c), digest, body };
+        return c.json({ stored: await c.env.objects.logs().put(put) }, 200);
+      } catch (error) {
+        await readAway(c.req.raw);
+        throw error;
+      }
+    },
+    refuse(),
+  );
+}
+
+/**
+ * The length that the request announces: memory is taken for it before the first byte is read, and not more.
+ */
+function lengthOf(c: EdgeContext): number {
+  const text = c.req.header("content-length") ?? "";
+  const length = Number(text);
+  if (/^\d{1,9}$/.test(text) && length <= MAX_LOG_CHUNK_BYTES) return length;
+  if (length > MAX_LOG_CHUNK_BYTES) {
+    throw new DroverError("body_too_large", `a chunk has at most ${formatSize(MAX_LOG_CHUNK_BYTES)}`);
+  }
+  const detail = `must say how long the chunk is: at most ${formatSize(MAX_LOG_CHUNK_BYTES)}`;
+  throw invalid([{ pointer: "content-length:", detail }]);
+}

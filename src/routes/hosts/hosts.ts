@@ -1,0 +1,217 @@
+import { z } from "zod";
+import type { SignedCall, SocketRefusal } from "../../objects/rpc.ts";
+import { Name, Wait } from "../../schema/common.ts";
+import { EnrollRequest, HostSetup, JoinRequest, type Orders, Report } from "../../schema/host.ts";
+import { DroverError, otherBody } from "../../shared/errors.ts";
+import { MAX_REPORT_WAIT_MS } from "../../shared/limits.ts";
+import { loopbackAddress } from "../../shared/proof.ts";
+import { contentDigest, textOfKey } from "../../signing/mac.ts";
+import type { EdgeApp, EdgeContext } from "../edge.ts";
+import { refuse } from "../http/invalid.ts";
+import { utf8Text } from "../http/json-body.ts";
+import { operation } from "../openapi/operation.ts";
+import { jsonAnswer, problemAnswer, waitMs } from "../openapi/params.ts";
+import { atItsPace } from "./host-pace.ts";
+import { answerHello, claimed, claimedByCode, SignatureHeaders, settled } from "./signature.ts";
+
+export const SWITCHING_PROTOCOLS = 101;
+
+/** Nothing at the edge reads orders, so they have no schema that checks them: only a name in the document. */
+const OrdersDocument = z.custom<Orders>().meta({
+  id: "Orders",
+  type: "object",
+  description:
+    "what the host shall hold: incarnation, revision, answers, leaseMs, reportWithinMs, attempts, logs",
+});
+
+const headers = SignatureHeaders;
+const signed = { params: z.object({ worker: Name.meta({ description: "the worker's id" }) }), headers };
+
+/** The signature counts for the bytes of the body, so it is verified before anything else is read of it. */
+function signedBody(body: z.ZodType) {
+  // As JSON Schema it stands in the document, and checks nothing.
+  const { $schema: _, $defs: _named, ...made } = z.toJSONSchema(body, { io: "input" });
+  // What has a name is a component of the document, too.
+  const schema: object = JSON.parse(JSON.stringify(made).replaceAll("#/$defs/", "#/components/schemas/"));
+  return { required: true, content: { "application/json": { schema } } };
+}
+
+function signedRequest(body: z.ZodType) {
+  return { ...signed, body: signedBody(body) };
+}
+
+const enroll = operation({
+  method: "post",
+  path: "/v1/hosts/enroll",
+  operationId: "enrollHost",
+  tag: "Hosts",
+  access: "host",
+  codes: ["enrollment_over", "code_used", "cloned", "unknown_worker"],
+  summary: "A machine becomes the host of the worker that its code names",
+  description:
+    "Signed with the key in the code, which stays where it is: of that and of the `salt` both sides make " +
+    "the secret of the host.",
+  request: { headers, query: z.strictObject({}), body: signedBody(EnrollRequest) },
+  responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },
+});
+
+const Hello = z
+  .object({ address: z.string().meta({ description: "where this Drover listens, as `host:port`" }) })
+  .meta({ id: "Hello" });
+
+const hello = operation({
+  method: "get",
+  path: "/v1/hosts/{worker}/hello",
+  operationId: "greetHost",
+  tag: "Hosts",
+  access: "host",
+  codes: ["not_found"],
+  summary: "Whether a local Drover is the one that is meant, before a host tells it anything",
+  description:
+    "On loopback, where there is no certificate, a port may have gone to another program. A host asks this " +
+    "first on each connection, signed by its secret or, to enroll, by its code: the answer's signature " +
+    "is the proof, for the address to which it is connected. A Drover that is reached by HTTPS answers " +
+    "`not_found`.",
+  request: { ...signed, query: z.strictObject({}) },
+  responses: { 200: jsonAnswer("a signed answer", Hello), default: problemAnswer },
+});
+
+const PLAIN_TEXT: object = { type: "string" };
+
+/** A report, as JSON or as plain text (`src/probes/plain-text.ts`). */
+function reportRequest() {
+  const { body, ...request } = signedRequest(Report);
+  const content = { ...body.content, "text/plain": { schema: PLAIN_TEXT } };
+  return { ...request, body: { ...body, content } };
+}
+
+const join = operation({
+  method: "post",
+  path: "/v1/hosts/{worker}/join",
+  operationId: "joinHost",
+  tag: "Hosts",
+  access: "host",
+  codes: ["enrollment_over", "cloned", "stale_incarnation", "busy"],
+  summary: "A start of the agent: a new incarnation",
+  request: { ...signedRequest(JoinRequest), query: z.strictObject({}) },
+  responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },
+});
+
+const report = operation({
+  method: "post",
+  path: "/v1/hosts/{worker}/reports",
+  operationId: "reportHost",
+  tag: "Hosts",
+  access: "host",
+  codes: ["enrollment_over", "cloned", "stale_incarnation", "busy"],
+  summary: "A report goes in, orders come back",
+  description:
+    "As plain text it is a run probe: one line for each run that lives there, `<run> stale`, `broken`, " +
+    "`boot ok` once its boot probe has succeeded, and `orders <revision>` for the orders that it has " +
+    "applied.",
+  request: { ...reportRequest(), query: z.strictObject({ wait: Wait.optional() }) },
+  responses: { 200: jsonAnswer("the orders", OrdersDocument), default: problemAnswer },
+});
+
+const socket = operation({
+  method: "get",
+  path: "/v1/hosts/{worker}/socket",
+  operationId: "openHostSocket",
+  tag: "Hosts",
+  access: "host",
+  codes: ["enrollment_over", "forbidden", "upgrade_required", "busy"],
+  summary: "The same exchange over a WebSocket: each frame is a report, or orders",
+  description:
+    "The first frame is a challenge; each one has a number and an HMAC in its first line. Orders come " +
+    "whenever they change. `ping` is answered with `pong`. A report that is refused ends the socket, with " +
+    "a frame that says why.",
+  request: { ...signed, query: z.strictObject({}) },
+  responses: { 101: { description: "the socket" }, default: problemAnswer },
+});
+
+/** Adds what hosts say to the control plane (host-protocol.md#exchange). No token: a code, or a signature. */
+export function hostRoutes(app: EdgeApp): void {
+  app.openapi(
+    enroll,
+    async (c) => {
+      const { worker, expiresAt, codeKey, digest } = claimedByCode(c, "enroll");
+      const { body } = await bodyOf(c);
+      if (contentDigest(body) !== digest) {
+        throw otherBody();
+      }
+      const call = { body, codeKey: textOfKey(codeKey), expiresAt };
+      return c.json(await c.env.objects.worker(worker).enroll(call), 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    hello,
+    async (c) => {
+      const address = loopbackAddress(c.env.url);
+      if (address === undefined) {
+        throw new DroverError("not_found", "only a Drover on loopback proves itself; use its certificate");
+      }
+      await answerHello(c, c.req.valid("param").worker);
+      return c.json({ address }, 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    join,
+    async (c) => {
+      const { worker } = c.req.valid("param");
+      return atItsPace(c, worker, async () => {
+        const call = await signedCall(c, "join", worker);
+        return c.json(settled(c, worker, await c.env.objects.worker(worker).join(call)), 200);
+      });
+    },
+    refuse(),
+  );
+  app.openapi(
+    report,
+    async (c) => {
+      const holdMs = waitMs(c.req.valid("query").wait, MAX_REPORT_WAIT_MS);
+      const { worker } = c.req.valid("param");
+      return atItsPace(c, worker, async () => {
+        const call = await signedCall(c, "report", worker);
+        return c.json(settled(c, worker, await c.env.objects.worker(worker).report(call, holdMs)), 200);
+      });
+    },
+    refuse(),
+  );
+  app.openapi(
+    socket,
+    (c) => {
+      const { worker } = c.req.valid("param");
+      return atItsPace(c, worker, () => openSocket(c, worker));
+    },
+    refuse(),
+  );
+}
+
+/** The answer of the object to a host that asks for a socket. Throws what the object has refused it with. */
+async function openSocket(c: EdgeContext, worker: string): Promise<Response> {
+  claimed(c, "socket", worker);
+  if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
+    throw new DroverError("upgrade_required", "this is a WebSocket: ask with `Upgrade: websocket`");
+  }
+  const answer = await c.env.objects.worker(worker).fetch(c.req.raw);
+  if (answer.status === SWITCHING_PROTOCOLS) return answer;
+  // What `CloudWorkerApi.fetch` promises.
+  const { answerKey, refused } = (await answer.json()) as SocketRefusal;
+  if (answerKey !== undefined) settled(c, worker, { answerKey, refused });
+  throw new DroverError(refused.code, refused.message);
+}
+
+async function signedCall(c: EdgeContext, purpose: "join" | "report", worker: string): Promise<SignedCall> {
+  return { ...claimed(c, purpose, worker), ...(await bodyOf(c)) };
+}
+
+async function bodyOf(c: EdgeContext): Promise<Pick<SignedCall, "body" | "plain">> {
+  // As it was signed: `text()` would leave a byte order mark out.
+  const body = utf8Text(await c.req.arrayBuffer());
+  const type = c.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
+  // A `fetch` that names no type says text/plain of JSON, too. No line of a plain report begins so.
+  const plain = type === "text/plain" && !body.trimStart().startsWith("{");
+  return { body, plain };
+}

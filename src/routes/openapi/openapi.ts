@@ -1,0 +1,124 @@
+import { etag } from "hono/etag";
+import { z } from "zod";
+import { type ErrorCode, STATUS_OF_CODE } from "../../shared/errors.ts";
+import type { EdgeApp } from "../edge.ts";
+import { refuse } from "../http/invalid.ts";
+import { titleOf } from "../http/problem.ts";
+import { sha256 } from "../runs/submission.ts";
+import { headersOf } from "./answer-headers.ts";
+import { COMPONENTS } from "./components.ts";
+import { withHeads } from "./document-heads.ts";
+import { readableShapes } from "./document-shapes.ts";
+import { addExamples } from "./example-document.ts";
+import { MEANING_OF_CODE } from "./meanings.ts";
+import { operation, SECURITY_SCHEMES, TAGS } from "./operation.ts";
+import { notModifiedAnswer, problemAnswer } from "./params.ts";
+
+/** It describes itself no further than that. What is answered is text that was made before. */
+const content: Record<string, { schema: object }> = {
+  "application/json": { schema: { type: "object" } },
+};
+
+const DESCRIPTION =
+  "Runs commands on cloud machines that it boots, watches, reuses, drains and destroys by itself.\n\n" +
+  "Durations are strings such as `250ms`, `10s` or `1h30m`; sizes are bytes as numbers, or strings such as " +
+  "`512MiB`; instants are RFC 3339 in UTC. Unknown fields are refused. Every error is a `Problem` " +
+  "(RFC 9457), whose `code` is for programs.";
+
+const route = operation({
+  method: "get",
+  path: "/openapi.json",
+  operationId: "getOpenApi",
+  tag: "Service",
+  access: "open",
+  summary: "This document",
+  request: { query: z.strictObject({}) },
+  responses: {
+    200: { description: "OpenAPI 3.1", headers: headersOf("ETag"), content },
+    304: notModifiedAnswer,
+    default: problemAnswer,
+  },
+});
+
+/**
+ * Adds the document that the declared routes make. It is made at the first request and kept, as text and
+ * with its tag: it cannot change.
+ */
+export function openApiRoute(app: EdgeApp, version: string): void {
+  for (const [name, scheme] of Object.entries(SECURITY_SCHEMES)) {
+    app.openAPIRegistry.registerComponent("securitySchemes", name, scheme);
+  }
+  for (const schema of COMPONENTS) {
+    // A schema that is older than the library's import lacks the library's methods, and its clone has them.
+    app.openAPIRegistry.register(schema.meta()?.id ?? "", schema.clone());
+  }
+  let made: Made | undefined;
+  app.use("/openapi.json", etag());
+  app.openapi(
+    route,
+    async () => {
+      // The value is shared and not the promise: that of one request cannot be awaited safely in another.
+      made ??= await makeDocument(app, version);
+      const { text, tag } = made;
+      return new Response(text, {
+        headers: { "content-type": "application/json", "cache-control": "no-cache", etag: tag },
+      });
+    },
+    refuse(),
+  );
+}
+
+interface Made {
+  text: string;
+  /** Its `ETag`. */
+  tag: string;
+}
+
+async function makeDocument(app: EdgeApp, version: string): Promise<Made> {
+  const document = app.getOpenAPI31Document({
+    openapi: "3.1.0",
+    info: {
+      title: "Drover",
+      version,
+      description: DESCRIPTION,
+      license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
+    },
+    servers: [{ url: "/", description: "the Drover that serves this document" }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+  });
+  for (const methods of Object.values(document.paths ?? {})) {
+    for (const one of Object.values(methods)) addExamples(one);
+  }
+  const { paths, schemas } = readableShapes({
+    paths: withHeads(document.paths ?? {}),
+    schemas: document.components?.schemas ?? {},
+  });
+  const components = { ...document.components, schemas, examples: examplesIn(JSON.stringify(paths)) };
+  const text = JSON.stringify({ ...document, paths, components });
+  return { text, tag: `"${await sha256(text)}"` };
+}
+
+/** One example for each code that a route can be refused with. */
+function examplesIn(paths: string): Record<string, { summary: string; value: object }> {
+  return Object.fromEntries(
+    Object.entries(STATUS_OF_CODE)
+      .filter(([code]) => paths.includes(`"#/components/examples/${code}"`))
+      .map(([name, status]) => {
+        const code = name as ErrorCode; // the keys of that table are the codes
+        return [code, { summary: titleOf(code), value: refusal(code, status) }];
+      }),
+  );
+}
+
+/** An error as it is answered. Some of its fields are there only where they have something to say. */
+function refusal(code: ErrorCode, status: number): object {
+  return {
+    type: `urn:drover:error:${code}`,
+    title: titleOf(code),
+    status,
+    detail: MEANING_OF_CODE[code],
+    instance: "urn:uuid:5b1f9f0e-4f0c-4d4e-9d55-0f6d3c2b1a00",
+    code,
+    temporary: status === 429 || status === 503,
+  };
+}

@@ -1,0 +1,77 @@
+import type { Objects, RunFilter } from "../../objects/rpc.ts";
+import type { RunList, RunSummary } from "../../schema/run/run.ts";
+import { encodePosition, isAfter, newestFirst, type Place, type Position } from "./cursor.ts";
+import { askPools } from "./fan-out.ts";
+
+/** One pool's runs as they are merged with those of others. */
+interface Source {
+  name: string;
+  /** What has been fetched and not been given out. */
+  window: RunSummary[];
+  /** The pool's cursor with which the window was fetched; absent: from the newest. */
+  cursor: string | undefined;
+  next: string | null;
+}
+
+/**
+ * One page of the runs of several pools, newest first by (submittedAt, id). A cursor keeps the position of
+ * the last run given and where in each pool that was, so that pages neither repeat nor skip a run while
+ * others come in. `marks` names the moment of the list in each pool.
+ */
+export async function listRuns(
+  objects: Objects,
+  pools: readonly string[],
+  filter: RunFilter,
+  page: { limit: number; position?: Position | undefined },
+): Promise<RunList & { marks: Map<string, string> }> {
+  const { limit, position } = page;
+  const marks = new Map<string, string>();
+  const fetch = async (name: string, cursor: string | undefined): Promise<Source> => {
+    const { items, next, mark } = await objects.pool(name).list(filter, { limit, cursor });
+    // The moment of the first look counts: what changes between two of them is news, too.
+    if (!marks.has(name)) marks.set(name, mark);
+    return { name, cursor, next, window: items.filter((run) => isAfter(placeOf(run), position)) };
+  };
+  const { answers, service } = await askPools(pools, (name) => fetch(name, position?.pools?.[name]));
+  const sources = [...answers.values()];
+  const items: RunSummary[] = [];
+  while (items.length < limit) {
+    for (const source of sources) {
+      while (source.window.length === 0 && source.next !== null) {
+        Object.assign(source, await fetch(source.name, source.next));
+      }
+    }
+    const newest = takeNewest(sources);
+    if (newest === undefined) break;
+    items.push(newest);
+  }
+  return { items, next: nextOf(items, sources), service, marks };
+}
+
+/** Where a run stands in a list. */
+export function placeOf(run: RunSummary): Place {
+  return { at: run.submittedAt, id: run.id };
+}
+
+/** Takes the newest of the runs at the heads of all windows. */
+function takeNewest(sources: readonly Source[]): RunSummary | undefined {
+  let best: { source: Source; head: RunSummary } | undefined;
+  for (const source of sources) {
+    const [head] = source.window;
+    if (head === undefined) continue;
+    if (best === undefined || newestFirst(placeOf(head), placeOf(best.head)) < 0) best = { source, head };
+  }
+  return best?.source.window.shift();
+}
+
+function nextOf(items: readonly RunSummary[], sources: readonly Source[]): string | null {
+  const last = items.at(-1);
+  const more = sources.some((source) => source.window.length > 0 || source.next !== null);
+  if (last === undefined || !more) return null;
+  const pools: Record<string, string> = {};
+  for (const { name, window, cursor, next } of sources) {
+    const resume = window.length === 0 && next !== null ? next : cursor;
+    if (resume !== undefined) pools[name] = resume;
+  }
+  return encodePosition({ ...placeOf(last), pools });
+}

@@ -1,0 +1,134 @@
+import { z } from "zod";
+import { Name, Wait } from "../../schema/common.ts";
+import { RunList, RunQuery, statesSelected } from "../../schema/run/run.ts";
+import { MAX_LABELS, MAX_QUERY_IDS } from "../../shared/limits.ts";
+import type { EdgeApp, EdgeContext } from "../edge.ts";
+import { invalid, refuse } from "../http/invalid.ts";
+import { operation } from "../openapi/operation.ts";
+import {
+  Flag,
+  isOn,
+  jsonAnswer,
+  jsonBody,
+  Limit,
+  problemAnswer,
+  repeatable,
+  StateFilter,
+  statesOf,
+  waitMs,
+} from "../openapi/params.ts";
+import { Cursor } from "./cursor.ts";
+import { answerQuery } from "./run-query.ts";
+
+/** What a page of `POST /v1/runs/query` with `allRuns` holds; `GET` with its `next` brings the rest. */
+const ALL_RUNS_LIMIT = 1_000;
+
+const LabelText = z
+  .string()
+  .regex(/^[^:]+:/, 'must be a name and a value, such as "team:x"')
+  .meta({ example: "team:x" });
+
+const answers = { 200: jsonAnswer("the runs that match", RunList), default: problemAnswer };
+
+const list = operation({
+  method: "get",
+  path: "/v1/runs",
+  operationId: "listRuns",
+  tag: "Runs",
+  access: "token",
+  codes: ["unknown_run", "expired_run", "unknown_pool"],
+  summary: "The runs that match, newest first, or in the order of the ids",
+  description:
+    "Without `id` all runs are asked. With ids the answer has no pages, and 404 `unknown_run` names those " +
+    "that do not exist. With `wait` it is held until something matches; with `all`, too, until all runs " +
+    "that the ids, labels and pool select are in one of the states, and `all` in the answer says whether.",
+  request: {
+    query: z.strictObject({
+      id: repeatable(Name).pipe(z.array(Name).max(MAX_QUERY_IDS)).optional(),
+      state: repeatable(StateFilter).optional(),
+      label: repeatable(LabelText).pipe(z.array(LabelText).max(MAX_LABELS)).optional(),
+      pool: Name.optional(),
+      all: Flag.optional().meta({
+        description: "`wait` waits until all that are selected are in one of the states",
+      }),
+      wait: Wait.optional(),
+      limit: Limit,
+      cursor: Cursor.optional(),
+    }),
+  },
+  responses: answers,
+});
+
+const query = operation({
+  method: "post",
+  path: "/v1/runs/query",
+  operationId: "queryRuns",
+  tag: "Runs",
+  access: "token",
+  codes: ["unknown_run", "expired_run", "unknown_pool"],
+  summary: "The same for long lists of ids",
+  description: "No `runs` and not `allRuns` matches nothing. `allRuns` counts more than `runs`.",
+  request: { query: z.strictObject({}), body: jsonBody(RunQuery) },
+  responses: answers,
+});
+
+/** Adds the two forms of the query (api.md#query). */
+export function runListRoutes(app: EdgeApp): void {
+  app.openapi(
+    list,
+    async (c) => {
+      const { id, state, label, pool, all, wait, limit, cursor } = c.req.valid("query");
+      if (id !== undefined && cursor !== undefined) {
+        throw invalid([
+          { pointer: "?cursor", detail: "cannot be used together with ids: these have no pages" },
+        ]);
+      }
+      const question = {
+        ids: id,
+        states: statesOf(state ?? ["all"]),
+        labels: labelsOf(label ?? []),
+        pools: pool === undefined ? await poolNames(c) : [pool],
+        onlyThesePools: pool !== undefined,
+        all: isOn(all),
+        waitMs: waitMs(wait),
+        limit,
+        position: cursor,
+      };
+      return c.json(await answerQuery(c.env.objects, question), 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    query,
+    async (c) => {
+      const { runs, allRuns, states, all, wait } = c.req.valid("json");
+      const question = {
+        ids: allRuns ? undefined : runs,
+        states: [...statesSelected(states)],
+        labels: {},
+        pools: await poolNames(c),
+        onlyThesePools: false,
+        all,
+        waitMs: waitMs(wait),
+        limit: ALL_RUNS_LIMIT,
+      };
+      return c.json(await answerQuery(c.env.objects, question), 200);
+    },
+    refuse(),
+  );
+}
+
+function poolNames(c: EdgeContext): Promise<string[]> {
+  return c.var.pools.names(c.env);
+}
+
+function labelsOf(pairs: readonly string[]): Record<string, string> {
+  const labels = new Map<string, string>();
+  for (const pair of pairs) {
+    const colon = pair.indexOf(":");
+    const name = pair.slice(0, colon);
+    if (labels.has(name)) throw invalid([{ pointer: "?label", detail: `must name "${name}" only once` }]);
+    labels.set(name, pair.slice(colon + 1));
+  }
+  return Object.fromEntries(labels);
+}

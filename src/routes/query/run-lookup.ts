@@ -1,0 +1,141 @@
+import type { Objects, RunFilter } from "../../objects/rpc.ts";
+import type { RunSpecInput, RunStatus, RunSummary, ServiceStatus } from "../../schema/run/run.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
+import { inParallel } from "../http/parallel.ts";
+import { hasCode } from "../http/problem.ts";
+import { askPools } from "./fan-out.ts";
+
+/** Ids in one call to a pool: as many as one page can answer. */
+const IDS_PER_CALL = 1_000;
+/** Characters of a command line in a list. */
+const COMMAND_CHARS = 80;
+
+/** Which runs are looked up, and how well. */
+export interface Wanted {
+  ids: readonly string[];
+  /** The names of the pools to ask. */
+  pools: readonly string[];
+  /** Whether what a pool says of a run may be behind what matters here, so that the run itself is asked. */
+  isDoubtful: (run: RunSummary) => boolean;
+  /** What the runs themselves have said before. What they say now is added. */
+  told: Map<string, RunSummary>;
+}
+
+/** The runs with these ids, and which of them their pools have at hand. */
+export interface Found {
+  known: Map<string, RunSummary>;
+  inPools: Set<string>;
+  /** By the name of a pool: the moment before it was asked. */
+  marks: Map<string, string>;
+  service: ServiceStatus[];
+}
+
+/**
+ * The runs with these ids as they are now: from the pools, and from their allocations where a pool lacks one
+ * or may lag. Only an allocation says that an id does not exist, and then the whole query is 404
+ * `unknown_run` with all such ids (api.md#query-1, api.md#query-5).
+ */
+export async function lookUp(objects: Objects, wanted: Wanted): Promise<Found> {
+  const { ids, told } = wanted;
+  const all: RunFilter = { states: [...RUN_STATES], labels: {} };
+  const { answers, service } = await askPools(wanted.pools, (name) => listIds(objects, name, all, ids));
+  const rows = [...answers.values()].flatMap(({ items }) => items);
+  const known = new Map(rows.map((run) => [run.id, run]));
+  await ask(
+    objects,
+    ids.filter((id) => isUnsure(known.get(id), told.get(id), wanted)),
+    told,
+  );
+  for (const [id, run] of told) {
+    const row = known.get(id);
+    if (row === undefined || row.version <= run.version) known.set(id, run);
+  }
+  const marks = new Map([...answers].map(([name, { mark }]) => [name, mark]));
+  return { known, inPools: new Set(rows.map(({ id }) => id)), marks, service };
+}
+
+/**
+ * Whether only the allocation can tell. An end is final, whoever knows of it, but a run that its pool lacks
+ * may have been deleted since it was asked.
+ */
+function isUnsure(
+  row: RunSummary | undefined,
+  told: RunSummary | undefined,
+  { isDoubtful }: Wanted,
+): boolean {
+  if (row !== undefined && told !== undefined && isTerminal(told.state)) return false;
+  return row === undefined || (!isTerminal(row.state) && isDoubtful(row));
+}
+
+async function ask(objects: Objects, ids: readonly string[], told: Map<string, RunSummary>): Promise<void> {
+  const unknown = new Set<string>();
+  const expired = new Set<string>();
+  await inParallel(ids, async (id) => {
+    try {
+      told.set(id, summaryOf(await objects.allocation(id).read()));
+    } catch (error) {
+      if (hasCode(error, "unknown_run")) unknown.add(id);
+      else if (hasCode(error, "expired_run")) expired.add(id);
+      else throw error;
+    }
+  });
+  if (unknown.size > 0) throw unknownRuns(ids.filter((id) => unknown.has(id)));
+  if (expired.size > 0) {
+    const text = "some of these runs have been deleted; `runs` names them";
+    throw new DroverError("expired_run", text, { extra: { runs: ids.filter((id) => expired.has(id)) } });
+  }
+}
+
+async function listIds(
+  objects: Objects,
+  pool: string,
+  filter: RunFilter,
+  ids: readonly string[],
+): Promise<{ items: RunSummary[]; mark: string }> {
+  const found: RunSummary[] = [];
+  let first: string | undefined;
+  for (let from = 0; from < ids.length; from += IDS_PER_CALL) {
+    const some = { ...filter, ids: ids.slice(from, from + IDS_PER_CALL) };
+    const { items, mark } = await objects.pool(pool).list(some, { limit: IDS_PER_CALL });
+    found.push(...items);
+    first ??= mark;
+  }
+  return { items: found, mark: first ?? "" };
+}
+
+function unknownRuns(ids: string[]): DroverError {
+  const [first] = ids;
+  const text =
+    ids.length === 1
+      ? `there is no run "${first}"; \`drover ps\` lists the runs there are`
+      : `there are no runs with ${ids.length} of these ids, such as "${first}"; \`runs\` names them`;
+  return new DroverError("unknown_run", text, { extra: { runs: ids } });
+}
+
+/** The command that stands for a run: its own, or that of its leader, or of its first main task. */
+function argvOf(spec: RunStatus["spec"]): unknown[] {
+  const { argv, tasks = [] } = spec as RunSpecInput; // what was stored is what the schema has let through
+  const shown = tasks.find(({ leader }) => leader) ?? tasks.find(({ lifecycle }) => !lifecycle?.hook);
+  return argv ?? shown?.argv ?? [];
+}
+
+/** A run as lists show it, from the run as its allocation shows it. */
+export function summaryOf(status: RunStatus): RunSummary {
+  const { id, state, version, pool, labels, exitCode, submittedAt, startedAt, finishedAt, spec } = status;
+  const argv = argvOf(spec);
+  return {
+    id,
+    state,
+    version,
+    pool,
+    labels,
+    priority: Number(spec.priority),
+    command: argv.join(" ").slice(0, COMMAND_CHARS),
+    exitCode,
+    worker: status.placements.at(-1)?.worker ?? null,
+    submittedAt,
+    startedAt,
+    finishedAt,
+  };
+}

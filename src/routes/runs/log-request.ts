@@ -1,0 +1,74 @@
+import { z } from "zod";
+import { STREAMS } from "../../shared/attempt-id.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { formatSize, parseSize } from "../../shared/size.ts";
+
+import { invalid } from "../http/invalid.ts";
+import { Flag, RunParams } from "../openapi/params.ts";
+
+/** `bytes=from-to`, `bytes=from-`, or `bytes=-last`. */
+const RANGE = /^bytes=(?:(\d{1,15})-(\d{1,15})?|-(\d{1,15}))$/;
+
+export const LogParams = RunParams.extend({
+  task: z
+    .string()
+    .regex(/^[a-z0-9-]{1,63}$/, "must be the name of a task, such as main")
+    .meta({ description: "the task's name", example: "main" }),
+  stream: z.enum(STREAMS),
+});
+
+export const LogQuery = z.strictObject({
+  attempt: z
+    .string()
+    .regex(/^[1-9]\d{0,8}\.[1-9]\d{0,8}$/, 'must be the end of an attempt\'s id, <epoch>.<n>, such as "1.1"')
+    .optional()
+    .meta({ description: "the end of the attempt's id; the latest if absent", example: "1.1" }),
+  tail: z
+    .string()
+    .refine((text) => (parseSize(text) ?? 0) >= 1, {
+      error: 'must be a size such as "64KiB", of one byte or more',
+    })
+    .optional()
+    .meta({ description: "only that many bytes at the end", example: "64KiB" }),
+  follow: Flag.optional().meta({ description: "1: go on with what is written, until the end" }),
+});
+
+/** The bytes that a request asks for. */
+export interface LogSpan {
+  /** Negative: that many before the end. */
+  from: number;
+  /** Offset behind the last byte; absent: to the end. */
+  to?: number;
+  /** It came as a `Range`, which is answered with 206 or 416. */
+  ranged: boolean;
+}
+
+/**
+ * Reads which bytes are meant. A `Range` in another unit than bytes is ignored (RFC 9110 §14.2); one that is
+ * ill-formed or has several parts is a 400, and so is one beside `tail`. A suffix of no bytes is 416.
+ */
+export function spanOf(range: string | undefined, tail: string | undefined): LogSpan {
+  if (range === undefined || !range.startsWith("bytes=")) {
+    return { from: tail === undefined ? 0 : -(parseSize(tail) ?? 0), ranged: false };
+  }
+  if (tail !== undefined) {
+    throw invalid([{ pointer: "?tail", detail: "cannot be used together with a Range: send one of them" }]);
+  }
+  const [, first, last, suffix] = RANGE.exec(range) ?? [];
+  if (suffix !== undefined) {
+    if (Number(suffix) === 0) throw new DroverError("range_not_satisfiable", "the last 0 bytes are no range");
+    return { from: -Number(suffix), ranged: true };
+  }
+  const from = Number(first);
+  if (first === undefined || (last !== undefined && Number(last) < from)) {
+    const detail = 'must be one range of bytes, such as "bytes=0-1023", "bytes=1024-" or "bytes=-512"';
+    throw invalid([{ pointer: "Range:", detail }]);
+  }
+  return last === undefined ? { from, ranged: true } : { from, to: Number(last) + 1, ranged: true };
+}
+
+/** The error for a range that begins behind the end. */
+export function behindTheEnd(what: "log" | "snapshot", from: number, size: number): DroverError {
+  const text = `the ${what} has ${size} bytes (${formatSize(size)}) by now; the range begins at ${from}`;
+  return new DroverError("range_not_satisfiable", text);
+}

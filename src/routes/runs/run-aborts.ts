@@ -1,0 +1,96 @@
+import { z } from "zod";
+import type { Objects } from "../../objects/rpc.ts";
+import { AbortedList, AbortManyRequest, type RunSummary, statesSelected } from "../../schema/run/run.ts";
+import type { EdgeApp, EdgeContext } from "../edge.ts";
+import { invalid, refuse } from "../http/invalid.ts";
+import { inParallel } from "../http/parallel.ts";
+import { asDroverError, hasCode } from "../http/problem.ts";
+import { operation } from "../openapi/operation.ts";
+import { jsonAnswer, jsonBody, problemAnswer } from "../openapi/params.ts";
+import { Cursor } from "../query/cursor.ts";
+import { answerQuery } from "../query/run-query.ts";
+
+/** Runs that one call asks, if it does not say how many. */
+const MOST_AT_ONCE = 1_000;
+
+const abortMany = operation({
+  method: "post",
+  path: "/v1/runs/abort",
+  operationId: "abortRuns",
+  tag: "Runs",
+  access: "token",
+  codes: ["unknown_run", "expired_run", "unknown_pool"],
+  summary: "Stop many runs",
+  description:
+    "All that `ids`, `labels` and `pool` select together and that have not ended; without any of them " +
+    "`all` must be true. Idempotent: the same again asks those for which it is still due. One call asks " +
+    "at most `limit` runs, and `next` is the `cursor` of the call for the others.",
+  request: { query: z.strictObject({}), body: jsonBody(AbortManyRequest) },
+  responses: { 200: jsonAnswer("the runs that were asked to end", AbortedList), default: problemAnswer },
+});
+
+/** Adds the route that ends many runs (api.md#abort-of-many). */
+export function runAbortsRoute(app: EdgeApp): void {
+  app.openapi(
+    abortMany,
+    async (c) => {
+      const { reason = "", force = false, ...wanted } = c.req.valid("json");
+      const { items, next, service } = await select(c, wanted);
+      const { objects } = c.env;
+      const outcomes = await inParallel(items, (run) =>
+        abortOne(objects, run, { reason, force, by: c.var.actor }),
+      );
+      return c.json({ ...sorted(outcomes), next, service }, 200);
+    },
+    refuse(),
+  );
+}
+
+type Outcome = { run: AbortedList["items"][number] } | { failed: AbortedList["failed"][number] } | undefined;
+
+/** The runs that are asked in this call. */
+async function select(c: EdgeContext, wanted: Omit<z.output<typeof AbortManyRequest>, "reason" | "force">) {
+  const { ids, labels, pool, states, cursor, limit = MOST_AT_ONCE } = wanted;
+  const live = [...statesSelected(states)].filter((state) => state === "pending" || state === "running");
+  const { objects } = c.env;
+  return answerQuery(objects, {
+    ids: ids === undefined ? undefined : [...new Set(ids)],
+    labels,
+    states: live,
+    pools: pool === undefined ? await c.var.pools.names(c.env) : [pool],
+    onlyThesePools: pool !== undefined,
+    all: false,
+    waitMs: 0,
+    limit,
+    position: cursor === undefined ? undefined : positionOf(cursor),
+  });
+}
+
+function positionOf(cursor: string) {
+  const position = Cursor.safeParse(cursor);
+  if (position.success) return position.data;
+  throw invalid([{ pointer: "/cursor", detail: "must be the `next` of an earlier answer, unchanged" }]);
+}
+
+/** Nothing, if it is gone meanwhile: what was asked for holds. */
+async function abortOne(
+  objects: Objects,
+  { id }: RunSummary,
+  how: { reason: string; by: string; force: boolean },
+): Promise<Outcome> {
+  try {
+    const { state } = await objects.allocation(id).abort({ ...how, waitMs: 0 });
+    return { run: { id, state } };
+  } catch (cause) {
+    if (hasCode(cause, "unknown_run") || hasCode(cause, "expired_run")) return undefined;
+    const error = asDroverError(cause);
+    if (error.code === "internal") throw cause;
+    return { failed: { id, code: error.code, detail: error.message } };
+  }
+}
+
+function sorted(outcomes: readonly Outcome[]): Pick<AbortedList, "items" | "failed"> {
+  const items = outcomes.flatMap((one) => (one !== undefined && "run" in one ? [one.run] : []));
+  const failed = outcomes.flatMap((one) => (one !== undefined && "failed" in one ? [one.failed] : []));
+  return { items, failed };
+}

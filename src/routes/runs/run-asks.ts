@@ -1,0 +1,91 @@
+import canonicalize from "canonicalize";
+import { z } from "zod";
+import type { Ask } from "../../objects/rpc.ts";
+import { RestartRequest, RunStatus, SignalRequest } from "../../schema/run/run.ts";
+import type { EdgeApp } from "../edge.ts";
+import { refuse } from "../http/invalid.ts";
+import { operation } from "../openapi/operation.ts";
+import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer, RunParams } from "../openapi/params.ts";
+import { sha256 } from "./submission.ts";
+
+/** Characters of a hash that a run remembers: 128 bits. */
+const ASK_HASH_CHARS = 32;
+
+const askHeaders = z.object({
+  "idempotency-key": IdempotencyKey.optional().meta({
+    description: "the same key with the same body acts once; the run remembers its latest 32",
+  }),
+});
+
+const restart = operation({
+  method: "post",
+  path: "/v1/runs/{id}/restart",
+  operationId: "restartRun",
+  tag: "Runs",
+  access: "token",
+  codes: ["unknown_run", "expired_run", "not_running", "terminal", "unknown_task", "idempotency_mismatch"],
+  summary: "Start tasks of a run again",
+  description:
+    "One task, or all that run; with `all` those that have ended, too, in the order of their lifecycle. " +
+    "It is not counted by the restart policy. What runs is stopped first.",
+  request: {
+    params: RunParams,
+    query: z.strictObject({}),
+    headers: askHeaders,
+    body: { content: { "application/json": { schema: RestartRequest } } },
+  },
+  responses: { 200: jsonAnswer("the run", RunStatus, ["Idempotency-Replayed"]), default: problemAnswer },
+});
+
+const signal = operation({
+  method: "post",
+  path: "/v1/runs/{id}/signal",
+  operationId: "signalRun",
+  tag: "Runs",
+  access: "token",
+  codes: ["unknown_run", "expired_run", "not_running", "terminal", "unknown_task", "idempotency_mismatch"],
+  summary: "Signal the process of a task",
+  description: "Of one task, or of all that run. Its host sends it once, to the main process of the attempt.",
+  request: {
+    params: RunParams,
+    query: z.strictObject({}),
+    headers: askHeaders,
+    body: jsonBody(SignalRequest),
+  },
+  responses: { 200: jsonAnswer("the run", RunStatus, ["Idempotency-Replayed"]), default: problemAnswer },
+});
+
+/** What tells a repetition of this request, if it has a key (api.md#idempotency). */
+async function askOf(what: string, body: object, key: string | undefined): Promise<Ask | undefined> {
+  if (key === undefined) return undefined;
+  const short = async (text: string) => (await sha256(text)).slice(0, ASK_HASH_CHARS);
+  return { key: await short(key), hash: await short(`${what} ${canonicalize(body)}`) };
+}
+
+/** Adds the routes by which a run is asked to do something to its processes (api.md#restart-and-signal). */
+export function runAskRoutes(app: EdgeApp): void {
+  app.openapi(
+    restart,
+    async (c) => {
+      const run = c.env.objects.allocation(c.req.valid("param").id);
+      const body = c.req.valid("json");
+      const ask = await askOf("restart", body, c.req.valid("header")["idempotency-key"]);
+      const { status, replayed } = await run.restart({ ...body, by: c.var.actor }, ask);
+      if (replayed) c.header("Idempotency-Replayed", "true");
+      return c.json(status, 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    signal,
+    async (c) => {
+      const run = c.env.objects.allocation(c.req.valid("param").id);
+      const body = c.req.valid("json");
+      const ask = await askOf("signal", body, c.req.valid("header")["idempotency-key"]);
+      const { status, replayed } = await run.signal({ ...body, by: c.var.actor }, ask);
+      if (replayed) c.header("Idempotency-Replayed", "true");
+      return c.json(status, 200);
+    },
+    refuse(),
+  );
+}

@@ -1,0 +1,121 @@
+import { z } from "zod";
+import type { LogChunk } from "../../objects/rpc.ts";
+import { MAX_LOG_BYTES, MAX_LOG_READ_BYTES } from "../../shared/limits.ts";
+import { formatSize } from "../../shared/size.ts";
+import type { EdgeApp } from "../edge.ts";
+import { refuse } from "../http/invalid.ts";
+import { renderError } from "../http/problem.ts";
+import { headersOf } from "../openapi/answer-headers.ts";
+import { operation } from "../openapi/operation.ts";
+import { isOn, problemAnswer } from "../openapi/params.ts";
+import { behindTheEnd, LogParams, LogQuery, type LogSpan, spanOf } from "./log-request.ts";
+import { logStream } from "./log-stream.ts";
+
+const bytes = { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } };
+
+const OF_LOG = headersOf("Accept-Ranges", "Content-Range", "Drover-Attempt", "Drover-Dropped-Bytes");
+
+const logs = operation({
+  method: "get",
+  path: "/v1/runs/{id}/logs/{task}/{stream}",
+  operationId: "getRunLog",
+  tag: "Output",
+  access: "token",
+  codes: [
+    "unknown_run",
+    "expired_run",
+    "unknown_task",
+    "unknown_attempt",
+    "expired_logs",
+    "range_not_satisfiable",
+  ],
+  summary: "What a task wrote, as it wrote it",
+  description:
+    "The bytes of one attempt, which `Drover-Attempt` names as soon as there is one. With `follow=1` the " +
+    "answer goes on until nothing more can come of it. " +
+    `\`Drover-Dropped-Bytes\` counts what was beyond the cap of ${formatSize(MAX_LOG_BYTES)} and is lost.`,
+  request: {
+    params: LogParams,
+    query: LogQuery,
+    headers: z.object({ range: z.string().optional().meta({ example: "bytes=0-1023" }) }),
+  },
+  responses: {
+    200: { description: "the bytes; of a tail `Content-Range` says which", headers: OF_LOG, content: bytes },
+    206: { description: "the bytes of the range", headers: OF_LOG, content: bytes },
+    default: problemAnswer,
+  },
+});
+
+/** Adds the route of a run's output (api.md#logs). */
+export function runLogRoutes(app: EdgeApp): void {
+  app.openapi(
+    logs,
+    async (c) => {
+      const { id, task, stream } = c.req.valid("param");
+      const { attempt, tail, follow } = c.req.valid("query");
+      const bodyless = c.req.method === "HEAD";
+      // To a HEAD a range means nothing (RFC 9110 §14.2).
+      const span = spanOf(bodyless ? undefined : c.req.valid("header").range, tail);
+      // An offset is one of one attempt: the latest, or if there is none yet the first to come, to the end.
+      let meant = attempt;
+      let oldest = false;
+      const read = async (from: number, maxBytes: number, waitMs: number) => {
+        const wanted = { task, stream, attempt: meant, oldest, from, maxBytes, waitMs };
+        const chunk = await c.env.objects.allocation(id).log(wanted);
+        meant ??= chunk.attempt;
+        oldest = true;
+        return chunk;
+      };
+      const first = await read(span.from, Math.min(lengthOf(span), MAX_LOG_READ_BYTES), 0);
+      const from = span.from < 0 ? first.from : span.from;
+      const growing = isOn(follow) && !first.ended;
+      if (span.ranged && from >= first.size && !growing) {
+        return renderError(behindTheEnd("log", from, first.size), c, {
+          "content-range": `bytes */${first.size}`,
+        });
+      }
+      const to = growing
+        ? (span.to ?? Number.POSITIVE_INFINITY)
+        : Math.min(span.to ?? first.size, first.size);
+      const headers = {
+        "content-type": "application/octet-stream",
+        "accept-ranges": "bytes",
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        ...(first.attempt === undefined ? {} : { "drover-attempt": first.attempt }),
+        ...(first.dropped > 0 ? { "drover-dropped-bytes": String(first.dropped) } : {}),
+        ...(from < to && (span.ranged || tail !== undefined)
+          ? { "content-range": contentRange(first, from, to) }
+          : {}),
+      };
+      if (bodyless) return headOf(headers, growing ? undefined : Math.max(0, to - from));
+      const whole = !growing && to - from <= first.data.length;
+      const body = whole
+        ? first.data.slice(0, Math.max(0, to - from))
+        : logStream({ first, from, to, follow: growing, read, bucket: c.env.objects.logs() });
+      return new Response(body, { status: span.ranged ? 206 : 200, headers });
+    },
+    refuse(),
+  );
+}
+
+/** While a log grows nobody knows how long it will be. */
+function headOf(headers: Record<string, string>, bytes: number | undefined): Response {
+  const head = new Response(null, { headers });
+  if (bytes !== undefined) head.headers.set("content-length", String(bytes));
+  return head;
+}
+
+function lengthOf({ from, to }: LogSpan): number {
+  if (from < 0) return -from;
+  return to === undefined ? Number.POSITIVE_INFINITY : to - from;
+}
+
+/**
+ * A tail says by this where it begins, though only a range has to. While a log may grow its length is `*`,
+ * and a range without an end reaches as far as a log can.
+ */
+function contentRange({ ended, size }: LogChunk, from: number, to: number): string {
+  const last = Number.isFinite(to) ? to - 1 : Math.max(MAX_LOG_BYTES - 1, from);
+  return `bytes ${from}-${last}/${ended ? size : "*"}`;
+}

@@ -1,0 +1,167 @@
+import { z } from "zod";
+import type { Objects } from "../../objects/rpc.ts";
+import { RunBatch, RunStatus, Submission } from "../../schema/run/run.ts";
+import { DroverError, type FieldError } from "../../shared/errors.ts";
+import type { EdgeApp } from "../edge.ts";
+import { MAX_FIELD_ERRORS, refuse } from "../http/invalid.ts";
+import { inParallel } from "../http/parallel.ts";
+import { asDroverError } from "../http/problem.ts";
+import { operation } from "../openapi/operation.ts";
+import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer } from "../openapi/params.ts";
+import { type Candidate, candidates } from "./submission.ts";
+import { checkSnapshots } from "./submission-snapshots.ts";
+
+/** Lazy: the library would make one list of all forms of both. */
+const Submitted = z.union([RunBatch, z.lazy(() => RunStatus)]);
+
+const submit = operation({
+  method: "post",
+  path: "/v1/runs",
+  operationId: "submitRuns",
+  tag: "Runs",
+  access: "token",
+  codes: [
+    "run_exists",
+    "idempotency_mismatch",
+    "expired_run",
+    "unknown_pool",
+    "unknown_snapshot",
+    "no_bucket",
+    "pool_draining",
+    "unsatisfiable",
+    "host_paths_not_allowed",
+    "fake_driver_not_allowed",
+    "busy",
+    "not_acknowledged",
+  ],
+  summary: "Submit one run, or up to 1,000",
+  description:
+    "A run is durable and queued when this answers. A batch is validated all or none; if only a part could " +
+    "be stored, the answer is 503 and the same request with the same key completes it.",
+  request: {
+    query: z.strictObject({}),
+    headers: z.object({
+      "idempotency-key": IdempotencyKey.optional().meta({
+        description: "the same key with the same body finds the same runs again",
+      }),
+    }),
+    body: jsonBody(Submission),
+  },
+  responses: {
+    200: jsonAnswer("it existed already", Submitted, ["Idempotency-Replayed"]),
+    201: jsonAnswer("it is stored; of one run `Location` says where", Submitted, ["Location"]),
+    default: problemAnswer,
+  },
+});
+
+/** What became of one run of a submission. */
+type Stored = { created: boolean; status: RunStatus };
+type Outcome = Stored | { error: ReturnType<typeof asDroverError> } | undefined;
+
+/** Adds the route that submits runs (api.md#submitting). */
+export function submitRoutes(app: EdgeApp): void {
+  app.openapi(
+    submit,
+    async (c) => {
+      const body = c.req.valid("json");
+      const raw = await c.req.json();
+      const batch = "runs" in body;
+      const key = c.req.valid("header")["idempotency-key"];
+      const wanted = await candidates({
+        specs: batch ? body.runs : [body],
+        raw: batch ? raw.runs : [raw],
+        batch,
+        key,
+        now: c.env.now(),
+      });
+      await checkSnapshots(c.env.objects, wanted, batch);
+      const stored = await store(c.env.objects, wanted, { keyed: key !== undefined, batch });
+      const [first] = stored;
+      const answer =
+        batch || first === undefined ? { items: stored.map(({ status }) => status) } : first.status;
+      if (stored.some(({ created }) => created)) {
+        if ("id" in answer) c.header("Location", `/v1/runs/${answer.id}`);
+        return c.json(answer, 201);
+      }
+      c.header("Idempotency-Replayed", "true");
+      return c.json(answer, 200);
+    },
+    refuse(),
+  );
+}
+
+/**
+ * Stores all runs, or fails with an error that says which are stored and which are not. The first goes ahead
+ * alone: it carries the hash of the whole body under a key, so another body under the same key stores
+ * nothing; and what it is refused for, others mostly would be too.
+ */
+async function store(
+  objects: Objects,
+  wanted: readonly Candidate[],
+  how: { keyed: boolean; batch: boolean },
+): Promise<Stored[]> {
+  let refused = false;
+  const submit = async ({ id, spec, hash }: Candidate): Promise<Outcome> => {
+    if (refused) return undefined;
+    try {
+      return await objects.allocation(id).submit({ spec, hash });
+    } catch (cause) {
+      const error = how.keyed ? asMismatch(asDroverError(cause)) : asDroverError(cause);
+      if (error.code === "internal") throw cause;
+      if (!error.temporary || error.code === "busy") refused = true;
+      return { error };
+    }
+  };
+  const first = await inParallel(wanted.slice(0, 1), submit);
+  refused ||= !isStored(first[0]);
+  const outcomes = [...first, ...(await inParallel(wanted.slice(1), submit))];
+  const stored = outcomes.filter(isStored);
+  if (stored.length === wanted.length) return stored;
+  const repeatable = how.keyed || wanted.every(({ spec }) => spec.id !== undefined);
+  throw how.batch ? partly(outcomes, stored, repeatable) : onlyError(outcomes);
+}
+
+function isStored(outcome: Outcome): outcome is Stored {
+  return outcome !== undefined && "status" in outcome;
+}
+
+/** With a key the id is ours, so a clash of ids is a clash of what was sent under the key. */
+function asMismatch(error: ReturnType<typeof asDroverError>): ReturnType<typeof asDroverError> {
+  if (error.code !== "run_exists") return error;
+  return new DroverError(
+    "idempotency_mismatch",
+    "this Idempotency-Key was used before with another body; use a new key for a new submission",
+  );
+}
+
+function onlyError(outcomes: readonly Outcome[]): unknown {
+  const [only] = outcomes;
+  return only !== undefined && "error" in only ? only.error : undefined;
+}
+
+/**
+ * The error for a batch of which not all is stored. What no repetition can cure keeps its code; else it is
+ * the error of the first if nothing is stored, and 503 if a part is. `stored` names the runs that exist.
+ */
+function partly(outcomes: readonly Outcome[], stored: readonly Stored[], repeatable: boolean): DroverError {
+  const fields: FieldError[] = [];
+  const errors = outcomes.flatMap((one, index) => {
+    if (one === undefined || !("error" in one)) return [];
+    fields.push({ pointer: `/runs/${index}`, detail: one.error.message });
+    return [one.error];
+  });
+  const cause = errors.find((error) => !error.temporary) ?? errors[0];
+  const code =
+    cause === undefined || (stored.length > 0 && cause.temporary) ? "not_acknowledged" : cause.code;
+  const why = cause?.message ?? "";
+  const count = `${stored.length} of ${outcomes.length} runs are stored`;
+  const advice =
+    cause?.temporary !== false && repeatable
+      ? "the same request completes it"
+      : "those that `stored` names will run; send only the others again";
+  return new DroverError(code, stored.length === 0 ? why : `${count}; ${why}; ${advice}`, {
+    fields: fields.slice(0, MAX_FIELD_ERRORS),
+    ...(cause?.retryAfterMs === undefined ? {} : { retryAfterMs: cause.retryAfterMs }),
+    ...(stored.length === 0 ? {} : { extra: { stored: stored.map(({ status }) => status.id) } }),
+  });
+}

@@ -1,0 +1,196 @@
+import { z } from "zod";
+import { Wait } from "../../schema/common.ts";
+import { AbortRequest, RunStatus, UpdateRequest } from "../../schema/run/run.ts";
+import { RunStats } from "../../schema/run/stats.ts";
+import { Why } from "../../schema/why.ts";
+import { DroverError } from "../../shared/errors.ts";
+import { isTerminal } from "../../shared/run-state.ts";
+import type { EdgeApp } from "../edge.ts";
+import { refuse } from "../http/invalid.ts";
+import { operation } from "../openapi/operation.ts";
+import {
+  Flag,
+  isOn,
+  jsonAnswer,
+  jsonBody,
+  problemAnswer,
+  RunParams,
+  repeatable,
+  StateFilter,
+  statesOf,
+  waitMs,
+} from "../openapi/params.ts";
+import { Hold } from "../query/hold.ts";
+import { checkText } from "./submission.ts";
+
+const oneRun = { 200: jsonAnswer("the run", RunStatus), default: problemAnswer };
+
+const read = operation({
+  method: "get",
+  path: "/v1/runs/{id}",
+  operationId: "getRun",
+  tag: "Runs",
+  access: "token",
+  codes: ["unknown_run", "expired_run"],
+  summary: "One run, whole",
+  request: {
+    params: RunParams,
+    query: z.strictObject({
+      wait: Wait.optional(),
+      state: repeatable(StateFilter)
+        .optional()
+        .meta({ description: "what `wait` waits for; `done` if absent" }),
+    }),
+  },
+  responses: oneRun,
+});
+
+const abort = operation({
+  method: "post",
+  path: "/v1/runs/{id}/abort",
+  operationId: "abortRun",
+  tag: "Runs",
+  access: "token",
+  codes: ["unknown_run", "expired_run"],
+  summary: "Stop a run",
+  description:
+    "Idempotent. The status in the answer may not be final yet; `wait` waits for the end. With `force` " +
+    "whatever lives of the run is killed at once: no shutdown delay, no kill timeout, no poststop task; " +
+    "also if it is being stopped already.",
+  request: {
+    params: RunParams,
+    query: z.strictObject({ wait: Wait.optional() }),
+    body: { content: { "application/json": { schema: AbortRequest } } },
+  },
+  responses: oneRun,
+});
+
+const update = operation({
+  method: "patch",
+  path: "/v1/runs/{id}",
+  operationId: "updateRun",
+  tag: "Runs",
+  access: "token",
+  codes: ["unknown_run", "expired_run", "stale_index", "terminal"],
+  summary: "Change the spec of a run in place",
+  description:
+    "`spec` is the new spec, whole; `specIndex` must be the run's. Policies, time limits, labels, " +
+    "priority, env and meta of later attempts can change; a task that is left out is stopped.",
+  request: { params: RunParams, query: z.strictObject({}), body: jsonBody(UpdateRequest) },
+  responses: oneRun,
+});
+
+const remove = operation({
+  method: "delete",
+  path: "/v1/runs/{id}",
+  operationId: "deleteRun",
+  tag: "Runs",
+  access: "token",
+  codes: ["unknown_run", "expired_run", "not_terminal", "not_acknowledged"],
+  summary: "Delete a run that has ended",
+  description:
+    "With its history and logs. Its id answers 410 to everything for 30 days. A pool does the same when " +
+    "its `retention` is over. With `force=1` a run that has not ended is ended with force first, as by an " +
+    "abort with `force`: what was on a silent machine has its lease, and until then the answer is 409.",
+  request: { params: RunParams, query: z.strictObject({ force: Flag.optional() }) },
+  responses: { 204: { description: "it is deleted" }, default: problemAnswer },
+});
+
+const why = operation({
+  method: "get",
+  path: "/v1/runs/{id}/why",
+  operationId: "explainRun",
+  tag: "Runs",
+  access: "token",
+  codes: ["unknown_run", "expired_run"],
+  summary: "Why a run is in its state, and what happens next, when",
+  request: { params: RunParams, query: z.strictObject({}) },
+  responses: { 200: jsonAnswer("the reason", Why), default: problemAnswer },
+});
+
+const stats = operation({
+  method: "get",
+  path: "/v1/runs/{id}/stats",
+  operationId: "getRunStats",
+  tag: "Runs",
+  access: "token",
+  codes: ["unknown_run", "expired_run", "unknown_task"],
+  summary: "What the tasks of a run use",
+  description: "The latest sample of each task that runs, at most some seconds old, and the sum of them.",
+  request: { params: RunParams, query: z.strictObject({ task: z.string().max(63).optional() }) },
+  responses: { 200: jsonAnswer("the usage", RunStats), default: problemAnswer },
+});
+
+/** How long a forced deletion waits for the end of its run. */
+const FORCED_WAIT_MS = 10_000;
+
+/** Adds the routes of one run (api.md#one-run). */
+export function runRoutes(app: EdgeApp): void {
+  app.openapi(
+    read,
+    async (c) => {
+      // A fresh stub each time: one that has failed once keeps failing.
+      const run = () => c.env.objects.allocation(c.req.valid("param").id);
+      const { wait, state } = c.req.valid("query");
+      const ms = waitMs(wait);
+      if (ms === 0) return c.json(await run().read(), 200);
+      const states = statesOf(state ?? ["done"]);
+      return c.json(await new Hold(ms).ask((leftMs) => run().wait(states, leftMs)), 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    abort,
+    async (c) => {
+      const { id } = c.req.valid("param");
+      const { reason = "", force = false } = c.req.valid("json");
+      const hold = new Hold(waitMs(c.req.valid("query").wait));
+      const by = c.var.actor;
+      const abort = (leftMs: number) =>
+        c.env.objects.allocation(id).abort({ reason, by, waitMs: leftMs, force });
+      return c.json(await hold.ask(abort), 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    update,
+    async (c) => {
+      const { spec, specIndex } = c.req.valid("json");
+      checkText((await c.req.json()).spec, "/spec");
+      const run = c.env.objects.allocation(c.req.valid("param").id);
+      return c.json(await run.update({ spec, specIndex, by: c.var.actor }), 200);
+    },
+    refuse(),
+  );
+  app.openapi(
+    remove,
+    async (c) => {
+      const { id } = c.req.valid("param");
+      const isForced = isOn(c.req.valid("query").force);
+      const run = c.env.objects.allocation(id);
+      const wish = { reason: "it is deleted by force", by: c.var.actor, force: true, waitMs: FORCED_WAIT_MS };
+      const { state, pool, submittedAt } = await (isForced ? run.abort(wish) : run.read());
+      if (!isTerminal(state)) {
+        const then = isForced ? "it is being ended by force; try again" : "abort it";
+        const text = `the run "${id}" is ${state}; ${then}, and delete it when it has ended`;
+        throw new DroverError("not_terminal", text);
+      }
+      await c.env.objects.pool(pool).forget({ run: id, submittedAt: Date.parse(submittedAt) });
+      return c.body(null, 204);
+    },
+    refuse(),
+  );
+  app.openapi(
+    why,
+    async (c) => c.json(await c.env.objects.allocation(c.req.valid("param").id).why(), 200),
+    refuse(),
+  );
+  app.openapi(
+    stats,
+    async (c) => {
+      const run = c.env.objects.allocation(c.req.valid("param").id);
+      return c.json(await run.stats(c.req.valid("query").task), 200);
+    },
+    refuse(),
+  );
+}

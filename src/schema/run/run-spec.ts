@@ -1,0 +1,83 @@
+import { z } from "zod";
+import { Duration, Name, PositiveDuration, SnapshotId } from "../common.ts";
+import { specFaults } from "./spec-rules.ts";
+import {
+  Argv,
+  Directory,
+  Environment,
+  MAX_TASKS,
+  Outputs,
+  RescheduleInput,
+  ResourcesWanted,
+  RestartInput,
+  Signal,
+  TaskInput,
+  TextMap,
+  Umask,
+} from "./task.ts";
+
+const USUAL_RESOURCES = { vcpus: 1, disk: "0", gpus: 0 };
+
+/** The fields of a run, without the rules that tie them together (`spec-rules.ts`). */
+const Fields = z.strictObject({
+  id: Name.optional(),
+  argv: Argv.optional(),
+  tasks: z
+    .array(TaskInput, { error: "must be a list of tasks, each with a name and a command" })
+    .min(1, "must have at least 1 entry")
+    .max(MAX_TASKS, `must have at most ${MAX_TASKS} entries`)
+    .optional(),
+  type: z.enum(["batch", "service"]).optional(),
+  pool: Name.default("default"),
+  priority: z.int().min(1).max(100).default(50),
+  labels: TextMap.default({}),
+  meta: TextMap.default({}),
+  env: Environment.default({}),
+  dir: Directory.optional(),
+  umask: Umask.optional().meta({
+    description:
+      "the permissions that the files and directories that the command makes do not get; 022 if absent",
+  }),
+  snapshot: SnapshotId.optional(),
+  stdin: z.string().optional(),
+  outputs: Outputs.optional(),
+  resources: ResourcesWanted.default(USUAL_RESOURCES).meta({ default: USUAL_RESOURCES }),
+  timeout: PositiveDuration.optional(),
+  queueTimeout: PositiveDuration.optional(),
+  killTimeout: Duration.default("5s"),
+  killSignal: Signal.default("SIGTERM").meta({ default: "SIGTERM" }),
+  shutdownDelay: Duration.optional(),
+  restart: RestartInput.optional(),
+  reschedule: RescheduleInput.optional(),
+  sticky: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        "when the run is placed again, it goes on with `data` and its tasks' own directories. " +
+        "The worker that had it is preferred; another one gets them from a snapshot",
+    }),
+  compat: z
+    .enum(["nomad"])
+    .optional()
+    .meta({ description: "also tells the tasks what `DROVER_*` tells under Nomad's names, as `NOMAD_*`" }),
+  trace: z
+    .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
+    .partial()
+    .optional(),
+});
+
+/**
+ * A run (api.md#forms-and-defaults). The short form has `argv`, one command; the long form has `tasks`, a
+ * group that is placed on one worker. In the long form what a task does not say (`env`, `meta`, `dir`,
+ * `resources`, `restart`, how it is stopped) is what the group says.
+ */
+export const RunSpec = Fields.superRefine((spec, context) => {
+  // Whatever else is wrong, this is no run then: `continue` tells the union that `Submission` is.
+  for (const { path, message } of specFaults(spec))
+    context.addIssue({ code: "custom", path, message, continue: false });
+}).meta({ id: "RunSpec", example: { argv: ["make", "-j4"], labels: { team: "x" }, timeout: "30m" } });
+/** A submission as it is stored: every default filled in that does not depend on its form or type. */
+export type RunSpec = z.output<typeof RunSpec>;
+/** A submission as a client writes it. */
+export type RunSpecInput = z.input<typeof RunSpec>;

@@ -1,0 +1,396 @@
+import { z } from "zod";
+import { FAILURE_CODES } from "../../shared/errors.ts";
+import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../../shared/limits.ts";
+import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
+import { InstantText, Name, SnapshotId, Wait } from "../common.ts";
+import { ErrorCode } from "../problem.ts";
+import { RunSpec } from "./run-spec.ts";
+import { Signal, TextMap } from "./task.ts";
+
+export { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
+export { RunSpec, type RunSpecInput } from "./run-spec.ts";
+export { type Artifact, SIGNALS, type SignalName, type TaskSpec } from "./task.ts";
+
+export const RunState = z.enum(RUN_STATES).meta({ id: "RunState" });
+export type RunState = z.output<typeof RunState>;
+
+/** One submission, or up to a thousand. */
+export const Submission = z.union(
+  [z.strictObject({ runs: z.array(RunSpec).min(1).max(MAX_BATCH_RUNS) }), RunSpec],
+  { error: 'must be an object: one run, such as {"argv": ["true"]}, or {"runs": […]}' },
+);
+
+/** How a process ended. `code` is null when a signal ended it. */
+export const Exit = z
+  .object({
+    code: z.int().nullable(),
+    signal: z.string().max(32).nullable(),
+    oomKilled: z.boolean(),
+    message: z.string().max(MAX_TEXT_CHARS),
+  })
+  .meta({ id: "Exit" });
+export type Exit = z.infer<typeof Exit>;
+
+export const ATTEMPT_STATES = [
+  "ordered",
+  "preparing",
+  "running",
+  "stopping",
+  "uploading",
+  "exited",
+  "gone",
+] as const;
+
+export const Attempt = z
+  .object({
+    id: z.string().meta({ example: "build-17/main/1.1" }),
+    state: z.enum(ATTEMPT_STATES),
+    startedAt: InstantText.nullable(),
+    finishedAt: InstantText.nullable(),
+    exit: Exit.nullable(),
+  })
+  .meta({ id: "Attempt" });
+
+export const RunEvent = z
+  .object({
+    seq: z.int(),
+    type: z.string(),
+    at: InstantText,
+    task: z.string().nullable(),
+    message: z.string(),
+    details: z.record(z.string(), z.string()),
+  })
+  .meta({ id: "RunEvent" });
+export type RunEvent = z.infer<typeof RunEvent>;
+
+/** The latest events of a run, oldest first. `dropped`: how many older ones are no longer kept. */
+export const EventList = z
+  .object({ items: z.array(RunEvent), dropped: z.int(), ended: z.boolean() })
+  .meta({ id: "EventList" });
+export type EventList = z.infer<typeof EventList>;
+
+/** What a run costs, by the list prices of the machines and its share of them. */
+export const RunCost = z
+  .object({
+    amount: z.number().nullable().meta({ description: "up to now, or in all; null: no price is known" }),
+    unpriced: z.int().meta({ description: "placements without a known price: they are not in `amount`" }),
+    perHour: z.number().nullable().meta({ description: "while it is placed; null: not known" }),
+  })
+  .meta({ id: "RunCost" });
+export type RunCost = z.infer<typeof RunCost>;
+
+const Placement = z
+  .object({
+    epoch: z.int(),
+    worker: z.string(),
+    from: InstantText,
+    to: InstantText.nullable(),
+    outcome: z.enum(["open", "refused", "gone", "lost"]),
+    cause: z
+      .enum(["interruption"])
+      .optional()
+      .meta({ description: "the machine was taken away, and its host had said so" }),
+    rate: z.number().optional().meta({ description: "what an hour of it costs; absent: not known" }),
+  })
+  .meta({ id: "Placement" });
+
+export const TaskState = z.enum(["pending", "running", "dead"]).meta({ id: "TaskState" });
+
+const TaskStatus = z
+  .object({
+    name: z.string(),
+    state: TaskState,
+    phase: z.enum(["waiting", "preparing", "running", "stopping", "uploading", "backoff", "dead"]),
+    failed: z.boolean(),
+    restarts: z.int(),
+    lastRestart: InstantText.nullable().optional(),
+    nextStart: InstantText.nullable()
+      .optional()
+      .meta({ description: "in `backoff`: when it is started again" }),
+    startedAt: InstantText.nullable(),
+    finishedAt: InstantText.nullable(),
+    attempts: z.array(Attempt),
+    events: z.array(RunEvent),
+  })
+  .meta({ id: "TaskStatus" });
+
+export const AllocStatus = z
+  .enum(["pending", "running", "complete", "failed", "lost"])
+  .meta({ id: "AllocStatus", description: "the state as Nomad has it" });
+
+/** What every run has, whatever its state. */
+const AnyRun = z.object({
+  id: z.string(),
+  allocStatus: AllocStatus,
+  specIndex: z.int(),
+  version: z.int(),
+  spec: RunSpec,
+  pool: z.string(),
+  labels: z.record(z.string(), z.string()),
+  description: z.string(),
+  submittedAt: InstantText,
+  placedAt: InstantText.nullable(),
+  placements: z.array(Placement),
+  cost: RunCost.optional(),
+  tasks: z.array(TaskStatus),
+});
+export type AnyRun = z.infer<typeof AnyRun>;
+
+export const Abort = z.object({ reason: z.string(), by: z.string() }).meta({ id: "Abort" });
+/** Under way, or asked for in vain: what could not be killed is `failed`, or `unknown` if it was lost. */
+const AskedAbort = Abort.nullable().meta({ description: "it has been asked for" });
+export const Failure = z
+  .object({ class: z.enum(["task", "infrastructure"]), code: z.enum(FAILURE_CODES), text: z.string() })
+  .meta({ id: "Failure" });
+const LogRef = z
+  .string()
+  .nullable()
+  .meta({ description: "where the output is; null: there is none, or it is no longer kept" });
+const Result = SnapshotId.nullable()
+  .optional()
+  .meta({ description: "the result, in complete and failed: what `outputs` has named" });
+
+// What a state does not have is null in it, so that every field is there in every state.
+const none = z.null();
+const noExit = { exitCode: none, signal: none };
+const exit = {
+  exitCode: z.int().nullable().meta({ description: "null: several main tasks and no leader, or no exit" }),
+  signal: z.string().nullable(),
+};
+const refs = { stdoutRef: LogRef, stderrRef: LogRef };
+const noResult = { snapshot: none.optional() };
+/** Of a run that has ended, and perhaps never started. */
+const ended = { ...refs, startedAt: InstantText.nullable(), finishedAt: InstantText };
+
+const PendingRun = AnyRun.extend({
+  state: z.literal("pending"),
+  ...noExit,
+  ...noResult,
+  failure: none,
+  abort: AskedAbort,
+  stdoutRef: none,
+  stderrRef: none,
+  startedAt: none,
+  finishedAt: none,
+}).meta({ id: "PendingRun" });
+
+const RunningRun = AnyRun.extend({
+  state: z.literal("running"),
+  ...noExit,
+  ...noResult,
+  ...refs,
+  failure: none,
+  abort: AskedAbort,
+  startedAt: InstantText,
+  finishedAt: none,
+}).meta({ id: "RunningRun" });
+
+const CompleteRun = AnyRun.extend({
+  state: z.literal("complete"),
+  ...exit,
+  ...ended,
+  snapshot: Result,
+  failure: none,
+  abort: none,
+}).meta({ id: "CompleteRun" });
+
+const FailedRun = AnyRun.extend({
+  state: z.literal("failed"),
+  ...exit,
+  ...ended,
+  snapshot: Result,
+  failure: Failure,
+  abort: AskedAbort,
+}).meta({ id: "FailedRun" });
+
+const UnknownRun = AnyRun.extend({
+  state: z.literal("unknown"),
+  ...noExit,
+  ...noResult,
+  ...ended,
+  failure: Failure,
+  abort: AskedAbort,
+}).meta({ id: "UnknownRun" });
+
+const AbortedRun = AnyRun.extend({
+  state: z.literal("aborted"),
+  ...noExit,
+  ...noResult,
+  ...ended,
+  failure: none,
+  abort: Abort,
+}).meta({ id: "AbortedRun" });
+
+const TimedOutRun = AnyRun.extend({
+  state: z.literal("timedout"),
+  ...noExit,
+  ...noResult,
+  ...ended,
+  failure: none,
+  abort: none,
+}).meta({ id: "TimedOutRun" });
+
+/** One run, whole: which fields have a value depends on its state (api.md#fields-by-state). */
+export const RunStatus = z
+  .discriminatedUnion("state", [
+    PendingRun,
+    RunningRun,
+    CompleteRun,
+    FailedRun,
+    UnknownRun,
+    AbortedRun,
+    TimedOutRun,
+  ])
+  .meta({ id: "RunStatus" });
+export type RunStatus = z.infer<typeof RunStatus>;
+
+/** The answer to a batch, in the order of the submission. */
+export const RunBatch = z.object({ items: z.array(RunStatus) }).meta({ id: "RunBatch" });
+export type RunBatch = z.infer<typeof RunBatch>;
+
+/** A run as the pool's list shows it. */
+export const RunSummary = z
+  .object({
+    id: z.string(),
+    state: RunState,
+    version: z.int(),
+    pool: z.string(),
+    labels: z.record(z.string(), z.string()),
+    priority: z.int(),
+    command: z.string().meta({ description: "the beginning of the command line" }),
+    exitCode: z.int().nullable(),
+    worker: z.string().nullable(),
+    submittedAt: InstantText,
+    startedAt: InstantText.nullable(),
+    finishedAt: InstantText.nullable(),
+  })
+  .meta({ id: "RunSummary" });
+export type RunSummary = z.infer<typeof RunSummary>;
+
+export const ServiceStatus = z
+  .object({
+    pool: z.string(),
+    initialized: z.boolean(),
+    healthy: z.boolean(),
+    error: z.string().optional(),
+  })
+  .meta({ id: "ServiceStatus" });
+export type ServiceStatus = z.infer<typeof ServiceStatus>;
+
+/** What a query with `all` is told: whether all runs that it selects are in one of the states. */
+const AllOf = z.object({
+  holds: z.boolean(),
+  open: z.int().meta({ description: "runs that are in none of the states yet, and can still come to be" }),
+  possible: z.boolean().meta({ description: "false: one has ended in another state, so it will never hold" }),
+});
+
+export const RunList = z
+  .object({
+    items: z.array(RunSummary),
+    next: z.string().nullable(),
+    service: z.array(ServiceStatus),
+    all: AllOf.optional(),
+  })
+  .meta({ id: "RunList" });
+export type RunList = z.infer<typeof RunList>;
+
+const Force = z
+  .boolean()
+  .optional()
+  .meta({ description: "kill at once whatever lives, poststop tasks too, also in a stop that has begun" });
+
+export const AbortRequest = z.strictObject({ reason: z.string().max(1_024).optional(), force: Force });
+
+const StateWords = z
+  .array(
+    z.union([RunState, z.enum(["done", "all"]), z.int().min(0).max(127)], {
+      error: `must be one of ${RUN_STATES.join(", ")}, done, all, or a bit set from 0 to 127`,
+    }),
+  )
+  .default(["all"]);
+
+/** Which runs are to be aborted. What does not say which would mean all, and must say so. */
+export const AbortManyRequest = z
+  .strictObject({
+    ids: z.array(Name).max(1_000).optional(),
+    labels: TextMap.default({}).meta({ description: "all of them" }),
+    pool: Name.optional(),
+    states: StateWords.meta({
+      description: "only runs in one of these; those that have ended stay as they are",
+    }),
+    all: z.boolean().default(false).meta({ description: "all runs that there are" }),
+    reason: z.string().max(1_024).optional(),
+    force: Force,
+    limit: z.int().min(1).max(1_000).optional().meta({ description: "1000 if absent" }),
+    cursor: z.string().max(16_384).optional().meta({ description: "the `next` of an earlier answer" }),
+  })
+  .refine(({ all, ids, labels, pool }) => all || ids || pool || Object.keys(labels).length > 0, {
+    path: ["all"],
+    error: "must be true if all runs are meant; else say which by `labels`, `pool` or `ids`",
+  })
+  .refine(({ all, ids, labels }) => !all || (ids === undefined && Object.keys(labels).length === 0), {
+    path: ["all"],
+    error: "cannot stand beside `ids` or `labels`: say which runs, or that all are meant",
+  })
+  .superRefine(({ ids, ...page }, context) => {
+    if (ids === undefined) return;
+    for (const field of ["cursor", "limit"] as const) {
+      if (page[field] === undefined) continue;
+      const message = "cannot stand beside `ids`: these have no pages";
+      context.addIssue({ code: "custom", path: [field], message });
+    }
+  });
+
+/** The runs that were asked to end, as they were then, and those that could not be asked. */
+export const AbortedList = z
+  .object({
+    items: z.array(z.object({ id: z.string(), state: RunState })),
+    failed: z
+      .array(z.object({ id: z.string(), code: ErrorCode, detail: z.string() }))
+      .meta({ description: "the same request asks them again" }),
+    next: z.string().nullable(),
+    service: z.array(ServiceStatus),
+  })
+  .meta({ id: "AbortedList" });
+export type AbortedList = z.infer<typeof AbortedList>;
+
+/** Which tasks are started again: one, all that run, or all. */
+export const RestartRequest = z
+  .strictObject({ task: z.string().max(63).optional(), all: z.boolean().optional() })
+  .refine(({ task, all }) => task === undefined || all !== true, {
+    path: ["all"],
+    error: "cannot stand beside `task`: say one of them",
+  });
+
+/** Which signal the main process of a task gets, or that of every task that runs. */
+export const SignalRequest = z.strictObject({
+  task: z.string().max(63).optional(),
+  signal: Signal,
+});
+
+/** A new spec, whole, and the index of the one that it replaces. */
+export const UpdateRequest = z.strictObject({ specIndex: z.int().min(1), spec: RunSpec });
+
+/** The body of a query by ids (`POST /v1/runs/query`). */
+export const RunQuery = z.strictObject({
+  runs: z.array(Name).max(MAX_QUERY_IDS).default([]),
+  allRuns: z.boolean().default(false),
+  states: StateWords,
+  all: z.boolean().default(false),
+  wait: Wait.optional(),
+});
+
+/**
+ * Everything that the state filter of a query may say, as the set of states that it selects
+ * (api.md#state-filter).
+ */
+export function statesSelected(filter: (string | number)[]): Set<RunState> {
+  const selected = new Set<RunState>();
+  for (const item of filter) {
+    for (const [bit, state] of RUN_STATES.entries()) {
+      const named = item === "all" || item === state || (item === "done" && isTerminal(state));
+      if (named || (typeof item === "number" && (item >> bit) % 2 === 1)) selected.add(state);
+    }
+  }
+  return selected;
+}

@@ -1,0 +1,267 @@
+import { z } from "zod";
+import { MAX_LABELS, MAX_TEXT_MAP_BYTES } from "../../shared/limits.ts";
+import { Duration, ProcessText, type Resources, Size, SnapshotId } from "../common.ts";
+
+/** The signals that a task can be stopped with. */
+export const SIGNALS = [
+  "SIGHUP",
+  "SIGINT",
+  "SIGQUIT",
+  "SIGKILL",
+  "SIGUSR1",
+  "SIGUSR2",
+  "SIGALRM",
+  "SIGTERM",
+] as const;
+export const Signal = z.enum(SIGNALS).meta({ id: "Signal" });
+export type SignalName = z.output<typeof Signal>;
+
+/** The name of a task: a part of attempts' ids and of paths. */
+export const TASK_NAME_PATTERN = /^[a-z0-9-]{1,63}$/;
+
+/** Tasks in one group (api.md#forms-and-defaults). */
+export const MAX_TASKS = 64;
+
+const bytesOf = (text: string) => new TextEncoder().encode(text).byteLength;
+
+export const TextMap = z
+  .record(z.string().min(1).max(128), z.string().max(1_024))
+  .refine((map) => Object.keys(map).length <= MAX_LABELS, {
+    error: `must have at most ${MAX_LABELS} entries`,
+  })
+  .refine((map) => bytesOf(Object.entries(map).flat().join("")) <= MAX_TEXT_MAP_BYTES, {
+    error: `must have at most ${MAX_TEXT_MAP_BYTES} bytes in all, names and values together`,
+  });
+
+export const Environment = z.record(
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be letters, digits and underscores"),
+  ProcessText,
+);
+
+export const Argv = z
+  .array(ProcessText, { error: 'must be a list of strings, such as ["make", "test"]' })
+  .min(1, "must name a command")
+  .refine((argv) => argv[0] !== "", {
+    error: "must begin with the name of a command, not with an empty string",
+  });
+
+const ResourceFields = {
+  vcpus: z.int().min(0).max(1_024),
+  memory: Size,
+  disk: Size,
+  gpus: z.int().min(0).max(64),
+};
+
+const UMASK_ERROR = 'must be three octal digits in quotes, such as "027"; a leading 0 may come before them';
+
+/** Which permissions the files and directories that a command makes do not get, as `umask` takes it. */
+export const Umask = z
+  .string({ error: UMASK_ERROR })
+  .regex(/^0?[0-7]{3}$/, UMASK_ERROR)
+  .meta({ example: "022" });
+
+/**
+ * What a run needs of its machine (api.md#forms-and-defaults). No word about memory is no default that could
+ * be filled in: what was not asked for is no limit.
+ */
+export const ResourcesWanted = z
+  .strictObject({
+    vcpus: ResourceFields.vcpus.default(1),
+    memory: ResourceFields.memory.optional().meta({
+      description:
+        "set aside on the machine, and the most that each task may use; if absent 256MiB are set aside, " +
+        "and there is no limit but the machine's",
+    }),
+    disk: ResourceFields.disk.default("0"),
+    gpus: ResourceFields.gpus.default(0),
+  })
+  .meta({ id: "Resources" });
+
+/** The same of one task: what it does not say, it takes from its group. */
+export const TaskResources = z.strictObject(ResourceFields).partial().meta({ id: "TaskResources" });
+
+/**
+ * Directories are relative to the task's own, or absolute where the pool allows it; they cannot climb out.
+ */
+export const Directory = ProcessText.min(1)
+  .max(4_096)
+  .refine((dir) => dir.startsWith("/") || !climbsOut(dir), {
+    error: "must not lead out of the task's directory",
+  });
+
+function climbsOut(dir: string): boolean {
+  let depth = 0;
+  for (const part of dir.split("/")) {
+    if (part === "..") depth -= 1;
+    else if (part !== "" && part !== ".") depth += 1;
+    if (depth < 0) return true;
+  }
+  return false;
+}
+
+const Attempts = z.int().min(0).max(1_000_000);
+
+/** When a task is started again on its machine: what is not said is inherited (`shared/policy.ts`). */
+export const RestartInput = z
+  .strictObject({
+    attempts: Attempts.optional(),
+    interval: Duration.optional(),
+    delay: Duration.optional(),
+    mode: z.enum(["fail", "delay"]).optional(),
+  })
+  .meta({ id: "Restart" });
+
+/** When a run is placed anew (`shared/policy.ts`). */
+export const RescheduleInput = z
+  .strictObject({
+    attempts: Attempts.optional(),
+    interval: Duration.optional(),
+    delay: Duration.optional(),
+    function: z.enum(["constant", "exponential", "fibonacci"]).optional(),
+    maxDelay: Duration.optional(),
+    unlimited: z.boolean().optional(),
+  })
+  .meta({ id: "Reschedule" });
+
+/** When a task of a group runs. Without a hook it is a main task (tasks.md#stages). */
+export const Lifecycle = z
+  .strictObject({
+    hook: z.enum(["prestart", "poststart", "poststop"]).optional(),
+    sidecar: z.boolean().optional(),
+  })
+  .meta({ id: "Lifecycle" });
+
+/** A file that the host fetches before the task starts, into a directory below the task's own. */
+export const Artifact = z
+  .strictObject({
+    url: z
+      .url({ protocol: /^https?$/, error: "must be an http or https URL" })
+      .max(2_048, "must have at most 2048 characters"),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits"),
+    to: Directory.refine((dir) => !dir.startsWith("/"), {
+      error: "must be relative to the task's directory",
+    }),
+  })
+  .meta({ id: "Artifact" });
+export type Artifact = z.output<typeof Artifact>;
+
+/** Which files of a task's directory become the result: globs, relative to it. */
+export const Outputs = z
+  .array(
+    Directory.max(1_024).refine((glob) => !glob.startsWith("/"), {
+      error: "must be relative to the task's directory",
+    }),
+  )
+  .min(1, "must have at least 1 glob")
+  .max(64, "must have at most 64 globs");
+
+/** What runs a task on its host: as a process, or by a script that is only played. */
+export const DriverName = z.enum(["exec", "fake"]);
+export type DriverName = z.output<typeof DriverName>;
+
+/** Why a command could not be started: each is the code of a failure, too. */
+export const START_ERROR_CODES = [
+  "command_not_found",
+  "not_executable",
+  "directory_not_found",
+  "arguments_too_long",
+  "user_not_found",
+  "artifact_failed",
+  "snapshot_failed",
+  "start_failed",
+] as const;
+export const StartErrorCode = z.enum(START_ERROR_CODES).meta({ id: "StartErrorCode" });
+export type StartErrorCode = z.output<typeof StartErrorCode>;
+
+/** What a task of the fake driver does: no process of it is ever started. */
+export const FakeInput = z
+  .strictObject({
+    runFor: Duration.default("0s"),
+    exitCode: z.int().min(0).max(255).default(0),
+    signal: Signal.optional(),
+    startError: z
+      .strictObject({
+        text: z.string().min(1).max(1_024),
+        code: StartErrorCode.optional(),
+        recoverable: z.boolean().default(false),
+      })
+      .optional(),
+    oomKilled: z.boolean().optional(),
+    blockStart: Duration.default("0s"),
+    ignoreSignals: z.boolean().default(false),
+    output: z.array(z.string().max(1_024)).max(100).default([]),
+    dieWithAgent: z.boolean().default(false),
+  })
+  .meta({ id: "FakeScript" });
+
+/** One task of the long form. What it does not say, it takes from its group. */
+export const TaskInput = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(TASK_NAME_PATTERN, "must be 1 to 63 lower-case letters, digits and dashes")
+      .refine((name) => name !== "alloc", { error: 'must not be "alloc", which is reserved' }),
+    argv: Argv,
+    lifecycle: Lifecycle.optional(),
+    leader: z.boolean().optional(),
+    env: Environment.optional(),
+    meta: TextMap.optional(),
+    dir: Directory.optional(),
+    resources: TaskResources.optional(),
+    restart: RestartInput.optional(),
+    shutdownDelay: Duration.optional(),
+    killTimeout: Duration.optional(),
+    killSignal: Signal.optional(),
+    driver: DriverName.optional(),
+    fake: FakeInput.optional(),
+    user: ProcessText.min(1).max(64).optional(),
+    umask: Umask.optional(),
+    artifacts: z.array(Artifact).max(64).optional(),
+    snapshot: SnapshotId.optional(),
+    stdin: z.string().optional(),
+  })
+  .meta({ id: "Task" });
+export type TaskInput = z.output<typeof TaskInput>;
+
+/** What the fake driver plays: all that a process could do, without one. */
+export interface FakeScript {
+  runForMs: number;
+  exitCode: number;
+  signal?: SignalName;
+  startError?: { text: string; code?: StartErrorCode; recoverable: boolean };
+  /** Its own end is one for want of memory. */
+  oomKilled?: boolean;
+  blockStartMs: number;
+  ignoreSignals: boolean;
+  output: string[];
+  dieWithAgent: boolean;
+}
+
+/** One process of a run as the host needs it. The short form has one, called `main`. */
+export interface TaskSpec {
+  name: string;
+  argv: string[];
+  env: Record<string, string>;
+  meta: Record<string, string>;
+  dir?: string;
+  resources: Resources;
+  /** The most memory that it may use; 0: as much as there is. Absent: what it asks for. */
+  memoryLimitBytes?: number;
+  killTimeoutMs: number;
+  killSignal: SignalName;
+  /** It has the fake driver, which plays this. */
+  fake?: FakeScript;
+  /** The user that it runs as; the agent's own if absent. */
+  user?: string;
+  /** Its umask, in octal digits; 022 if absent. */
+  umask?: string;
+  artifacts?: Artifact[];
+  /** Its environment also has Nomad's names for what Drover tells. */
+  compat?: "nomad";
+  /** The snapshot that is unpacked into its directory before it starts. */
+  snapshot?: string;
+  /** What it reads from its standard input; nothing if absent. */
+  stdin?: string;
+  /** The globs of its result, collected once it has ended by itself. */
+  outputs?: string[];
+}
