@@ -45,8 +45,8 @@ export interface UpOptions extends PoolChoices {
   fresh?: boolean;
   /** Told in a sentence what goes wrong while it runs. */
   onProblem?(text: string): void;
-  /** The built Worker and its `wrangler.toml`. Default: those of this package. */
-  worker?: { script: string; config: string };
+  /** The built Worker, and the options that were built of `wrangler.toml`. Default: those of this package. */
+  worker?: { script: string; options: string };
 }
 
 /** A control plane with its cloud, running on this machine. */
@@ -93,7 +93,7 @@ export async function up(options: UpOptions = {}): Promise<Up> {
   }
 }
 
-type Settled = UpOptions & { worker: { script: string; config: string }; stateDir: string };
+type Settled = UpOptions & { worker: { script: string; options: string }; stateDir: string };
 
 async function start(options: Settled, undo: Undo): Promise<Up> {
   const { stateDir, worker } = options;
@@ -240,9 +240,9 @@ async function portsAreFree({ port, cloudPort }: Identity): Promise<void> {
 }
 
 /** Both this source and the bundle in `dist` lie one directory below the package's. */
-function builtWorker(): { script: string; config: string } {
+function builtWorker(): { script: string; options: string } {
   const script = fileURLToPath(new URL("../dist/worker.js", import.meta.url));
-  const config = fileURLToPath(new URL("../wrangler.toml", import.meta.url));
-  if (existsSync(script)) return { script, config };
+  const options = fileURLToPath(new URL("../dist/worker-options.json", import.meta.url));
+  if (existsSync(script)) return { script, options };
   throw new UpError(`Drover is not built: ${script} is missing. Run \`npm run build\` in its directory.`);
 }

@@ -10,6 +10,7 @@ import { agentOptions, commonOptions, requireBanner, root } from "./bundles.mjs"
 import { clientTypes, documentOfRoutes } from "./client-types.mjs";
 import { run } from "./env.mjs";
 import { writeReference } from "./reference.mjs";
+import { workerOptions } from "./worker-options.mjs";
 
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const common = commonOptions(version);
@@ -47,6 +48,9 @@ await build({
   target: "es2023",
   external: ["cloudflare:*", "node:*"],
 });
+
+const config = join(root, "wrangler.toml");
+writeFileSync(join(root, "dist/worker-options.json"), `${JSON.stringify(workerOptions(root, config))}\n`);
 
 await build({
   ...common,

@@ -22,7 +22,7 @@
 // * portable-shell: what src/objects/actor.ts pulls in at run time runs in Node
 // * one-client: the command and the client ask by the names of routes, and only client/transport/http.ts
 // sends
-// * one-runtime: miniflare and wrangler are imported by local/runtime/runtime.ts alone
+// * one-runtime: miniflare is imported by local/runtime/runtime.ts alone, wrangler by no source
 // * no-dead-files: every source is reached from what people and tools start, every other file from a test
 // * exact-pins: package.json names one version of each package
 // * citations-resolve: what code, tests and documents cite is there, down to the heading

@@ -1,7 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
+import type { V4WorkerOptionsShape } from "miniflare";
 import { CLOCK_WAS_SET, clockIs } from "../../src/shared/clock.ts";
 import { pathIn } from "../state/names.ts";
 import { DOOR, doorPath, doorSource } from "./door.ts";
@@ -28,8 +29,8 @@ const V8_FLAGS = "--initial-old-space-size=4 --heap-growing-percent=20 --max-sem
 export interface RuntimeOptions {
   /** The built Worker: one ES module. */
   script: string;
-  /** `wrangler.toml`: the one place that names bindings, classes and crons. */
-  config: string;
+  /** What was built of `wrangler.toml`, the one place that names bindings, classes and crons. */
+  options: string;
   /** The state directory: objects, temporary files and caches of the tools go below it. */
   stateDir: string;
   port: number;
@@ -59,9 +60,8 @@ export interface Runtime {
 /**
  * Runs the built Worker and its objects on this machine; resolves once it answers.
  *
- * This file alone knows what of Miniflare and wrangler is called `unstable` or differs between their
- * prereleases (tools.md#one-configuration, platform.md#the-local-runtime). `wrangler dev` is not used: it
- * costs most of the throughput.
+ * This file alone knows what of Miniflare differs between its prereleases (tools.md#one-configuration,
+ * platform.md#the-local-runtime). `wrangler dev` is not used: it costs most of the throughput.
  */
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { stateDir, onLog } = options;
@@ -76,7 +76,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     });
   });
   const { Miniflare, convertV4MiniflareOptions } = await import("miniflare");
-  const { worker, crons } = await readConfig(options);
+  const { worker, crons } = readWorker(options);
   let { aheadMs: givenAheadMs } = options;
   const miniflareOptions = () =>
     convertV4MiniflareOptions({
@@ -189,26 +189,34 @@ export async function endFormerRuntime(stateDir: string): Promise<void> {
   await endTree({ isMark: (entry) => entry === `${MARK}=${stateDir}`, family: false });
 }
 
-/**
- * The Worker as `wrangler.toml` describes it, with our bundle for a source and our values for its variables.
- */
-async function readConfig({ config: path, script, port, vars }: RuntimeOptions) {
-  const { unstable_getMiniflareWorkerOptions, unstable_readConfig } = await import("wrangler");
-  const config = unstable_readConfig({ config: path });
-  // We bring the secrets ourselves: wrangler would look for them in the environment and warn.
-  const { workerOptions } = unstable_getMiniflareWorkerOptions({ ...config, secrets: undefined });
+/** What `scripts/worker-options.mjs` has written of `wrangler.toml`; paths are those from the package. */
+interface BuiltOptions {
+  name: string;
+  vars: Record<string, string>;
+  crons: string[];
+  options: V4WorkerOptionsShape & { assets: { directory: string } };
+}
+
+/** The Worker as it was built, with our values for its variables. */
+function readWorker({ script, options: path, port, vars }: RuntimeOptions) {
+  // The build has written it.
+  const built = JSON.parse(readFileSync(path, "utf8")) as BuiltOptions;
+  const root = dirname(dirname(path));
+  const { assets } = built.options;
   const worker = {
-    ...workerOptions,
-    name: config.name,
-    // Not wrangler's: those hold whatever `.dev.vars` or `.env` of the checkout say.
-    bindings: { ...config.vars, ...vars },
+    ...built.options,
+    rootPath: root,
+    assets: { ...assets, directory: join(root, assets.directory) },
+    name: built.name,
+    // Not what `.dev.vars` or `.env` of the checkout say.
+    bindings: { ...built.vars, ...vars },
     modulesRoot: dirname(script),
     modules: [
       { type: "ESModule" as const, path: doorPath(script), contents: doorSource(script, port) },
       { type: "ESModule" as const, path: script, contents: readFileSync(script, "utf8") },
     ],
   };
-  return { worker, crons: config.triggers.crons ?? [] };
+  return { worker, crons: built.crons };
 }
 
 /**

@@ -246,10 +246,10 @@ export const PLANTS: Plant[] = [
   {
     rule: "one-runtime",
     files: {
-      "local/runtime/runtime.ts": 'import "miniflare";',
+      "local/runtime/runtime.ts": 'import "miniflare";\nimport "wrangler";',
       "local/up.ts": '\nimport { Miniflare } from "miniflare";',
     },
-    at: ["local/up.ts:2"],
+    at: ["local/runtime/runtime.ts:2", "local/up.ts:2"],
   },
   {
     rule: "no-dead-files",

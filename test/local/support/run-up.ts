@@ -13,5 +13,5 @@ process.exitCode = await upCommand({
   stateDir,
   fresh: flags.includes("--fresh"),
   ...(port === undefined ? {} : { port: Number(port) }),
-  worker: { script: resolve(here, script), config: join(here, "../../../wrangler.toml") },
+  worker: { script: resolve(here, script), options: join(here, "../../../dist/worker-options.json") },
 });
