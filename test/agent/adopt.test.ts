@@ -148,12 +148,14 @@ describe("a start that was interrupted", () => {
   test("at any moment: either it is known to have begun, or it never does", async () => {
     const store = new AttemptStore(join(bench.dir, "store"));
     const seen = { begun: 0, retracted: 0 };
-    for (let round = 0; round < 30; round += 1) {
+    // On a busy machine the shim may be faster for long: so it goes on until both have been seen.
+    let round = 0;
+    for (; round < 30 || (seen.retracted === 0 && round < 600); round += 1) {
       const id = `race-${round}/main/1.1`;
       expect(store.claim(id)).toBe(true);
       const begun = fileOf(`begun-${round}`);
       const starting = spawnShim(["touch", begun], [], bench.dir, {}, store.dirsOf(id));
-      for (const until = performance.now() + round / 10; performance.now() < until; );
+      for (const until = performance.now() + (round % 30) / 10; performance.now() < until; );
       const retracted = store.retract(id);
       const child = await starting;
       if (child.exitCode === null) await new Promise((resolve) => child.once("exit", resolve));
@@ -161,7 +163,7 @@ describe("a start that was interrupted", () => {
       // One that was put back too late for its shim has named itself, and is lost: it never runs twice.
       if (retracted) expect(existsSync(begun)).toBe(false);
     }
-    expect(seen.begun + seen.retracted).toBe(30);
+    expect(seen.begun + seen.retracted).toBe(round);
     expect(seen.retracted).toBeGreaterThan(0);
   });
 

@@ -187,7 +187,10 @@ describe("artifacts", () => {
     const order = sh(ID, "cat in/tool other", { artifacts: [other, artifact()] });
     bench.plane.order([order]);
     const fetched = () => readdirSync(alloc("main", "private"), { withFileTypes: true });
-    await expect.poll(() => existsSync(alloc("main", "local", "other")), { timeout: 20_000 }).toBe(true);
+    // What is in its place is noted a moment later.
+    const isNoted = () => fetched().some(({ name }) => name.endsWith(".done"));
+    await expect.poll(isNoted, { timeout: 20_000 }).toBe(true);
+    expect(existsSync(alloc("main", "local", "other"))).toBe(true);
     const sizeOfPart = () => {
       const part = fetched().find(({ name }) => name.endsWith(".part"));
       return part === undefined ? 0 : statSync(join(part.parentPath, part.name)).size;

@@ -64,9 +64,13 @@ async function endOf(id: string): Promise<Json> {
   return ended;
 }
 
+/** Another Drover of this machine may have a run of this id, too. */
 function livingOf(id: string): number[] {
+  const isTheirs = (entries: string[]) =>
+    entries.includes(`DROVER_RUN_ID=${id}`) &&
+    entries.some((entry) => entry.startsWith(`DROVER_TASK_DIR=${up.stateDir}/`));
   return listProcesses()
-    .filter(({ pid, zombie }) => !zombie && environmentOf(pid).includes(`DROVER_RUN_ID=${id}`))
+    .filter(({ pid, zombie }) => !zombie && isTheirs(environmentOf(pid)))
     .map(({ pid }) => pid);
 }
 
