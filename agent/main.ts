@@ -39,7 +39,7 @@ Makes this machine a host of Drover and runs what it is ordered to run.
   --url        where the control plane is, such as https://drover.example.com
   --state      where this host keeps its secret and the data of its attempts
   --code-file  a file with the enrollment code; needed once
-  --power-off  a command that ends this machine, run when it is done for. Not for a machine of one's own
+  --power-off  a command that ends this machine, run when it is done for. Not for a self-hosted machine
   --notice     a command that prints a notice when this machine is about to be taken away, or nothing
   --end-lease  only end what an agent has left that is dead, if its lease is about to end
   --version    print the version and exit

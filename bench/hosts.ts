@@ -7,7 +7,7 @@ import { enrolled } from "./enrolled.ts";
 import { residentBytes } from "./memory.ts";
 import { percentile, type Row } from "./table.ts";
 
-/** A pool that only machines of one's own serve. */
+/** A pool that only self-hosted machines serve. */
 const POOL = {
   provider: { kind: "http", url: "http://127.0.0.1:9", secret: "none" },
   instanceTypes: { none: { vcpus: 1, memory: "1GiB" } },

@@ -115,7 +115,7 @@ export function workersOf(target: Target) {
   };
 }
 
-/** Machines of one's own. */
+/** Self-hosted machines. */
 export function enrollmentsOf(target: Target) {
   return {
     /** A code with which one machine can join. The same `key` finds the same code again. */

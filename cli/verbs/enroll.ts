@@ -20,7 +20,7 @@ Examples:
   drover enroll --pool build --ttl 10m
   drover enroll | ssh big-box sh`;
 
-/** `drover enroll`: a machine of one's own may join. */
+/** `drover enroll`: a self-hosted machine may join. */
 export function addEnroll(program: Command, io: Io): void {
   program
     .command("enroll")

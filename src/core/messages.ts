@@ -206,7 +206,7 @@ export interface WorkerUpsert {
    * How its latest create call failed, or its boot; absent: neither has. `at` tells one failure from another.
    */
   failure?: WorkerFailure;
-  /** What a machine of one's own has, once it has enrolled; absent for others, which have their type's. */
+  /** What a self-hosted machine has, once it has enrolled; absent for others, which have their type's. */
   resources?: Resources | null;
   /**
    * The bytes of memory that the host of a provider's machine has measured, once that is ready. Absent: it
@@ -265,7 +265,7 @@ export interface CreateWorker extends AnyMachine {
 }
 
 /**
- * A machine of one's own: nobody makes it, lists it or destroys it. Its code can be used until `notAfter`.
+ * A self-hosted machine: nobody makes it, lists it or destroys it. Its code can be used until `notAfter`.
  */
 export interface OwnMachine extends AnyMachine {
   provider: null;

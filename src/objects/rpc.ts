@@ -141,7 +141,7 @@ export interface Unsettled {
   missed: boolean;
 }
 
-/** A machine of one's own shall join. */
+/** A self-hosted machine shall join. */
 export interface InvitationRequest {
   ttlMs: number;
   /** Of an idempotency key: the same finds the same invitation. */

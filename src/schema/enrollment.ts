@@ -10,7 +10,7 @@ function isInRange(text: string): boolean {
   return ms === undefined || (ms >= MIN_ENROLLMENT_MS && ms <= MAX_ENROLLMENT_MS);
 }
 
-/** `POST /v1/enrollments`: a machine of one's own may join this pool. */
+/** `POST /v1/enrollments`: a self-hosted machine may join this pool. */
 export const EnrollmentRequest = z.strictObject({
   pool: Name.default("default"),
   ttl: Duration.refine(isInRange, { error: `must be ${RANGE}` })

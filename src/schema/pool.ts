@@ -298,7 +298,7 @@ export const WorkerSummary = z
     askedAt: InstantText,
     readyAt: InstantText.nullable(),
     machine: MachineState.nullable().optional().meta({
-      description: "what came of asking the provider for its machine; null: it is a machine of one's own",
+      description: "what came of asking the provider for its machine; null: it is a self-hosted machine",
     }),
     doubles: z
       .array(z.string())

@@ -286,7 +286,7 @@ test("enroll is asked again when its answer was lost, and lets one machine in al
   expect(keys).toEqual([expect.stringMatching(/./), keys[0]]);
 });
 
-test("drain of a machine of one's own says that it is let go", async () => {
+test("drain of a self-hosted machine says that it is let go", async () => {
   const letGo = { id: "w-1", own: true, state: "shutdown", reason: "set to drain by ann" };
   bench.plane.on("POST", VERB, (_seen, res) => json(res, 200, letGo));
   const ended = await bench.run(["drain", "w-1"]);

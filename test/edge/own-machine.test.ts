@@ -17,7 +17,7 @@ import type { Json } from "./support/edge.ts";
 import { OWN_POOL } from "./support/http-host.ts";
 import { type Server, startServer } from "./support/server.ts";
 
-// A machine of one's own, from `POST /v1/enrollments` to the end of its agent, with the real script, real
+// A self-hosted machine, from `POST /v1/enrollments` to the end of its agent, with the real script, real
 // agents and real processes: this machine is it.
 
 let server: Server;
@@ -116,7 +116,7 @@ describe("a machine that has pasted the line of an enrollment", () => {
     const { machine, worker } = await joined();
     const run = await ended({ argv: ["sh", "-c", "exit 3"] });
     expect(run).toMatchObject({ state: "complete", exitCode: 3, placements: [{ worker }] });
-    expect(await workerNow(worker)).toMatchObject({ own: true, instance: null, instanceType: "own machine" });
+    expect(await workerNow(worker)).toMatchObject({ own: true, instance: null, instanceType: "self-hosted" });
     await server.json(200, "POST", `/v1/workers/${worker}/drain`);
     await isIn(worker, "gone");
     expect(await machine.ended).toBe(0);
@@ -212,6 +212,8 @@ describe("a machine that has pasted the line of an enrollment", () => {
     const seen = [...looks].filter((line) => line.includes(home) || line.includes("install.sh"));
     expect(seen.length).toBeGreaterThan(0);
     expect([...looks].filter((line) => line.includes(code))).toEqual([]);
+    // A host stores what it has been told before it reports.
+    await isIn(worker, "idle");
     for (const file of ["code", "secret", "setup.json"]) {
       expect(statSync(join(home, "mine", file)).mode & 0o077).toBe(0);
     }

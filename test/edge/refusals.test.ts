@@ -5,7 +5,7 @@ import { type Answer, HttpHost, OWN_POOL } from "./support/http-host.ts";
 import { type Server, startServer } from "./support/server.ts";
 
 // What a host is refused, as written in host-protocol.md#refusals, over real HTTP, and that each is seen in
-// the worker's events. The hosts are machines of one's own, whose codes can be had for the asking.
+// the worker's events. The hosts are self-hosted machines, whose codes can be had for the asking.
 
 let server: Server;
 beforeAll(async () => {

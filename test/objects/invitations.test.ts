@@ -6,7 +6,7 @@ const world = freshWorld();
 const HOUR = 3_600_000;
 const pool = () => objects.pool("default");
 
-test("a machine of one's own takes runs, and no provider is ever asked for it", async () => {
+test("a self-hosted machine takes runs, and no provider is ever asked for it", async () => {
   await makePool({ maxInstances: 0 });
   const { worker, code } = await pool().invite({ ttlMs: HOUR });
   const host = new TestHost(() => objects.worker(worker));

@@ -62,7 +62,7 @@ export const FAULTS = {
   notice: 0.01,
   /** An operator drains a worker. */
   drain: 0.15,
-  /** A machine of one's own joins the pool, and reboots instead of dying. */
+  /** A self-hosted machine joins the pool, and reboots instead of dying. */
   ownMachine: 0.4,
   /** A host lies: it says anything, of any run, as often as it likes. */
   liar: 0.15,

@@ -11,7 +11,7 @@ import type { Objects, WorkerNode } from "./objects.ts";
 import { type HostEnd, SimSocket } from "./socket.ts";
 import { NoReply, type World } from "./world.ts";
 
-/** What a machine of one's own has. */
+/** What a self-hosted machine has. */
 const RESOURCES = { vcpus: 3, memoryBytes: 2 ** 34, diskBytes: 2 ** 34, gpus: 0 };
 
 /** Of the memory that a type should have, what its machines have. */

@@ -88,7 +88,7 @@ const LONGEST_FULL_MS = 600_000;
 const LONGEST_AWAY_MS = 400_000;
 /** Until somebody acts on tasks that were started: by then it is known that they run. */
 const ACT_AFTER_MS = 5_000;
-/** The machine of one's own, of which there is one at most, and for how long its code can be used. */
+/** The self-hosted machine, of which there is one at most, and for how long its code can be used. */
 const OWN = "default-sim-own";
 const OWN_CODE_MS = 120_000;
 /** The machine of a host that lies. Unless the setting says so nothing has room there, so it gets no run. */
@@ -248,7 +248,7 @@ class Simulation {
     for (const node of this.#objects.all()) node.kill();
   }
 
-  /** A machine of one's own joins. Whoever did that takes it away again at the end, when nothing fails. */
+  /** A self-hosted machine joins. Whoever did that takes it away again at the end, when nothing fails. */
   async #invite(): Promise<void> {
     const { time, chance } = this.#world;
     await this.#makeCode(OWN);
@@ -260,7 +260,7 @@ class Simulation {
   }
 
   async #makeCode(worker: string): Promise<void> {
-    this.#world.tell(worker, "a machine of one's own may join");
+    this.#world.tell(worker, "a self-hosted machine may join");
     const event = { type: "invite" as const, worker, ttlMs: OWN_CODE_MS };
     await this.#retrying(() => this.#objects.pool.serve((actor) => void actor.apply(event)));
   }
@@ -428,7 +428,7 @@ class Simulation {
     for (const node of this.#objects.all()) node.clockJumped();
   }
 
-  /** Of a machine of one's own a kill takes its runs: there the agent's word decides when they are lost. */
+  /** Of a self-hosted machine a kill takes its runs: there the agent's word decides when they are lost. */
   #tend(worker: string): void {
     const kills = worker === OWN && this.#world.chance.chance(0.5);
     this.#world.tell(worker, `an operator ${kills ? "kills" : "drains"} it`);
@@ -471,7 +471,7 @@ class Simulation {
     this.#audit.hosts.get(worker)?.die(why);
   }
 
-  /** A machine of one's own reboots; those of the cloud boot once. */
+  /** A self-hosted machine reboots; those of the cloud boot once. */
   #planeOf(worker: string): ControlPlane {
     const boots = () => (worker === OWN ? this.#ownBoots : 1);
     return new Plane(this.#world, this.#objects, worker, boots, this.#timer);

@@ -50,7 +50,7 @@ export type PoolEvent =
   | { type: "configure"; configure: Configure }
   | { type: "run"; upsert: RunUpsert }
   | { type: "worker"; upsert: WorkerUpsert }
-  /** A machine of one's own may join as this worker, for so long. */
+  /** A self-hosted machine may join as this worker, for so long. */
   | { type: "invite"; worker: string; ttlMs: Millis }
   /** Somebody wants an ended run deleted. */
   | { type: "unwanted"; forget: Forget }
@@ -307,7 +307,7 @@ function leaverOf({ memo, workers }: Configured, now: Instant): string | undefin
   return stays ? undefined : row.worker;
 }
 
-/** Those that do not know of themselves yet. No provider is asked for a machine of one's own. */
+/** Those that do not know of themselves yet. No provider is asked for a self-hosted machine. */
 function toldToBe(workers: readonly WorkerRow[]): WorkerRow[] {
   return workers.filter((row) => {
     return row.phase === "asked" ? row.own !== undefined || row.turn !== undefined : isUnheard(row);

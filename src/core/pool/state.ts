@@ -45,10 +45,10 @@ export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   instanceType: string;
   /**
    * As it was configured when the machine was asked for: what it has does not change with the configuration.
-   * Of a machine of one's own: nothing, so that no version counts on it before its host has said what it has.
+   * Of a self-hosted machine: nothing, so that no version counts on it before its host has said what it has.
    */
   type: InstanceType;
-  /** It is a machine of one's own: it has joined by a code, and no provider knows it. Absent: it is not. */
+  /** It is a self-hosted machine: it has joined by a code, and no provider knows it. Absent: it is not. */
   own?: true;
   askedAt: Instant;
   /** When it was last its turn to call the provider (`turns.ts`), and as which version. Absent: never. */

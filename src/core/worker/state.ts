@@ -240,7 +240,7 @@ export function capacityOf({ intent, measured = NOTHING }: WorkerRecord): Resour
 }
 
 /**
- * The bytes of memory that its host has measured; undefined: nothing is known. Of a machine of one's own that
+ * The bytes of memory that its host has measured; undefined: nothing is known. Of a self-hosted machine that
  * is what it has (`capacityOf`).
  */
 export function measuredMemory(record: WorkerRecord): number | undefined {

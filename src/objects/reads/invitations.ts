@@ -13,7 +13,7 @@ import { until } from "../waiting.ts";
 const BUSY_RETRY_MS: Millis = 60_000;
 
 /**
- * Lets a machine of one's own join a pool: stores a worker for it, waits until the worker knows of itself,
+ * Lets a self-hosted machine join a pool: stores a worker for it, waits until the worker knows of itself,
  * and only then makes its code. The same key finds the same worker and code. Throws `busy` for too many
  * codes, `idempotency_mismatch`, and `not_acknowledged`.
  */

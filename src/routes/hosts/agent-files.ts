@@ -41,7 +41,7 @@ export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
     name: "install.sh",
     called: "Installer",
     type: "text/x-shellscript",
-    summary: "Makes a machine of one's own a host: for `curl … | DROVER_CODE=… sh`",
+    summary: "Makes a self-hosted machine a host: for `curl … | DROVER_CODE=… sh`",
     // Whoever fetches it from here can reach us here, if nobody has said anything better.
     text: (c) =>
       agent.installer

@@ -18,7 +18,7 @@ const create = operation({
   tag: "Workers",
   access: "token",
   codes: ["unknown_pool", "pool_draining", "busy", "idempotency_mismatch", "not_acknowledged"],
-  summary: "A one-time code with which a machine of one's own can join a pool",
+  summary: "A one-time code with which a self-hosted machine can join a pool",
   request: {
     query: z.strictObject({}),
     headers: z.object({ "idempotency-key": IdempotencyKey.optional() }),
@@ -31,7 +31,7 @@ const create = operation({
   },
 });
 
-/** Adds the route by which machines of one's own join (api.md#enrollments). */
+/** Adds the route by which self-hosted machines join (api.md#enrollments). */
 export function enrollmentRoutes(app: EdgeApp): void {
   app.openapi(
     create,

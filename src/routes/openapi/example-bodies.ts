@@ -1,4 +1,4 @@
-/** A pool that machines of one's own join. */
+/** A pool that self-hosted machines join. */
 export const LAB = {
   provider: { kind: "http", url: "http://127.0.0.1:9", secret: "none" },
   instanceTypes: { small: { vcpus: 2, memory: "2GiB", price: 0.02 } },

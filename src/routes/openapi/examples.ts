@@ -57,7 +57,7 @@ export const EXAMPLES: readonly Example[] = [
   {
     operation: "putPool",
     name: "create",
-    summary: "A pool that machines of one's own will join",
+    summary: "A pool that self-hosted machines will join",
     params: { name: "lab" },
     body: LAB,
     status: 201,

@@ -70,7 +70,7 @@ describe("a pool learns how much memory the machines of a type have", () => {
     expect(state.record.learned).toBeUndefined();
   });
 
-  test("nothing from a machine of one's own", () => {
+  test("nothing from a self-hosted machine", () => {
     const own = small("w1", "booting", { own: true });
     expect(at(configured(BOTH, [], [own]), T0, measured("w1", 900)).record.learned).toBeUndefined();
   });

@@ -32,11 +32,11 @@ const HOUR = 60 * MINUTE;
 const BIG = { ...NEED, vcpus: 16, memoryBytes: 2 ** 36 };
 const invite = (worker = "default-s-1"): PoolEvent => ({ type: "invite", worker, ttlMs: HOUR });
 
-/** A machine of one's own of 16 vCPUs, or one that is still waited for. */
+/** A self-hosted machine of 16 vCPUs, or one that is still waited for. */
 function own(worker: string, phase: WorkerRow["phase"] = "ready", more: Partial<WorkerRow> = {}): WorkerRow {
   const type = { vcpus: 0, memory: 0, disk: 0, gpus: 0, price: 0 };
   const resources = phase === "ready" ? BIG : null;
-  const row = workerRow(worker, phase, { instance: null, instanceType: "own machine", type, own: true });
+  const row = workerRow(worker, phase, { instance: null, instanceType: "self-hosted", type, own: true });
   return { ...row, resources, ...more };
 }
 
@@ -94,7 +94,7 @@ describe("an invitation", () => {
   });
 });
 
-describe("runs on machines of one's own", () => {
+describe("runs on self-hosted machines", () => {
   test("are placed by what the host has measured", () => {
     const rows = [own("mine"), workerRow("w1")];
     expect(placesOf(configured({}, [waiting("big", vcpus(16))], rows))).toEqual(["big@mine"]);
@@ -172,7 +172,7 @@ describe("they are not the provider's", () => {
 
   test("lists show them as what they are", () => {
     const shown = workerSummary(own("mine"), [], "default");
-    expect(shown).toMatchObject({ own: true, instanceType: "own machine", price: 0, resources: BIG });
+    expect(shown).toMatchObject({ own: true, instanceType: "self-hosted", price: 0, resources: BIG });
     expect(workerSummary(workerRow("w1"), [], "default").own).toBe(false);
   });
 });

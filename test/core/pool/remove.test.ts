@@ -95,8 +95,8 @@ describe("or it is drained (cases.md#case-7: deleted while a run is being placed
     expect(poolView(state, T0).leaving).toBe(true);
   });
 
-  test("machines of one's own are let go, too; one that is held stays, and keeps the pool", () => {
-    const own = workerRow("mine", "ready", { own: true, instanceType: "own machine", resources: null });
+  test("self-hosted machines are let go, too; one that is held stays, and keeps the pool", () => {
+    const own = workerRow("mine", "ready", { own: true, instanceType: "self-hosted", resources: null });
     const state = draining({}, [], [own, workerRow("w1", "ready", { idleBehavior: "hold" })]);
     expect(owed(state, T0, "drain_worker").map(({ to }) => to)).toEqual(["mine"]);
   });

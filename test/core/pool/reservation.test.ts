@@ -134,7 +134,7 @@ describe("a run that only another type holds, while there are as many machines a
     expect([...gone.workers.live()].map(({ instanceType }) => instanceType)).toContain("large");
   });
 
-  test("a machine of one's own makes no room, nor does any if no type would hold the run", () => {
+  test("a self-hosted machine makes no room, nor does any if no type would hold the run", () => {
     const own = workerRow("w0", "ready", { own: true });
     expect(plan(configured(config, [needy], [own, ...workers]), T0).reserved?.worker).toBe("w1");
     const never = waiting("never", vcpus(9));

@@ -218,7 +218,7 @@ describe("A6 M04-last: a worker in a list says what it did last", () => {
       { providerType: "small" },
     ],
     [
-      "of no type, a machine of one's own",
+      "of no type, a self-hosted machine",
       listed(workerRow("w1", "ready", { own: true }), new Map()),
       { providerType: null },
     ],

@@ -34,7 +34,7 @@ const full = (more: Partial<PoolConfigInput>, worker: WorkerRow, resources = vcp
   configured(more, [placed("b", worker.worker, { resources }), waiting("a", { resources })], [worker]);
 const none = { vcpus: 0, memory: 0, disk: 0, gpus: 0, price: 0 };
 const ownMachine = {
-  ...workerRow("w1", "ready", { instance: null, instanceType: "own machine", type: none, own: true }),
+  ...workerRow("w1", "ready", { instance: null, instanceType: "self-hosted", type: none, own: true }),
   resources: { ...NEED, vcpus: 16, memoryBytes: 2 ** 36 },
 };
 const MIB = 2 ** 20;
@@ -119,9 +119,9 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
       ["max_instances", /no machine has room \(1 running\).*`maxInstances` is 1/, "place", null, "worker"],
     ],
     [
-      "only a machine of one's own could hold it",
+      "only a self-hosted machine could hold it",
       full({ maxInstances: 1 }, ownMachine, { ...NEED, vcpus: 16 }),
-      ["own_machine", /machines of one's own/, "place", null, "worker"],
+      ["own_machine", /self-hosted machines/, "place", null, "worker"],
     ],
     [
       "the agents of all machines are too old",

@@ -48,17 +48,17 @@ export function intent(more: Partial<CreateWorker> = {}): CreateWorker {
   };
 }
 
-/** That a machine of one's own may join, for an hour. */
+/** That a self-hosted machine may join, for an hour. */
 export function invitation(more: Partial<OwnMachine> = {}): OwnMachine {
   const settings = { ...settingsOf(poolConfig()), bootCommand: "true" };
   const notAfter = T0 + 60 * MINUTE;
   return { worker: "default-s-1", pool: "default", provider: null, notAfter, settings, ...more };
 }
 
-/** What the machine of one's own has that joins in these stories. */
+/** What the self-hosted machine has that joins in these stories. */
 export const OWN_RESOURCES = { vcpus: 8, memoryBytes: 2 ** 34, diskBytes: 2 ** 36, gpus: 1 };
 
-/** A machine of one's own that has enrolled, all at `now`. It has not reported. */
+/** A self-hosted machine that has enrolled, all at `now`. It has not reported. */
 export function enrolledOwn(now = T0): Living {
   const host: WorkerEventIn = {
     type: "enroll",
@@ -69,7 +69,7 @@ export function enrolledOwn(now = T0): Living {
   return at(nothing(), now, { type: "create", intent: invitation() }, host);
 }
 
-/** A machine of one's own that is ready, and holds these runs. */
+/** A self-hosted machine that is ready, and holds these runs. */
 export function readyOwn(runs: string[] = [], now = T0): Living {
   return at(enrolledOwn(now), now, report(1), ...runs.map((run) => order(run)), { type: "told" });
 }

@@ -150,7 +150,7 @@ describe("A2: asked to make room, a worker proposes to stop at once", () => {
     ["booting", booting, true],
     ["with a run on it", () => holding(["a"]), false],
     ["held", () => at(ready(), T0, { type: "behavior", behavior: "hold", by: "ann" }), false],
-    ["a machine of one's own", () => readyOwn(), false],
+    ["a self-hosted machine", () => readyOwn(), false],
   ])("%s", (_what, state, does) => {
     expect(proposes(at(state(), T0 + 1, invited), T0 + 1)).toBe(does);
   });

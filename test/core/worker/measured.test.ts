@@ -44,7 +44,7 @@ describe("a provider's machine has what its type says, and of memory what its ho
     expect(upsertOf(at(booting, T0, event, report(1, BOOTED)), T0)).not.toHaveProperty("measuredMemory");
   });
 
-  test("a machine of one's own says all that it has, and that is not said twice", () => {
+  test("a self-hosted machine says all that it has, and that is not said twice", () => {
     expect(upsertOf(readyOwn(), T0)).toMatchObject({ resources: OWN_RESOURCES });
     expect(upsertOf(readyOwn(), T0)).not.toHaveProperty("measuredMemory");
   });

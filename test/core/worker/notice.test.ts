@@ -90,7 +90,7 @@ describe("a host gives notice of its machine's near end (cases.md#case-9)", () =
     expect([state.record.phase, upsertOf(state, T0).idleBehavior]).toEqual(["ready", "hold"]);
   });
 
-  test("a machine of one's own takes nothing more, and stays: nobody pays for it", () => {
+  test("a self-hosted machine takes nothing more, and stays: nobody pays for it", () => {
     const state = at(readyOwn(), T0, report(2, SPOT));
     expect([state.record.phase, accepts(state)]).toEqual(["ready", false]);
     expect(accepts(at(state, T0, report(3, NONE)))).toBe(true);

@@ -44,7 +44,7 @@ const join = (id: string, bootId: string): WorkerEventIn => ({ type: "join", id,
 const farewell = (state: Living, attempts: AttemptReport[] = []) =>
   report(9, { ordersSeen: ordersRevision(state), attempts });
 
-describe("a machine of one's own is born by an enrollment code", () => {
+describe("a self-hosted machine is born by an enrollment code", () => {
   test("nothing is asked of a provider, ever", () => {
     const states = [invited, enrolledOwn(), readyOwn(["a"]), at(readyOwn(["a"]), T0, kill)];
     for (const state of states) {
@@ -54,7 +54,7 @@ describe("a machine of one's own is born by an enrollment code", () => {
   });
 
   test("it is shown booting, and waits as long as its code can be used", () => {
-    expect(statusOf(invited, T0)).toMatchObject({ state: "booting", own: true, instanceType: "own machine" });
+    expect(statusOf(invited, T0)).toMatchObject({ state: "booting", own: true, instanceType: "self-hosted" });
     expect(workerMachine.wakeAt(invited)).toBe(invitation().notAfter);
     expect(at(invited, invitation().notAfter - 1, tick).record.phase).toBe("booting");
   });

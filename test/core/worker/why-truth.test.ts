@@ -110,11 +110,11 @@ describe("A6 why-silent, P3: each reason of a worker is the truth, and so is its
       ["idle", /ready/, "give_up", 5 * SECOND + LEASE_MARGIN_MS, "host"],
       T0 + 5 * SECOND,
     ],
-    ["a machine of one's own is idle", readyOwn(), ["idle", /ready/, "stay", null, "operator"]],
+    ["a self-hosted machine is idle", readyOwn(), ["idle", /ready/, "stay", null, "operator"]],
     ["it is held", at(ready(), T0, set("hold")), ["held", /ann/, "stay", null, "operator"]],
     ["runs are on it", holding(["a"]), ["running", /ready/, "give_up", LEASE + LEASE_MARGIN_MS, "host"]],
     [
-      "… of a machine of one's own",
+      "… of a self-hosted machine",
       readyOwn(["a"]),
       ["running", /ready/, "lose_runs", LEASE + LEASE_MARGIN_MS, "host"],
     ],
@@ -130,7 +130,7 @@ describe("A6 why-silent, P3: each reason of a worker is the truth, and so is its
       T0 + 9 * MINUTE,
     ],
     [
-      "… that of a machine of one's own",
+      "… that of a self-hosted machine",
       at(readyOwn(), T0 + MINUTE, tick),
       ["silent", /not been heard/, "stay", null, "host"],
       T0 + MINUTE,
@@ -163,7 +163,7 @@ describe("A6 why-silent, P3: each reason of a worker is the truth, and so is its
       ["destroying", /killed by ann/, "confirm", null, "provider"],
     ],
     [
-      "a machine of one's own is let go",
+      "a self-hosted machine is let go",
       at(readyOwn(), T0, kill),
       ["let_go", /killed by ann/, "give_up", LEASE + LEASE_MARGIN_MS, "host"],
     ],

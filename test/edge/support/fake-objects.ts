@@ -70,7 +70,7 @@ export interface FakeWorld {
   /** The snapshots that there are, by id. */
   snapshots: Map<string, Uint8Array<ArrayBuffer>>;
   enrolled: EnrollCall[];
-  /** The workers that machines of one's own may become. */
+  /** The workers that self-hosted machines may become. */
   invited: Set<string>;
   /** Before each call; what it throws is what the call throws. */
   fault: (call: string) => void;

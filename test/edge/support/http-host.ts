@@ -11,7 +11,7 @@ export interface Answer {
   body: Json;
 }
 
-/** A pool that only machines of one's own serve. Its provider is never asked for any. */
+/** A pool that only self-hosted machines serve. Its provider is never asked for any. */
 export const OWN_POOL = {
   provider: { kind: "http", url: "http://127.0.0.1:9", secret: "none" },
   instanceTypes: { none: { vcpus: 1, memory: "1GiB" } },

@@ -41,7 +41,7 @@ export function learnedAfterConfigure(record: PoolRecord, config: PoolConfig): P
 
 /**
  * The bytes of memory that a machine is known to have: as its own host has measured, or others of its type;
- * undefined: nothing is known beyond what the type says. Of a machine of one's own see `capacityOfRow`.
+ * undefined: nothing is known beyond what the type says. Of a self-hosted machine see `capacityOfRow`.
  */
 export function knownMemory({ config, learned }: PoolRecord, row: WorkerRow): number | undefined {
   if (row.own !== undefined) return undefined;

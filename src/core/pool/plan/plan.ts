@@ -314,7 +314,7 @@ function machineOf({ memo, record }: Configured, row: WorkerRow, now: Instant): 
 const COUNTED_ON_REFUSALS = 2;
 
 function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
-  // Of a machine of one's own nobody knows whether it will ever join: it counts when it is ready.
+  // Of a self-hosted machine nobody knows whether it will ever join: it counts when it is ready.
   const toCome = (row.phase === "booting" || row.phase === "asked") && row.own === undefined;
   const phase = row.phase === "ready" || toCome;
   const paused = now < row.pausedUntil && row.refusals > COUNTED_ON_REFUSALS;
@@ -363,7 +363,7 @@ export function keptInstances(state: Pick<Configured, "workers">, now: Instant):
   return kept;
 }
 
-/** Whether a machine of one's own could hold it, were it empty: no instance type need be able to then. */
+/** Whether a self-hosted machine could hold it, were it empty: no instance type need be able to then. */
 export function fitsOwnMachine({ workers }: Pick<Configured, "workers">, need: Resources): boolean {
   return workers.derive(roomOfOwn).some((room) => accommodates(room, need));
 }

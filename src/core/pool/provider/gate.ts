@@ -29,7 +29,7 @@ export interface Gate {
 
 /**
  * Decides how many machines may be asked for now. Counts are queries over rows (invariant 6). `maxInstances`
- * bounds what a provider is asked for and paid for, so machines of one's own do not count.
+ * bounds what a provider is asked for and paid for, so self-hosted machines do not count.
  *
  * A hold-off whose time is over is half open: one machine is tried, and what becomes of it decides
  * (decisions/pool.md#d7, decisions/pool.md#d24).

@@ -72,7 +72,7 @@ function addRuns(samples: Samples, { runs, memo }: Configured): void {
   samples.add("drover_allocated_disk_bytes", all.diskBytes);
 }
 
-/** By the first eligible type (pool.md#metrics); `none`: only a machine of one's own can hold it. */
+/** By the first eligible type (pool.md#metrics); `none`: only a self-hosted machine can hold it. */
 function addQueue(samples: Samples, state: Configured, now: Instant): void {
   const { queue } = state.memo.index;
   let oldest = now;

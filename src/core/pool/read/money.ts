@@ -13,7 +13,7 @@ export function assumedPrice({ price = 0 }: Pick<InstanceType, "price">): number
 }
 
 /**
- * What an hour of this machine costs: by its provider's word, or else by the list. A machine of one's own
+ * What an hour of this machine costs: by its provider's word, or else by the list. A self-hosted machine
  * costs nothing here; null: not known.
  */
 export function priceOfRow({

@@ -181,7 +181,7 @@ function waitText(state: Configured, wait: MachineWait, { needs = [], resources 
     case "hold_off":
       return `no machine is created for now (${wait.scope}), since the latest failed: ${wait.reason}`;
     case "own_machine":
-      return "only machines of one's own can hold it, and none of them has room";
+      return "only self-hosted machines can hold it, and none of them has room";
     case "agent_too_old":
       return `the agent of each machine that has room is too old for \`${needs.join("`, `")}\``;
     case "less_memory":

@@ -5,11 +5,11 @@ import { OWN_MACHINE } from "../../worker/read/status.ts";
 import type { Configured, WorkerRow } from "../state.ts";
 import { newWorkerRow } from "./workers.ts";
 
-/** What is known of a machine of one's own before its host has said what it has: nothing fits there. */
+/** What is known of a self-hosted machine before its host has said what it has: nothing fits there. */
 const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0, price: 0 };
 
 /**
- * A machine of one's own may join as this worker for `ttlMs` from now on (api.md#enrollments). It is no
+ * A self-hosted machine may join as this worker for `ttlMs` from now on (api.md#enrollments). It is no
  * permit: `maxInstances` bounds what a provider is asked for. The same worker again changes nothing; one too
  * many is not written, which `worker` not being there tells.
  */

@@ -151,7 +151,7 @@ function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
   return others >= state.record.config.minInstances;
 }
 
-/** What the news of a worker's machine says of the next ones: of a machine of one's own nothing. */
+/** What the news of a worker's machine says of the next ones: of a self-hosted machine nothing. */
 function withHolds(record: PoolRecord, before: WorkerRow, after: WorkerRow, now: Instant): PoolRecord {
   if (before.own !== undefined) return record;
   let next = record;

@@ -15,7 +15,7 @@ import {
 export interface Enrollment {
   secret: string;
   bootId: string;
-  /** As measured: all that a machine of one's own has; of others the memory counts (`measuredMemory`). */
+  /** As measured: all that a self-hosted machine has; of others the memory counts (`measuredMemory`). */
   resources?: Resources;
 }
 
@@ -53,7 +53,7 @@ export function isLateEnrollment(
   return hasBegun && record.secret === secret && record.bootId !== bootId;
 }
 
-/** What its host has measured, in whole numbers: of a machine of one's own nothing was known before. */
+/** What its host has measured, in whole numbers: of a self-hosted machine nothing was known before. */
 function measured(record: WorkerRecord, { resources }: Enrollment): Partial<WorkerRecord> {
   if (resources === undefined) return {};
   const whole = { ...resources, vcpus: Math.floor(resources.vcpus) };

@@ -44,7 +44,7 @@ export function isDrained(state: Living): boolean {
   const { record } = state;
   if (behaviorOf(record) !== "drain" || (record.phase !== "booting" && record.phase !== "ready"))
     return false;
-  // A notice may be taken back, and a machine of one's own costs nothing until then.
+  // A notice may be taken back, and a self-hosted machine costs nothing until then.
   if (isOwnMachine(record) && record.idleBehavior !== "drain") return false;
   return livePlacements(state).every((row) => isGivenUp(state, row));
 }

@@ -4,7 +4,7 @@ import { type BootProbe, isOwnMachine, note, type WorkerRecord } from "../state.
 import { withBootOutcome } from "./boot-outcome.ts";
 
 /**
- * The boot probe counts until it has succeeded once (workers.md#t1). A machine of one's own is up
+ * The boot probe counts until it has succeeded once (workers.md#t1). A self-hosted machine is up
  * when its host says anything.
  */
 export function foldBoot(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {

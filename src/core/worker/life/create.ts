@@ -27,7 +27,7 @@ export function foldBirth(state: WorkerState, intent: Intent, now: Instant): Wor
   if (intent.provider === null) {
     const until = new Date(intent.notAfter).toISOString();
     const reason = `waits for a machine to enroll with its code, until ${until}`;
-    const text = "a machine of one's own may join";
+    const text = "a self-hosted machine may join";
     return { ...born, record: note(newRecord(intent, reason, now), "Invited", text, now) };
   }
   if (intent.adopt !== undefined) return adopted(born, intent, intent.adopt, now);

@@ -47,7 +47,7 @@ function lostAt(state: Living): Instant | undefined {
 
 /**
  * When a silent worker is given up: not before all is lost that may be on it, nor for our own absence. A
- * machine of one's own never is: its host may join again whenever it likes
+ * self-hosted machine never is: its host may join again whenever it likes
  * (host-protocol.md#self-hosted-machines).
  */
 function givenUpAt(state: Living): Instant | undefined {
@@ -59,7 +59,7 @@ function givenUpAt(state: Living): Instant | undefined {
 
 /**
  * What comes of it first if its host says nothing from now on: what the host was not told is taken back,
- * what is on it is lost, or it is given up, which for a machine of one's own that was let go is its end.
+ * what is on it is lost, or it is given up, which for a self-hosted machine that was let go is its end.
  * Undefined: nothing.
  */
 export function ifSilent(state: Living): { at: Instant; ends: "untold" | "runs" | "worker" } | undefined {
@@ -82,7 +82,7 @@ export function idleSince(state: Living): Instant | undefined {
 
 /**
  * When the worker proposes to the pool to stop; undefined while it has no cause to: when it has been idle for
- * long enough, or at once, idle or booting, if it stands in the way of a run. A machine of one's own costs
+ * long enough, or at once, idle or booting, if it stands in the way of a run. A self-hosted machine costs
  * nothing, and stays.
  */
 export function proposalAt(state: Living): Instant | undefined {
@@ -101,7 +101,7 @@ export function isToMakeRoom(state: Living): boolean {
 }
 
 /**
- * When a worker that has never been ready is given up; undefined once it has been. A machine of one's own
+ * When a worker that has never been ready is given up; undefined once it has been. A self-hosted machine
  * has until the end of its enrollment code to enroll, and then no deadline at all.
  */
 export function bootDeadline(state: Living): Instant | undefined {

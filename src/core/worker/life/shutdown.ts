@@ -29,7 +29,7 @@ export function shutDown(
 }
 
 /**
- * Nobody destroys a machine of one's own: its agent is told to end. The orders get a revision of their own
+ * Nobody destroys a self-hosted machine: its agent is told to end. The orders get a revision of their own
  * for that, so that a report which has seen it proves that the agent knows.
  */
 function letGo(state: Living, reason: string, now: Instant): WorkerState {
@@ -41,7 +41,7 @@ function letGo(state: Living, reason: string, now: Instant): WorkerState {
 }
 
 /**
- * Whether it is a machine of one's own whose agent is told to end. Its word that it has ended ends it, or the
+ * Whether it is a self-hosted machine whose agent is told to end. Its word that it has ended ends it, or the
  * end of its lease, whatever it says then: no listing will.
  */
 export function isLetGo({ record }: Living): boolean {
@@ -49,7 +49,7 @@ export function isLetGo({ record }: Living): boolean {
 }
 
 /**
- * The last word of a machine of one's own: its agent knows that it is to end, and nothing lives there any
+ * The last word of a self-hosted machine: its agent knows that it is to end, and nothing lives there any
  * more.
  */
 export function foldFarewell(state: Living, report: Report, now: Instant): WorkerState {

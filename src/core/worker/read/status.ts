@@ -18,7 +18,7 @@ import { reasonOf } from "./reasons.ts";
 import { upsertOf } from "./summary.ts";
 
 /** What is shown in place of an instance type. With its blank it is the name of none. */
-export const OWN_MACHINE = "own machine";
+export const OWN_MACHINE = "self-hosted";
 
 /** A worker, whole, as a reader sees it. */
 export function statusOf(state: Living, now: Instant): WorkerStatus {

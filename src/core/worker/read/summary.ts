@@ -43,7 +43,7 @@ export function upsertOf(state: Living, now: Instant): WorkerUpsert {
 }
 
 /**
- * What its host has measured: all of it for a machine of one's own; of others the memory, as soon as it is
+ * What its host has measured: all of it for a self-hosted machine; of others the memory, as soon as it is
  * ready, so that it goes into the row that is written then.
  */
 function measuredOf(record: WorkerRecord): Pick<WorkerUpsert, "resources" | "measuredMemory"> {
