@@ -47,13 +47,26 @@ const findings = new Map<string, string>();
 const tried = new Map<string, number>();
 const answered = new Map<string, Map<number, number>>();
 
+/**
+ * Sends what is planned; once more if the host that was to sign it had been ended by what it had said
+ * before.
+ */
+async function ask(cell: Cell, change: Json, pick: number) {
+  const planned = await plan(doc, world, cell, change, pick);
+  const reply = await sender.send(planned.wire);
+  const isOver = reply.status === 410 && cell.operation.name.includes("/v1/hosts/{worker}");
+  if (!isOver || planned.expected.as !== "refused") return { planned, reply };
+  world.forgetSpeaker(cell.operation.path);
+  const again = await plan(doc, world, cell, change, pick);
+  return { planned: again, reply: await sender.send(again.wire) };
+}
+
 /** Tries a cell with some values. What it finds is kept, once for each cell. */
 async function tryCell(cell: Cell, seed: number, path?: string): Promise<void> {
   const name = nameOfCell(cell);
   const property = fc.asyncProperty(cell.change, fc.nat(10_000), async (change, pick) => {
-    const planned = await plan(doc, world, cell, change, pick);
+    const { planned, reply } = await ask(cell, change, pick);
     const { wire } = planned;
-    const reply = await sender.send(wire);
     const body: Json = reply.type === "application/json" && !reply.cut ? JSON.parse(reply.text) : undefined;
     await world.note(cell.operation.name, wire.path, reply.status, body);
     const statuses = answered.get(cell.operation.name) ?? new Map<number, number>();

@@ -114,6 +114,11 @@ export class World {
     return found.host;
   }
 
+  /** What was signed has ended this speaker: the next one is another. */
+  forgetSpeaker(path: string): void {
+    this.#speakers.delete(path);
+  }
+
   /** A value for a part of a path: one of what there is. */
   pathValue(operation: string, name: string, pick: number): string {
     const from = (...all: string[]) => all[pick % all.length] ?? "";
