@@ -33,7 +33,7 @@ interface Asked {
 }
 
 /** An answer that a service gives which is broken, or means harm. */
-interface Told {
+interface Answer {
   status: number;
   headers?: Record<string, string>;
   body: string | Buffer;
@@ -41,14 +41,14 @@ interface Told {
   cut?: boolean;
 }
 
-type Trick = (asked: Asked, pick: <T>(from: fc.Arbitrary<T>) => T) => Told;
+type Trick = (asked: Asked, pick: <T>(from: fc.Arbitrary<T>) => T) => Answer;
 
 const STATUSES = [
   200, 201, 204, 206, 301, 302, 307, 400, 401, 403, 404, 408, 409, 413, 422, 425, 429, 499,
 ].concat([500, 501, 502, 503, 504, 599]);
 const CLASSES = ["rate_limit", "quota", "capacity", "invalid", "temporary"];
 
-const asJson = (status: number, value: unknown): Told => ({ status, body: JSON.stringify(value) ?? "" });
+const asJson = (status: number, value: unknown): Answer => ({ status, body: JSON.stringify(value) ?? "" });
 
 /** An honest answer with one place of it changed. */
 function spoilt(value: Json, pick: <T>(from: fc.Arbitrary<T>) => T): Json {
@@ -114,6 +114,8 @@ export class HostileProvider {
   readonly #machines = new Map<string, Json>();
   #isHonest = false;
   #seed: number;
+  /** The answers to come: each trick once, among honest ones, in an order of chance. */
+  #deck: string[] = [];
 
   private constructor(server: ReturnType<typeof createServer>, seed: number) {
     this.#server = server;
@@ -148,10 +150,10 @@ export class HostileProvider {
     const headers = { authorization: request.headers.authorization ?? "" };
     this.#confide(headers.authorization, body);
     const asked = { method, path, headers, body, machines: this.#machinesFor(path) };
-    const told = this.#isHonest ? this.#honest(asked) : this.#trick(asked);
-    response.writeHead(told.status, { "content-type": "application/json", ...told.headers });
-    if (told.cut === true) response.write(told.body, () => response.destroy());
-    else response.end(told.status === 204 ? undefined : told.body);
+    const answer = this.#isHonest ? this.#honest(asked) : this.#trick(asked);
+    response.writeHead(answer.status, { "content-type": "application/json", ...answer.headers });
+    if (answer.cut === true) response.write(answer.body, () => response.destroy());
+    else response.end(answer.status === 204 ? undefined : answer.body);
   }
 
   #confide(authorization: string, body: Json): void {
@@ -168,21 +170,30 @@ export class HostileProvider {
     );
   }
 
-  /** One call in four is answered honestly: otherwise there would never be a machine to spoil. */
-  #trick(asked: Asked): Told {
-    this.#seed += 1;
+  /**
+   * Each trick comes once before any comes again: a pool pauses between its calls, so waiting until chance has
+   * picked the last trick could take as long as it likes. One call in four is answered honestly: otherwise
+   * there would never be a machine to spoil.
+   */
+  #trick(asked: Asked): Answer {
     const pick = <T>(from: fc.Arbitrary<T>): T => {
       this.#seed += 1;
       const [one] = fc.sample(from, { seed: this.#seed, numRuns: 1 });
       return one as T; // one was asked for
     };
-    if (pick(fc.integer({ min: 0, max: 3 })) === 0) return this.#honest(asked);
-    const name = pick(fc.constantFrom(...Object.keys(TRICKS)));
+    if (this.#deck.length === 0) {
+      const tricks = Object.keys(TRICKS);
+      const cards = [...tricks, ...Array<string>(Math.ceil(tricks.length / 3)).fill("honest")];
+      this.#deck = pick(fc.shuffledSubarray(cards, { minLength: cards.length }));
+    }
+    const name = this.#deck.pop() ?? "honest";
+    const trick = TRICKS[name];
+    if (trick === undefined) return this.#honest(asked);
     this.played.set(name, (this.played.get(name) ?? 0) + 1);
-    return TRICKS[name]?.(asked, pick) ?? this.#honest(asked);
+    return trick(asked, pick);
   }
 
-  #honest({ method, path, body, machines }: Asked): Told {
+  #honest({ method, path, body, machines }: Asked): Answer {
     if (method === "GET") return asJson(200, { items: machines, complete: true });
     if (method === "DELETE") {
       this.#machines.delete(decodeURIComponent(path.split("/").at(-1) ?? ""));
