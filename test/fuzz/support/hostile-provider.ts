@@ -171,9 +171,9 @@ export class HostileProvider {
   }
 
   /**
-   * Each trick comes once before any comes again: a pool pauses between its calls, so waiting until chance has
-   * picked the last trick could take as long as it likes. One call in four is answered honestly: otherwise
-   * there would never be a machine to spoil.
+   * Each trick comes once before any comes again: a pool pauses between its calls, so chance could take hours
+   * to pick the last trick. One call in four is answered honestly: otherwise there would be no machine to
+   * spoil.
    */
   #trick(asked: Asked): Answer {
     const pick = <T>(from: fc.Arbitrary<T>): T => {
