@@ -4,7 +4,8 @@ import type { PoolEvent } from "../../src/core/pool/machine.ts";
 import { type PoolState, runKey } from "../../src/core/pool/state.ts";
 import { goneNow } from "../../src/core/worker/life/shutdown.ts";
 import type { WorkerEventIn } from "../../src/core/worker/machine.ts";
-import { placementKey, type WorkerState } from "../../src/core/worker/state.ts";
+import type { WorkerState } from "../../src/core/worker/state.ts";
+import { placementKey } from "../../src/shared/attempt-id.ts";
 import { type Machines, REAL_MACHINES } from "./objects.ts";
 
 /**

@@ -8,11 +8,11 @@ import {
   isLivePlacement,
   type Living,
   type PlacementRow,
-  placementKey,
   TRACKED_OF_PLACEMENTS,
   type WorkerState,
 } from "../../src/core/worker/state.ts";
 import type { Why } from "../../src/schema/why.ts";
+import { placementKey } from "../../src/shared/attempt-id.ts";
 import { MapDisk } from "../core/support/map-disk.ts";
 import { lieOfRun } from "../core/support/truth-of-runs.ts";
 import { lieOfWorker } from "../core/support/truth-of-workers.ts";

@@ -1,5 +1,6 @@
 import type { Report } from "../../schema/host.ts";
 import type { ProviderConfig } from "../../schema/pool.ts";
+import { placementKey } from "../../shared/attempt-id.ts";
 import type { Envelope, Instant, Machine } from "../../shared/machine.ts";
 import { because } from "../../shared/words.ts";
 import type {
@@ -36,7 +37,6 @@ import {
   type Living,
   livePlacements,
   note,
-  placementKey,
   type WorkerRecord,
   type WorkerState,
 } from "./state.ts";

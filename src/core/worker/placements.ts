@@ -1,5 +1,5 @@
 import type { Resources } from "../../schema/common.ts";
-import type { AttemptReport } from "../../schema/host.ts";
+import { parseAttemptId, placementKey } from "../../shared/attempt-id.ts";
 import { REMEMBER_ENDED_MS } from "../../shared/limits.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import { lackedOf } from "../../shared/means.ts";
@@ -13,7 +13,6 @@ import {
   measuredMemory,
   ordersRevision,
   type PlacementRow,
-  placementKey,
   untoldPlacements,
   type WorkerRecord,
   type WorkerState,
@@ -32,11 +31,6 @@ const FORGET_EVERY_MS: Millis = 3_600_000;
 export function isSilent(state: Living, now: Instant): boolean {
   const from = silentFrom(state);
   return from === undefined || now > from;
-}
-
-/** The host has tried five times to kill it and says that something of it lives (tasks.md#kill-6). */
-export function isUnkillable({ kill }: AttemptReport): boolean {
-  return kill !== undefined && kill.error !== null && !kill.treeGone;
 }
 
 /** When the host is silent if it says nothing more; undefined: nobody has heard it in this process. */
@@ -96,6 +90,22 @@ export function refuseUntold(state: Living, now: Instant): WorkerState {
   if (phase === "ready" && !isSilent(state, now)) return state;
   for (const row of untoldPlacements(state)) endPlacement(state, row, "refused", true, now);
   return state;
+}
+
+/** Whether a placement was ever given to this worker: its row is kept for a day after its end (rule R2). */
+export function isGiven({ placements }: Living): (key: string) => boolean {
+  return (key) => placements.get(key) !== undefined;
+}
+
+/**
+ * Whether an attempt is of a placement that this worker was given, or of a stranger whose run is asked. When
+ * a log of any other attempt comes, no run is asked (`docs/design/reports.md`).
+ */
+export function isPlaced(state: Living, attempt: string): boolean {
+  const parts = parseAttemptId(attempt);
+  if (parts === undefined) return false;
+  const key = placementKey(parts.run, parts.epoch);
+  return state.memo.reported[key] !== undefined || isGiven(state)(key);
 }
 
 /** Why a placement that is new to this worker is not taken; null if it is. */

@@ -1,6 +1,6 @@
+import type { BootOutcome } from "../../../probes/boot.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
-import type { BootOutcome } from "../../messages.ts";
 import type { Rows } from "../../rows.ts";
 import { spentSince } from "../read/money.ts";
 import { endingSince, type RunRow, runKey, type WorkerRow } from "../state.ts";
@@ -147,6 +147,3 @@ function bootOutcome(before: WorkerRow, after: WorkerRow): BootOutcome | undefin
   const known = before.booted || before.bootOutcome !== undefined || after.adopt !== undefined;
   return known ? undefined : (after.bootOutcome ?? (after.booted ? "success" : undefined));
 }
-
-/** workers.md#boot-outcomes. */
-export const BOOT_OUTCOMES: readonly BootOutcome[] = ["success", "failure", "aborted", "disappeared"];

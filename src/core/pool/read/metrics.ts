@@ -1,10 +1,11 @@
+import { BOOT_OUTCOMES } from "../../../probes/boot.ts";
 import type { Resources } from "../../../schema/common.ts";
 import type { MetricName, Sample } from "../../../schema/metrics.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal, RUN_STATES } from "../../../shared/run-state.ts";
 import { eligibleTypes, offersOf } from "../plan/eligible.ts";
 import { plan } from "../plan/plan.ts";
-import { BOOT_OUTCOMES, type Counts } from "../plan/tally.ts";
+import type { Counts } from "../plan/tally.ts";
 import { isInForce } from "../provider/hold-offs.ts";
 import { type Configured, capacityOfRow, type WorkerRow } from "../state.ts";
 import { priceOfRow, spendOf } from "./money.ts";

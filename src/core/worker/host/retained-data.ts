@@ -1,8 +1,9 @@
 import type { Report } from "../../../schema/host.ts";
+import { placementKey } from "../../../shared/attempt-id.ts";
 import { LAST_BYTE_MS, MAX_KEPT_ASKED } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { Observed, ObservedAnswer } from "../../messages.ts";
-import { type Kept, type Living, placementKey, type WorkerMemo } from "../state.ts";
+import type { Kept, Living, WorkerMemo } from "../state.ts";
 
 /**
  * What hosts keep of sticky runs whose placement is over. Each report says all of it, each run is asked

@@ -1,14 +1,15 @@
+import { isUnkillable } from "../../../probes/broken.ts";
+import { hasEnded } from "../../../probes/report.ts";
+import { placementKey } from "../../../shared/attempt-id.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { IdleBehavior } from "../../messages.ts";
 import { behaviorOf } from "../host/notice.ts";
-import { isUnkillable } from "../placements.ts";
 import {
   isOwnMachine,
   type Living,
   livePlacements,
   note,
   type PlacementRow,
-  placementKey,
   type WorkerState,
 } from "../state.ts";
 
@@ -53,6 +54,6 @@ export function isDrained(state: Living): boolean {
 function isGivenUp(state: Living, { run, epoch }: PlacementRow): boolean {
   const attempts = state.memo.reported[placementKey(run, epoch)]?.attempts ?? [];
   const unkillable = attempts.filter(isUnkillable);
-  const ended = attempts.filter((one) => one.state === "exited" || one.state === "gone");
+  const ended = attempts.filter(hasEnded);
   return unkillable.length > 0 && unkillable.length + ended.length === attempts.length;
 }

@@ -1,10 +1,11 @@
+import type { BootOutcome } from "../../../probes/boot.ts";
+import { hasEnded } from "../../../probes/report.ts";
 import type { Report } from "../../../schema/host.ts";
 import { CREATE_STRAGGLER_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import type { BootOutcome } from "../../messages.ts";
 import { loseAll } from "../placements.ts";
 import { isOwnMachine, type Living, note, ordersRevision, type WorkerState } from "../state.ts";
-import { withBootOutcome } from "./boot-outcome.ts";
+import { withBootOutcome } from "./boot.ts";
 
 /**
  * Begins the end: from this step on orders are refused and the machine is to be destroyed, or let go.
@@ -55,7 +56,7 @@ export function isLetGo({ record }: Living): boolean {
 export function foldFarewell(state: Living, report: Report, now: Instant): WorkerState {
   const { record } = state;
   if (!isLetGo(state)) return state;
-  const lives = report.attempts.some((one) => one.state !== "exited" && one.state !== "gone");
+  const lives = !report.attempts.every(hasEnded);
   if (!report.full || lives || report.ordersSeen < record.revision) return state;
   return goneNow(state, "its agent has ended", now);
 }

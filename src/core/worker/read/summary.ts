@@ -1,7 +1,7 @@
+import { bootOutcomeOf } from "../../../probes/boot.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { WorkerUpsert } from "../../messages.ts";
 import { behaviorOf } from "../host/notice.ts";
-import { bootOutcomeOf } from "../life/boot-outcome.ts";
 import { callWaiting } from "../life/calls.ts";
 import { proposalAt } from "../life/deadlines.ts";
 import { isSurelyUnmade } from "../life/forced.ts";
