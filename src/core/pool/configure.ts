@@ -4,7 +4,8 @@ import { isElsewhere } from "./config-diff.ts";
 import { forcedBy, tellElsewhere } from "./forced.ts";
 import { learnedAfterConfigure } from "./plan/learned.ts";
 import { holdsAfterConfigure } from "./provider/hold-offs.ts";
-import { isEmpty, isRemoved, type PoolState, providedWorkers, type WorkerRow } from "./state.ts";
+import { providedWorkers, type WorkerRow } from "./record.ts";
+import { isEmpty, isRemoved, type PoolState } from "./state.ts";
 
 /**
  * Takes a configuration, unless it would lose sight of machines that the present provider has, or of a pool

@@ -1,8 +1,9 @@
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { Configure, EndRun, LeftBehind, PlaceAnswer } from "../messages.ts";
+import { isUnheard, providedWorkers, runKey } from "./record.ts";
 import { foldPlaceAnswer } from "./rows/runs.ts";
-import { type Configured, isUnheard, type PoolState, providedWorkers, runKey } from "./state.ts";
+import type { Configured, PoolState } from "./state.ts";
 
 /** Why a run of a pool that is deleted by force ends. */
 export const FORCED_REASON = "its pool is deleted by force";

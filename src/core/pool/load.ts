@@ -1,17 +1,11 @@
 import type { Instant } from "../../shared/machine.ts";
 import type { Rows } from "../rows.ts";
 import { Counting } from "./plan/tally.ts";
+import { isLiveWorker, type PoolRecord, type RunRow, type WorkerRow } from "./record.ts";
 import { Changes } from "./rows/changes.ts";
 import { Heard } from "./rows/heard.ts";
 import { RunIndex } from "./rows/run-index.ts";
-import {
-  isLiveWorker,
-  type PoolMemo,
-  type PoolRecord,
-  type PoolState,
-  type RunRow,
-  type WorkerRow,
-} from "./state.ts";
+import type { PoolMemo, PoolState } from "./state.ts";
 
 /** The state of a pool as it is loaded. */
 export function loadedPool(

@@ -18,12 +18,14 @@ import type {
 import { OWN_MACHINE } from "../worker/read/status.ts";
 import { foldConfigure } from "./configure.ts";
 import { foldEndAnswer, runsToEnd, workersToKill, workersToRetire } from "./forced.ts";
-import { changesAt, keptInstances, type Plan, plan, planOneMore } from "./plan/plan.ts";
+import type { Plan } from "./plan/pass.ts";
+import { changesAt, keptInstances, plan, planOneMore } from "./plan/plan.ts";
 import { withdrawUnwanted, workersToGiveUp } from "./plan/unwanted.ts";
 import { withdrawUntold } from "./plan/withdraw.ts";
 import { isSweepDue, sweepAt } from "./provider/listings.ts";
 import { foldListing } from "./provider/sweep.ts";
 import { freeAt, giveTurns, turnsAt } from "./provider/turns.ts";
+import { hasTurn, isUnheard, runKey, type WorkerRow } from "./record.ts";
 import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./rows/forget.ts";
 import { foldInvite } from "./rows/invite.ts";
 import { foldPlaceAnswer, foldRun, openEpoch, tell, termsOn } from "./rows/runs.ts";
@@ -35,15 +37,7 @@ import {
   nextWorkerName,
   POOL_TAG,
 } from "./rows/workers.ts";
-import {
-  type Configured,
-  hasLiveRuns,
-  hasTurn,
-  isUnheard,
-  type PoolState,
-  runKey,
-  type WorkerRow,
-} from "./state.ts";
+import { type Configured, hasLiveRuns, type PoolState } from "./state.ts";
 
 export type PoolEvent =
   | { type: "tick" }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { loadedPool } from "../../../src/core/pool/load.ts";
 import { eventsAfter, hasEvents } from "../../../src/core/pool/read/events.ts";
-import { isLiveRun, isLiveWorker, type RunRow, type WorkerRow } from "../../../src/core/pool/state.ts";
+import { isLiveRun, isLiveWorker, type RunRow, type WorkerRow } from "../../../src/core/pool/record.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { PoolEventList } from "../../../src/schema/pool.ts";
 import { MapDisk } from "../support/map-disk.ts";

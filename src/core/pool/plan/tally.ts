@@ -3,19 +3,7 @@ import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import type { Rows } from "../../rows.ts";
 import { spentSince } from "../read/money.ts";
-import { endingSince, type RunRow, runKey, type WorkerRow } from "../state.ts";
-
-/** What has happened in a pool since it was made, by name: numbers that only grow. */
-export type Counts = Record<string, number>;
-
-/** The counts as they are stored. */
-export interface Tally {
-  counts: Counts;
-  /** The ends of runs up to the one of this number are in `counts`; later ones are counted from the rows. */
-  upTo: number;
-  /** No run that ends later has its row below this key: it was live then, or came after. */
-  from: string;
-}
+import { type Counts, endingSince, type RunRow, runKey, type Tally, type WorkerRow } from "../record.ts";
 
 /** So many ends of runs are counted from their rows: one row more for a hundred runs, and not for each. */
 export const ENDS_LEFT_TO_ROWS = 100;

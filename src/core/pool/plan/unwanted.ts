@@ -1,5 +1,6 @@
 import type { Instant } from "../../../shared/machine.ts";
-import { type Configured, isWaiting, type WorkerRow } from "../state.ts";
+import { isWaiting, type WorkerRow } from "../record.ts";
+import type { Configured } from "../state.ts";
 import { byAge } from "./packing.ts";
 import { keptInstances } from "./plan.ts";
 

@@ -1,6 +1,7 @@
 import type { Instant } from "../../../shared/machine.ts";
 import { holdsOn, isClosed } from "../provider/hold-offs.ts";
-import { type Configured, hasLiveRuns, isWaiting, type WorkerRow } from "../state.ts";
+import { isWaiting, type WorkerRow } from "../record.ts";
+import { type Configured, hasLiveRuns } from "../state.ts";
 
 /**
  * Withdraws the permits of machines that nobody was told of, and that have no use now: their type is held

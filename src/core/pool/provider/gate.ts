@@ -1,31 +1,9 @@
 import type { Instant } from "../../../shared/machine.ts";
 import { ownValue } from "../../own-value.ts";
-import { type Configured, type Hold, isWaiting, providedWorkers, type WorkerRow } from "../state.ts";
+import type { Blocked, Gate } from "../plan/pass.ts";
+import { type Hold, isWaiting, providedWorkers, type WorkerRow } from "../record.ts";
+import type { Configured } from "../state.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
-
-/** Why no machine may be asked for now. Of a hold-off: what it is about, until when, and why. */
-export interface Blocked {
-  code: "no_workers" | "max_instances" | "hold_off" | "machine_asked";
-  scope?: string;
-  /** Absent: something else than time must change. */
-  until?: Instant;
-  reason?: string;
-}
-
-/** What stands between a plan and the provider. A plan that asks for a machine counts it here. */
-export interface Gate {
-  /** Why no machine of this instance type may be asked for now; null: one may. */
-  why(type: string): Blocked | null;
-  /**
-   * Which machines of ours would make room for one of this type by leaving, since as many are there as may
-   * be, by our own limit or by a quota of the provider; null: that is not what stands in the way.
-   */
-  filledBy(type: string): ((row: WorkerRow) => boolean) | null;
-  /** Counts a machine of this type that is asked for. */
-  take(type: string): void;
-  /** How many machines there are or may be, with those that were asked for by this plan. */
-  instances(): number;
-}
 
 /**
  * Decides how many machines may be asked for now. Counts are queries over rows (invariant 6). `maxInstances`

@@ -1,6 +1,7 @@
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import { type Configured, isRemoved, type WorkerRow } from "../state.ts";
+import type { WorkerRow } from "../record.ts";
+import { type Configured, isRemoved } from "../state.ts";
 import { listHeldUntil } from "./hold-offs.ts";
 
 /** How often the provider is asked what exists while nothing should (messages.md#self-repair). */

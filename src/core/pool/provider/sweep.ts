@@ -2,8 +2,9 @@ import type { Instance, LifecycleState } from "../../../schema/provider.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { ListAnswer, Sighting } from "../../messages.ts";
+import { type PoolRecord, providedWorkers, type WorkerRow } from "../record.ts";
 import { WORKER_TAG } from "../rows/workers.ts";
-import { type Configured, type PoolRecord, providedWorkers, type WorkerRow } from "../state.ts";
+import type { Configured } from "../state.ts";
 import { holdAfterList } from "./hold-offs.ts";
 import { foldUnknown } from "./orphans.ts";
 

@@ -2,8 +2,9 @@ import type { WorkerSummary } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { Awaited } from "../../next.ts";
 import { saidNo } from "../../refusal.ts";
-import type { Wait } from "../plan/plan.ts";
-import { type Configured, isWaiting, type WorkerRow } from "../state.ts";
+import type { Wait } from "../plan/pass.ts";
+import { isWaiting, type WorkerRow } from "../record.ts";
+import type { Configured } from "../state.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 import { isFirstAfter } from "./turns.ts";
 

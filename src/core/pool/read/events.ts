@@ -1,5 +1,6 @@
 import type { PoolEvent, PoolEventList } from "../../../schema/pool.ts";
-import type { Configured, RunRow, WorkerRow } from "../state.ts";
+import type { RunRow, WorkerRow } from "../record.ts";
+import type { Configured } from "../state.ts";
 import { runSummary, runsByWorker, workerSummary } from "./views.ts";
 
 /** Rows in one answer. */

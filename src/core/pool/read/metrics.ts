@@ -5,9 +5,9 @@ import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal, RUN_STATES } from "../../../shared/run-state.ts";
 import { eligibleTypes, offersOf } from "../plan/eligible.ts";
 import { plan } from "../plan/plan.ts";
-import type { Counts } from "../plan/tally.ts";
 import { isInForce } from "../provider/hold-offs.ts";
-import { type Configured, capacityOfRow, type WorkerRow } from "../state.ts";
+import { type Counts, capacityOfRow, type WorkerRow } from "../record.ts";
+import type { Configured } from "../state.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 
 type Labels = Sample["labels"];

@@ -11,10 +11,12 @@ import { accommodates } from "../../resources.ts";
 import { shownState } from "../../worker/read/status.ts";
 import { disappointing, mayUseGpus, offersOf } from "../plan/eligible.ts";
 import { learnedOf } from "../plan/learned.ts";
-import { haveGpus, type Plan, plan } from "../plan/plan.ts";
+import type { Plan } from "../plan/pass.ts";
+import { haveGpus, plan } from "../plan/plan.ts";
 import { isInForce } from "../provider/hold-offs.ts";
 import { isUnmade, type MachineWait, machineOf, waitForMachine } from "../provider/unmade.ts";
-import { type Configured, capacityOfRow, type PoolRecord, type RunRow, type WorkerRow } from "../state.ts";
+import { capacityOfRow, type PoolRecord, type RunRow, type WorkerRow } from "../record.ts";
+import type { Configured } from "../state.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 
 /** A run as lists show it. */

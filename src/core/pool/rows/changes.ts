@@ -1,5 +1,5 @@
 import type { Instant } from "../../../shared/machine.ts";
-import type { RunRow, WorkerRow } from "../state.ts";
+import type { RunRow, WorkerRow } from "../record.ts";
 
 /** Changes that are remembered by a running pool: who follows it is answered from these. */
 export const MAX_CHANGES_KEPT = 10_000;

@@ -4,7 +4,8 @@ import { FORGET_BATCH, FORGET_LOOK_MS, FORGET_NEXT_MS } from "../../../shared/li
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import type { Forget, ForgetAnswer } from "../../messages.ts";
-import { type Configured, isOpen, type PoolState, type RunRow, runKey } from "../state.ts";
+import { isOpen, type RunRow, runKey } from "../record.ts";
+import type { Configured, PoolState } from "../state.ts";
 
 /** Of a configuration that an older version has stored. */
 const DEFAULT_RETENTION_MS: Millis = 7 * 24 * 3_600_000;

@@ -2,7 +2,8 @@ import type { InstanceType } from "../../../schema/pool.ts";
 import { MAX_OPEN_ENROLLMENTS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { OWN_MACHINE } from "../../worker/read/status.ts";
-import type { Configured, WorkerRow } from "../state.ts";
+import type { WorkerRow } from "../record.ts";
+import type { Configured } from "../state.ts";
 import { newWorkerRow } from "./workers.ts";
 
 /** What is known of a self-hosted machine before its host has said what it has: nothing fits there. */

@@ -1,5 +1,5 @@
 import type { Rows } from "../../rows.ts";
-import { isLiveRun, isOpen, type RunRow, runKey } from "../state.ts";
+import { isLiveRun, isOpen, type RunRow, runKey } from "../record.ts";
 import { Heard } from "./heard.ts";
 import { Drain } from "./queue-rate.ts";
 

@@ -6,7 +6,8 @@ import type { PlaceAnswer, PlacementTerms, PoolAnswer, RunUpsert } from "../../m
 import { eligibleTypes } from "../plan/eligible.ts";
 import { fitsOwnMachine } from "../plan/plan.ts";
 import { rateOf } from "../read/money.ts";
-import { type Configured, isOpen, isRemoved, type PoolState, type RunRow, runKey } from "../state.ts";
+import { isOpen, type RunRow, runKey } from "../record.ts";
+import { type Configured, isRemoved, type PoolState } from "../state.ts";
 import { keepLogsMs } from "./forget.ts";
 
 /**

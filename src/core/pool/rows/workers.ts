@@ -12,15 +12,14 @@ import {
   holdsAfterLeaving,
 } from "../provider/hold-offs.ts";
 import {
-  type Configured,
   endingSince,
   isUnheard,
   type PoolRecord,
-  type PoolState,
   providedWorkers,
   settingsOf,
   type WorkerRow,
-} from "../state.ts";
+} from "../record.ts";
+import type { Configured, PoolState } from "../state.ts";
 
 /** The tag by which an instance names its worker. */
 export const WORKER_TAG = "drover-worker";
