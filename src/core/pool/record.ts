@@ -5,7 +5,7 @@ import { durationMs } from "../../shared/duration.ts";
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { LeftBehind, RunUpsert, WorkerFailure, WorkerSettings, WorkerUpsert } from "../messages.ts";
-import type { Rows } from "../rows.ts";
+import type { ReadonlyRows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 
 /** A run as its pool knows it: what the allocation last said, and where the pool has placed it. */
@@ -175,7 +175,7 @@ export function capacityOfRow({ resources, type }: WorkerRow): Resources {
 }
 
 /** The live workers whose machines a provider makes: the only ones that permits and listings are about. */
-export function* providedWorkers({ workers }: { workers: Rows<WorkerRow> }): Generator<WorkerRow> {
+export function* providedWorkers({ workers }: { workers: ReadonlyRows<WorkerRow> }): Generator<WorkerRow> {
   for (const row of workers.live()) if (row.own === undefined) yield row;
 }
 

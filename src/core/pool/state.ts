@@ -2,13 +2,13 @@
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { Sighting } from "../messages.ts";
-import type { Rows } from "../rows.ts";
+import type { ReadonlyRows, Rows } from "../rows.ts";
 import type { Pass } from "./plan/pass.ts";
 import type { Counting } from "./plan/tally.ts";
 import { isOpen, type PoolRecord, type RunRow, type WorkerRow } from "./record.ts";
-import type { Changes } from "./rows/changes.ts";
-import type { Heard } from "./rows/heard.ts";
-import type { RunIndex } from "./rows/run-index.ts";
+import type { Changes, ReadonlyChanges } from "./rows/changes.ts";
+import type { Heard, ReadonlyHeard } from "./rows/heard.ts";
+import type { ReadonlyIndex, RunIndex } from "./rows/run-index.ts";
 
 /** What a restart may forget. */
 export interface PoolMemo {
@@ -38,6 +38,7 @@ export interface PoolMemo {
   latest: { pass: Pass | null; turnsAt: Instant };
 }
 
+/** A pool as `apply` consumes it: its tables, and what follows them in the memo, change in place. */
 export interface PoolState {
   record: PoolRecord | null;
   runs: Rows<RunRow>;
@@ -48,18 +49,39 @@ export interface PoolState {
 /** A pool that has a configuration. */
 export type Configured = PoolState & { record: PoolRecord };
 
+/** A pool as readers see it: through this nothing changes. */
+export interface ReadonlyPool {
+  readonly record: PoolRecord | null;
+  readonly runs: ReadonlyRows<RunRow>;
+  readonly workers: ReadonlyRows<WorkerRow>;
+  readonly memo: Readonly<Omit<PoolMemo, keyof ReadonlyTables>> & ReadonlyTables;
+}
+
+/** What follows the tables, for readers. */
+interface ReadonlyTables {
+  readonly index: ReadonlyIndex;
+  readonly heardWorkers: ReadonlyHeard;
+  readonly counting: Pick<Counting, "counts">;
+  readonly changes: ReadonlyChanges;
+  readonly expired: ReadonlyMap<string, RunRow>;
+  readonly latest: Readonly<PoolMemo["latest"]>;
+}
+
+/** The same, of a pool that has a configuration. */
+export type ReadonlyConfigured = ReadonlyPool & { readonly record: PoolRecord };
+
 /** Whether a run has not ended, or still uses capacity. */
-export function hasLiveRuns({ runs }: Pick<PoolState, "runs">): boolean {
+export function hasLiveRuns({ runs }: Pick<ReadonlyPool, "runs">): boolean {
   for (const row of runs.live()) if (!isTerminal(row.state) || isOpen(row)) return true;
   return false;
 }
 
 /** Whether nothing needs the pool: no run that has not ended, and no worker that may have a machine. */
-export function isEmpty(state: PoolState): boolean {
+export function isEmpty(state: ReadonlyPool): boolean {
   return !hasLiveRuns(state) && state.workers.live().next().done === true;
 }
 
 /** Whether the pool has been deleted. Its ended runs are still kept for their time. */
-export function isRemoved(state: PoolState): boolean {
+export function isRemoved(state: ReadonlyPool): boolean {
   return state.record?.leaving === true && isEmpty(state);
 }

@@ -18,7 +18,7 @@ import type {
   WorkerFailure,
   WorkerPhase,
 } from "../messages.ts";
-import type { Rows } from "../rows.ts";
+import type { ReadonlyRows, Rows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 import { latestWithin, storedBytes } from "../stored-bytes.ts";
 
@@ -175,6 +175,7 @@ export interface WorkerMemo {
   mayHaveCalled: boolean;
 }
 
+/** A worker as `apply` consumes it: its table of placements changes in place. */
 export interface WorkerState {
   record: WorkerRecord | null;
   placements: Rows<PlacementRow>;
@@ -207,6 +208,16 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
 /** A worker that exists. */
 export type Living = WorkerState & { record: WorkerRecord };
 
+/** A worker as readers see it: through this nothing changes. */
+export interface ReadonlyWorker {
+  readonly record: WorkerRecord | null;
+  readonly placements: ReadonlyRows<PlacementRow>;
+  readonly memo: Readonly<WorkerMemo>;
+}
+
+/** The same, of a worker that exists. */
+export type ReadonlyLiving = ReadonlyWorker & { readonly record: WorkerRecord };
+
 /** Whether its machine is one's own: no provider has made it, lists it or will destroy it. */
 export function isOwnMachine(record: WorkerRecord): record is WorkerRecord & { intent: OwnMachine } {
   return record.intent.provider === null;
@@ -228,7 +239,7 @@ export function measuredMemory(record: WorkerRecord): number | undefined {
 }
 
 /** The placements that have not ended. */
-export function livePlacements(state: WorkerState): readonly PlacementRow[] {
+export function livePlacements(state: ReadonlyWorker): readonly PlacementRow[] {
   return state.placements.derive(notEnded);
 }
 
@@ -237,7 +248,7 @@ function notEnded(rows: readonly PlacementRow[]): PlacementRow[] {
 }
 
 /** The live placements whose order has not left for the host: nothing of them can be there. */
-export function untoldPlacements(state: WorkerState): readonly PlacementRow[] {
+export function untoldPlacements(state: ReadonlyWorker): readonly PlacementRow[] {
   return state.placements.derive(liveAndUntold);
 }
 
@@ -246,7 +257,7 @@ function liveAndUntold(rows: readonly PlacementRow[]): PlacementRow[] {
 }
 
 /** The revision of the orders: that of the placement that changed last. */
-export function ordersRevision(state: Living): number {
+export function ordersRevision(state: ReadonlyLiving): number {
   return Math.max(state.record.revision, state.placements.highest("revision"));
 }
 
@@ -277,6 +288,6 @@ export function note(
 }
 
 /** When the host was last heard of, as far as that is stored or remembered. */
-export function lastHeardAt({ record, memo }: Living): Instant | null {
+export function lastHeardAt({ record, memo }: ReadonlyLiving): Instant | null {
   return memo.lastReportAt ?? record.lastReportAt;
 }

@@ -2,7 +2,7 @@
 import type { Resources } from "../../../schema/common.ts";
 import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import type { Rows } from "../../rows.ts";
+import type { ReadonlyRows } from "../../rows.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 import type { Packing } from "./packing.ts";
 
@@ -81,7 +81,7 @@ export type MayLeave = (row: WorkerRow) => boolean;
 /** One walk along the queue. What it has promised stays promised for whoever comes later in the queue. */
 export interface Pass {
   config: PoolConfig;
-  workers: Rows<WorkerRow>;
+  workers: ReadonlyRows<WorkerRow>;
   readonly packing: Packing;
   gate: Gate;
   offers: Offer[];

@@ -4,7 +4,7 @@ import { accommodates, remaining } from "../../resources.ts";
 import { openGate, triedDespiteQuota } from "../provider/gate.ts";
 import { capacityOfRow, endingSince, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
 import { inOrder } from "../rows/run-index.ts";
-import type { Configured } from "../state.ts";
+import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { disappointing, eligibleTypes, mayUseGpus, offersOf } from "./eligible.ts";
 import { knownMemory } from "./learned.ts";
 import { byAge, type Machine, Packing } from "./packing.ts";
@@ -39,7 +39,7 @@ export function planOneMore(pass: Pass, run: RunRow): Plan | undefined {
   return walk(pass, [run]);
 }
 
-function openPass(state: Configured, now: Instant): Pass {
+function openPass(state: ReadonlyConfigured, now: Instant): Pass {
   let packing: Packing | undefined;
   const { config, learned } = state.record;
   const offers = offersOf(config, learned);
@@ -79,7 +79,7 @@ function leavesBy(row: WorkerRow): Instant {
 }
 
 function packed(
-  state: Configured,
+  state: ReadonlyConfigured,
   offers: readonly Offer[],
   tried: Map<string, MayLeave>,
   now: Instant,
@@ -222,7 +222,7 @@ function slotsOf(maxRunsPerInstance: number): number {
   return maxRunsPerInstance === 0 ? Number.POSITIVE_INFINITY : maxRunsPerInstance;
 }
 
-function machineOf({ memo, record }: Configured, row: WorkerRow, now: Instant): Machine {
+function machineOf({ memo, record }: ReadonlyConfigured, row: WorkerRow, now: Instant): Machine {
   const on = memo.index.placed.get(row.worker);
   const needs: Resources[] = [];
   if (on !== undefined) for (const run of on.values()) needs.push(run.resources);
@@ -252,7 +252,7 @@ function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
 }
 
 /** When time alone changes the plan that was made then. */
-export function changesAt({ record, workers }: Configured, now: Instant): Instant | undefined {
+export function changesAt({ record, workers }: ReadonlyConfigured, now: Instant): Instant | undefined {
   const times = workers.derive(timesOf).filter((at) => at > now);
   for (const { until } of record.holds) if (until !== null && until > now) times.push(until);
   return earliest(...times);
@@ -285,7 +285,7 @@ function keepMinimum(pass: Pass, now: Instant, result: Plan): void {
 }
 
 /** The provider's machines that count for `minInstances`: not those that are to go, or take no runs. */
-export function keptInstances(state: Pick<Configured, "workers">, now: Instant): number {
+export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: Instant): number {
   let kept = 0;
   for (const row of providedWorkers(state)) {
     if (row.phase !== "shutdown" && row.idleBehavior === "run" && now >= row.stopUntil) kept += 1;
@@ -294,7 +294,7 @@ export function keptInstances(state: Pick<Configured, "workers">, now: Instant):
 }
 
 /** Whether a self-hosted machine could hold it, were it empty: no instance type need be able to then. */
-export function fitsOwnMachine({ workers }: Pick<Configured, "workers">, need: Resources): boolean {
+export function fitsOwnMachine({ workers }: Pick<ReadonlyConfigured, "workers">, need: Resources): boolean {
   return workers.derive(roomOfOwn).some((room) => accommodates(room, need));
 }
 

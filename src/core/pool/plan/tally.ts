@@ -1,7 +1,7 @@
 import type { BootOutcome } from "../../../probes/boot.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
-import type { Rows } from "../../rows.ts";
+import type { ReadonlyRows } from "../../rows.ts";
 import { spentSince } from "../read/money.ts";
 import { type Counts, endingSince, type RunRow, runKey, type Tally, type WorkerRow } from "../record.ts";
 
@@ -19,13 +19,13 @@ const LATE_MS = 3_600_000;
  * stored by the hundred: whoever loads the pool counts those after the stored number again.
  */
 export class Counting {
-  readonly #runs: Rows<RunRow>;
+  readonly #runs: ReadonlyRows<RunRow>;
   #stored: Tally;
   #counts: Counts;
   #ends: number;
   #owed = false;
 
-  constructor(stored: Tally | undefined, runs: Rows<RunRow>) {
+  constructor(stored: Tally | undefined, runs: ReadonlyRows<RunRow>) {
     this.#runs = runs;
     this.#stored = stored ?? { counts: {}, upTo: 0, from: "" };
     this.#counts = { ...this.#stored.counts };

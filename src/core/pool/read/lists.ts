@@ -4,7 +4,7 @@ import type { Instant } from "../../../shared/machine.ts";
 import { plan } from "../plan/plan.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 import { inOrder, type QueuePlace } from "../rows/run-index.ts";
-import type { Configured } from "../state.ts";
+import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { iso, runsByWorker, whyAt, workerSummary } from "./views.ts";
 
 /** Which part of the queue is asked for: so many runs behind a place, or the first. */
@@ -58,7 +58,7 @@ export interface LastRuns {
  * elsewhere counts for the worker where it ended.
  */
 export function listedWorkers(
-  state: Configured,
+  state: ReadonlyConfigured,
   states: readonly WorkerState[],
   gone: () => WorkerRow[],
   lastRuns: LastRuns,

@@ -16,6 +16,7 @@ import {
   type Living,
   livePlacements,
   ordersRevision,
+  type ReadonlyLiving,
   type WorkerMemo,
   type WorkerRecord,
   type WorkerState,
@@ -28,7 +29,7 @@ import { keptNow, questionsDue, unneeded, withAnswer } from "./retained-data.ts"
 const EXTEND_BELOW = 2 / 3;
 
 /** What a report is to this worker: only a fresh one means anything. */
-export function verdictOn({ record, memo }: Living, report: Report): Verdict {
+export function verdictOn({ record, memo }: ReadonlyLiving, report: Report): Verdict {
   return judgeReport(report, { incarnation: record.incarnation, lastSeq: memo.lastSeq });
 }
 
@@ -60,7 +61,7 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
 }
 
 /** What a report shows of its host's clock; older agents do not say what that says. */
-function heardClock({ memo }: Living, { clock }: Report, now: Instant) {
+function heardClock({ memo }: ReadonlyLiving, { clock }: Report, now: Instant) {
   return clock === undefined ? { hostClock: null, waitedMs: 0 } : readClock(memo.hostClock, clock, now);
 }
 
@@ -97,7 +98,7 @@ function foldActs(record: WorkerRecord, { means }: Report): WorkerRecord {
  * everything is over is said again after a while: the allocation may have given up waiting for the last byte.
  * So is anything that it wants to hear again: a delay of its own is over by then.
  */
-export function observationsDue(state: Living, now: Instant): Observed[] {
+export function observationsDue(state: ReadonlyLiving, now: Instant): Observed[] {
   const owed: Observed[] = [];
   // Whoever kills a machine loses what runs on it: how that ended then is no outcome of the command.
   if (state.record.killedBy !== null) return owed;
@@ -188,7 +189,7 @@ const NOTHING = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
  * What the host shall hold. An attempt that it reports and that no order knows is kept until its allocation
  * has been asked: orders omit it only after that said so (rule R5).
  */
-export function ordersFor(state: Living, answers: number, now: Instant): Orders {
+export function ordersFor(state: ReadonlyLiving, answers: number, now: Instant): Orders {
   const { record, memo } = state;
   const rows = livePlacements(state);
   const { maxKillMs = MAX_KILL_MS } = record.intent.settings;

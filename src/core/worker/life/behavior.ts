@@ -10,6 +10,7 @@ import {
   livePlacements,
   note,
   type PlacementRow,
+  type ReadonlyLiving,
   type WorkerState,
 } from "../state.ts";
 
@@ -41,7 +42,7 @@ export const RETIREMENT = {
  * killing all that is still on it (workers.md#t13, workers.md#t14, workers.md#t15). Of the last only the
  * machine's end is an end.
  */
-export function isDrained(state: Living): boolean {
+export function isDrained(state: ReadonlyLiving): boolean {
   const { record } = state;
   if (behaviorOf(record) !== "drain" || (record.phase !== "booting" && record.phase !== "ready"))
     return false;
@@ -51,7 +52,7 @@ export function isDrained(state: Living): boolean {
 }
 
 /** Whether nothing of a placement is left but what its host could not kill in all its tries. */
-function isGivenUp(state: Living, { run, epoch }: PlacementRow): boolean {
+function isGivenUp(state: ReadonlyLiving, { run, epoch }: PlacementRow): boolean {
   const attempts = state.memo.reported[placementKey(run, epoch)]?.attempts ?? [];
   const unkillable = attempts.filter(isUnkillable);
   const ended = attempts.filter(hasEnded);

@@ -4,7 +4,14 @@ import type { Report } from "../../../schema/host.ts";
 import { CREATE_STRAGGLER_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { loseAll } from "../placements.ts";
-import { isOwnMachine, type Living, note, ordersRevision, type WorkerState } from "../state.ts";
+import {
+  isOwnMachine,
+  type Living,
+  note,
+  ordersRevision,
+  type ReadonlyLiving,
+  type WorkerState,
+} from "../state.ts";
 import { withBootOutcome } from "./boot.ts";
 
 /**
@@ -45,7 +52,7 @@ function letGo(state: Living, reason: string, now: Instant): WorkerState {
  * Whether it is a self-hosted machine whose agent is told to end. Its word that it has ended ends it, or the
  * end of its lease, whatever it says then: no listing will.
  */
-export function isLetGo({ record }: Living): boolean {
+export function isLetGo({ record }: ReadonlyLiving): boolean {
   return isOwnMachine(record) && record.phase === "shutdown";
 }
 
