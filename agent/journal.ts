@@ -1,7 +1,8 @@
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Millis } from "../src/shared/machine.ts";
-import { type AttemptJournal, journalOf, type LeaseJournal, leaseOf } from "./core/journal.ts";
+import { type AttemptJournal, journalOf, leaseOf } from "./core/journal.ts";
+import type { LeaseJournal } from "./core/lease.ts";
 import type { AttemptState, HostState } from "./core/types.ts";
 import { idOf, keyOf } from "./exec/processes/dirs.ts";
 import { errorText, makePrivateDir, readIfThere, replaceFile } from "./files.ts";

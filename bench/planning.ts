@@ -2,15 +2,14 @@ import { loadedPool } from "../src/core/pool/load.ts";
 import { type PoolEvent, poolMachine } from "../src/core/pool/machine.ts";
 import { plan } from "../src/core/pool/plan/plan.ts";
 import {
-  type Configured,
   isLiveRun,
   isLiveWorker,
-  type PoolState,
   type RunRow,
   runKey,
   settingsOf,
   type WorkerRow,
-} from "../src/core/pool/state.ts";
+} from "../src/core/pool/record.ts";
+import type { Configured, PoolState } from "../src/core/pool/state.ts";
 import { type RowDisk, Rows } from "../src/core/rows.ts";
 import { PoolConfig } from "../src/schema/pool.ts";
 import { percentile, type Row } from "./table.ts";

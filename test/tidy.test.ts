@@ -19,6 +19,7 @@
 // * no-focus-no-skip: every test runs
 // * platform-flags: no error of ours has the properties that the platform sets
 // * import-matrix: who may import what, types told apart from values
+// * no-type-cycles: no product file imports itself by way of others, not even for a type
 // * portable-shell: what src/objects/actor.ts pulls in at run time runs in Node
 // * one-client: the command and the client ask by the names of routes, and only client/transport/http.ts
 // sends

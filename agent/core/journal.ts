@@ -2,7 +2,7 @@ import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
 import { newAttempt } from "./attempts/attempt.ts";
-import { stopForLeaseAt } from "./lease.ts";
+import { type LeaseJournal, stopForLeaseAt } from "./lease.ts";
 import type { AttemptState, Beginning, HostState, StickyState } from "./types.ts";
 
 /**
@@ -25,12 +25,6 @@ export type AttemptJournal = Pick<
   | "outputs"
   | "collected"
 >;
-
-/** The lease as it lies in its file. `ms`: the longest one that is ever granted. */
-export interface LeaseJournal {
-  until: Instant;
-  ms: Millis;
-}
 
 /**
  * What a new start of the agent finds of an attempt of an earlier one. `journal`: absent if there is none of

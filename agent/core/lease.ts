@@ -1,9 +1,14 @@
 import type { Instant, Millis } from "../../src/shared/machine.ts";
 import { LEASE_AFTER_SLEEP_MS, LEASE_KILL_MS, RENEW_AFTER_SLEEP_MS, WATCHDOG_LEAD_MS } from "./bounds.ts";
-import type { LeaseJournal } from "./journal.ts";
 import { noticeStopAt } from "./reports/notice.ts";
 import { withNews } from "./reports/pace.ts";
 import type { AttemptState, HostState, StopPlan } from "./types.ts";
+
+/** The lease as it lies in its file. `ms`: the longest one that is ever granted. */
+export interface LeaseJournal {
+  until: Instant;
+  ms: Millis;
+}
 
 /**
  * When an attempt must begin to stop because the lease ends: early enough for its kill timeout and 30 s

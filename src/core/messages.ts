@@ -1,3 +1,4 @@
+import type { BootOutcome } from "../probes/boot.ts";
 import type { Resources } from "../schema/common.ts";
 import type { AttemptOrder, AttemptReport, SignalOrder, StreamName } from "../schema/host.ts";
 import type { InstanceType, PoolConfig, ProviderConfig } from "../schema/pool.ts";
@@ -178,9 +179,6 @@ export type EndedAnswer = { kind: "noted" } | NoSuch;
 /** The phases of a worker. `idle` and `running` are `ready`, told apart by the pool's rows (invariant 6). */
 export type WorkerPhase = "unknown" | "booting" | "ready" | "shutdown" | "gone";
 export type IdleBehavior = "run" | "hold" | "drain";
-/** What came of a machine's boot: one of these, once, and the first stays (workers.md#boot-outcomes). */
-export type BootOutcome = "success" | "failure" | "aborted" | "disappeared";
-
 /** What an hour of a machine costs by its provider's word, and since which listing. */
 export interface ToldPrice {
   price: number;

@@ -30,8 +30,14 @@ export type RowWatcher<Row> = (key: string, before: Row | undefined, after: Row 
 /** Makes of a row what is written: with the number of its change, for instance. */
 export type RowStamp<Row> = (after: Row, before: Row | undefined, key: string, now: Instant) => Row;
 
+/** A table as readers see it. */
+export type ReadonlyRows<Row> = Pick<
+  Rows<Row>,
+  "version" | "get" | "live" | "ended" | "latestEnded" | "above" | "derive" | "highest"
+>;
+
 /**
- * A table of immutable rows of which only the live ones are kept in memory.
+ * A table, to be changed in place, of immutable rows of which only the live ones are kept in memory.
  *
  * A pool has thousands of live runs and millions of ended ones: a decision iterates over the first and looks
  * single ones up among the second. Changes stay in memory until `flush`, which the shell calls inside its

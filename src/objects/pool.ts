@@ -15,19 +15,17 @@ import { eventsAfter, hasEvents } from "../core/pool/read/events.ts";
 import { type QueuePage, type QueueStretch, queuePage } from "../core/pool/read/lists.ts";
 import { metricsOf } from "../core/pool/read/metrics.ts";
 import { explainRun, poolView, runSummary } from "../core/pool/read/views.ts";
-import { answerRun } from "../core/pool/rows/runs.ts";
-import { answerWorker } from "../core/pool/rows/workers.ts";
 import {
-  type Configured,
   isLiveRun,
   isLiveWorker,
-  isRemoved,
   type PoolRecord,
-  type PoolState,
   type RunRow,
   runKey,
   type WorkerRow,
-} from "../core/pool/state.ts";
+} from "../core/pool/record.ts";
+import { answerRun } from "../core/pool/rows/runs.ts";
+import { answerWorker } from "../core/pool/rows/workers.ts";
+import { type Configured, isRemoved, type PoolState } from "../core/pool/state.ts";
 import { Rows } from "../core/rows.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type { ListedWorker, PoolEventList, PoolView, WorkerState } from "../schema/pool.ts";

@@ -1,4 +1,4 @@
-import type { PlacementRow } from "../core/worker/state.ts";
+// What the report of a host without an agent says: one line, one thing (workers.md#plain-text-reports).
 import type { Report } from "../schema/host.ts";
 
 /** What a plain-text run probe says (workers.md#plain-text-reports). */
@@ -51,7 +51,7 @@ export function plainReport(
   text: string,
   sentAtS: number,
   incarnation: number,
-  placements: readonly PlacementRow[],
+  placements: readonly { run: string; order: { attempts: { id: string }[] } | null }[],
 ): Report {
   const { runs, stale, broken, booted, ordersSeen } = readRunProbe(text);
   const listed = placements.filter(({ run }) => runs.has(run));

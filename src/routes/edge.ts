@@ -2,8 +2,6 @@ import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Objects } from "../objects/rpc.ts";
 import type { Instant } from "../shared/machine.ts";
-import type { AnswerSigner } from "./hosts/signature.ts";
-import type { PoolDirectory } from "./pool-directory.ts";
 
 /** Files beside the Worker, by the path of a request. */
 export interface Assets {
@@ -26,6 +24,24 @@ export interface EdgeBindings {
   now: () => Instant;
 }
 
+/**
+ * The names of all pools, remembered for a few seconds, so that a query does not cost a call to the one
+ * Registry.
+ */
+export interface PoolDirectory {
+  /** The names, at most a few seconds old. Fails as the Registry does. */
+  names(env: Pick<EdgeBindings, "objects" | "now">): Promise<string[]>;
+  /** Asks the Registry again next time: after a pool was put through this isolate. */
+  forget(): void;
+}
+
+/** What the answer to a call is signed with, once that call is known to be a host's. */
+export interface AnswerSigner {
+  key: string;
+  keyid: string;
+}
+
+/** What the app passes along with each request. */
 export interface EdgeTypes {
   Bindings: EdgeBindings;
   Variables: {

@@ -1,18 +1,7 @@
-import type { EdgeBindings } from "./edge.ts";
+import type { PoolDirectory } from "./edge.ts";
 
 /** How old the list of pools may be that a query is answered from (design/README.md#owners, edge cache). */
 const POOL_NAMES_KEPT_MS = 3_000;
-
-/**
- * The names of all pools, remembered for a few seconds, so that a query does not cost a call to the one
- * Registry.
- */
-export interface PoolDirectory {
-  /** The names, at most a few seconds old. Fails as the Registry does. */
-  names(env: Pick<EdgeBindings, "objects" | "now">): Promise<string[]>;
-  /** Asks the Registry again next time: after a pool was put through this isolate. */
-  forget(): void;
-}
 
 /** Makes a directory that knows nothing yet. One per app, shared by its requests. */
 export function createPoolDirectory(): PoolDirectory {

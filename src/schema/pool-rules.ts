@@ -1,5 +1,4 @@
 import { durationMs } from "../shared/duration.ts";
-import type { PoolConfig } from "./pool.ts";
 
 /** Two fields of a pool that cannot both be meant: the one to blame, and what is allowed there. */
 interface Contradiction {
@@ -8,10 +7,13 @@ interface Contradiction {
 }
 
 /** What the rules look at. */
-export type Ruled = Pick<
-  PoolConfig,
-  "minInstances" | "maxInstances" | "probe" | "timeouts" | "instanceTypes"
->;
+export interface Ruled {
+  minInstances: number;
+  maxInstances: number;
+  probe: { interval: string };
+  timeouts: Record<"boot" | "probe" | "lease", string>;
+  instanceTypes: Record<string, { providerType?: string | undefined; preemptible?: boolean | undefined }>;
+}
 
 /** What contradicts itself in a pool's configuration of which each field is right by itself: all of it. */
 export function contradictions(config: Ruled): Contradiction[] {

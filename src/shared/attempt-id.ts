@@ -7,6 +7,11 @@ export const ATTEMPT_ID_PATTERN =
 /** `<run>/<epoch>`: one placement of one run. */
 export const PLACEMENT_ID_PATTERN = /^[a-z0-9][a-z0-9-]{0,62}\/[1-9]\d{0,8}$/;
 
+/** The id of a placement. */
+export function placementKey(run: string, epoch: number): string {
+  return `${run}/${epoch}`;
+}
+
 /** The parts of an attempt's id. */
 export interface AttemptParts {
   run: string;

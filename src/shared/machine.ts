@@ -16,8 +16,8 @@ export type Millis = number;
 /**
  * What an object is, said as three pure functions.
  *
- * `apply` consumes the state that it is given (it may keep bulk tables in place, see `rows.ts`): only what it
- * returns is valid afterwards.
+ * `apply` consumes the state that it is given (it changes bulk tables in place, see `rows.ts`): only what it
+ * returns is valid afterwards. `due` and `wakeAt` change nothing: where there are tables, they take a view.
  */
 export interface Machine<State, Event, Message> {
   /**

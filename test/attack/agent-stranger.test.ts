@@ -2,8 +2,14 @@ import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { portProblem } from "../../local/ports.ts";
 import { openBench, run } from "../agent/support/bench.ts";
-import type { RunningDrover } from "../edge/support/drover.ts";
-import { drover, endDrover, killIfThere, makeHome, startDrover } from "../edge/support/drover.ts";
+import {
+  drover,
+  endDrover,
+  killIfThere,
+  makeHome,
+  type RunningDrover,
+  startDrover,
+} from "../edge/support/drover.ts";
 import { until } from "../local/support/scratch.ts";
 import { startStranger } from "./support/stranger.ts";
 import { isRoot } from "./support/swapper.ts";

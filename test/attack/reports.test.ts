@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { foldObserved } from "../../src/core/allocation/placements/observe.ts";
 import { ordersFor } from "../../src/core/worker/host/report.ts";
-import { type Living, placementKey } from "../../src/core/worker/state.ts";
+import type { Living } from "../../src/core/worker/state.ts";
 import { type AttemptReport, Report } from "../../src/schema/host.ts";
+import { placementKey } from "../../src/shared/attempt-id.ts";
 import {
   MAX_HELD_LOG_CHARS,
   MAX_HOST_NUMBER,

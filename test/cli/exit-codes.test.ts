@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { RunStatus } from "../../src/schema/run/run.ts";
-import { RunSpec } from "../../src/schema/run/run.ts";
+import { RunSpec, type RunStatus } from "../../src/schema/run/run.ts";
 import type { FailureCode } from "../../src/shared/errors.ts";
 import { type Bench, openBench } from "./support/command.ts";
 

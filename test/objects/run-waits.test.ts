@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { RunRow } from "../../src/core/pool/record.ts";
 import { Changes, MAX_CHANGES_KEPT } from "../../src/core/pool/rows/changes.ts";
-import type { PoolState, RunRow } from "../../src/core/pool/state.ts";
+import type { PoolState } from "../../src/core/pool/state.ts";
 import { RunLists } from "../../src/objects/reads/run-lists.ts";
 import { RunWaits } from "../../src/objects/reads/run-waits.ts";
 import type { SqlRowDisk } from "../../src/objects/store.ts";

@@ -1,5 +1,5 @@
 import type { AllocationRecord } from "../../src/core/allocation/state.ts";
-import { capacityOfRow, isOpen, type RunRow, type WorkerRow } from "../../src/core/pool/state.ts";
+import { capacityOfRow, isOpen, type RunRow, type WorkerRow } from "../../src/core/pool/record.ts";
 import { remaining } from "../../src/core/resources.ts";
 import type { Group } from "../../src/core/spec.ts";
 import type { Resources } from "../../src/schema/common.ts";

@@ -1,10 +1,12 @@
 import type { AllocationEvent } from "../../src/core/allocation/machine.ts";
 import type { Order } from "../../src/core/messages.ts";
 import type { PoolEvent } from "../../src/core/pool/machine.ts";
-import { type PoolState, runKey } from "../../src/core/pool/state.ts";
+import { runKey } from "../../src/core/pool/record.ts";
+import type { PoolState } from "../../src/core/pool/state.ts";
 import { goneNow } from "../../src/core/worker/life/shutdown.ts";
 import type { WorkerEventIn } from "../../src/core/worker/machine.ts";
-import { placementKey, type WorkerState } from "../../src/core/worker/state.ts";
+import type { WorkerState } from "../../src/core/worker/state.ts";
+import { placementKey } from "../../src/shared/attempt-id.ts";
 import { type Machines, REAL_MACHINES } from "./objects.ts";
 
 /**

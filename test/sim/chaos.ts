@@ -1,5 +1,4 @@
-import type { PoolConfig } from "../../src/schema/pool.ts";
-import { PoolConfig as PoolConfigSchema } from "../../src/schema/pool.ts";
+import { type PoolConfig, PoolConfig as PoolConfigSchema } from "../../src/schema/pool.ts";
 import { RunSpec } from "../../src/schema/run/run.ts";
 import { durationMs } from "../../src/shared/duration.ts";
 import { LEASE_MARGIN_MS } from "../../src/shared/limits.ts";

@@ -5,13 +5,8 @@ import {
   hostMachine,
   initialHost,
 } from "../../agent/core/host.ts";
-import {
-  type AttemptJournal,
-  type FoundAttempt,
-  journalOf,
-  type LeaseJournal,
-  leaseOf,
-} from "../../agent/core/journal.ts";
+import { type AttemptJournal, type FoundAttempt, journalOf, leaseOf } from "../../agent/core/journal.ts";
+import type { LeaseJournal } from "../../agent/core/lease.ts";
 import type { HostSetup, Means, Orders, Report } from "../../src/schema/host.ts";
 import { ACTS } from "../../src/shared/means.ts";
 import { SimDisk } from "./disk.ts";

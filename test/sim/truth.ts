@@ -1,18 +1,18 @@
 import { hasHeardPool } from "../../src/core/allocation/machine.ts";
 import { whyOf as whyOfRun } from "../../src/core/allocation/read/why.ts";
 import { type AllocationState, allocationFrom, openPlacement } from "../../src/core/allocation/state.ts";
-import { runKey } from "../../src/core/pool/state.ts";
+import { runKey } from "../../src/core/pool/record.ts";
 import { Rows } from "../../src/core/rows.ts";
 import { whyOf as whyOfWorker } from "../../src/core/worker/read/status.ts";
 import {
   isLivePlacement,
   type Living,
   type PlacementRow,
-  placementKey,
   TRACKED_OF_PLACEMENTS,
   type WorkerState,
 } from "../../src/core/worker/state.ts";
 import type { Why } from "../../src/schema/why.ts";
+import { placementKey } from "../../src/shared/attempt-id.ts";
 import { MapDisk } from "../core/support/map-disk.ts";
 import { lieOfRun } from "../core/support/truth-of-runs.ts";
 import { lieOfWorker } from "../core/support/truth-of-workers.ts";

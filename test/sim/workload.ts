@@ -1,6 +1,5 @@
 import type { RestartWish, SignalWish } from "../../src/core/allocation/user/requests.ts";
-import type { PoolConfig } from "../../src/schema/pool.ts";
-import { PoolConfig as PoolConfigSchema } from "../../src/schema/pool.ts";
+import { type PoolConfig, PoolConfig as PoolConfigSchema } from "../../src/schema/pool.ts";
 import { RunSpec, type RunSpecInput } from "../../src/schema/run/run.ts";
 import { SIGNALS } from "../../src/schema/run/task.ts";
 import type { Chance } from "./rng.ts";

@@ -22,8 +22,8 @@ interface Zone {
 export const MATRIX: Zone[] = [
   { of: "src/schema/", values: [SHARED], types: [], packages: ["zod", "@hono/zod-openapi"] },
   { of: "src/shared/", values: [], types: [], packages: [] },
-  { of: "src/core/", values: [SHARED], types: ["src/schema/"], packages: [] },
-  { of: "src/probes/", values: [SHARED, "src/schema/"], types: ["src/core/"], packages: [] },
+  { of: "src/probes/", values: [SHARED], types: ["src/schema/"], packages: [] },
+  { of: "src/core/", values: [SHARED, "src/probes/"], types: ["src/schema/"], packages: [] },
   { of: "src/providers/", values: [SHARED, "src/schema/"], types: ["src/core/"] },
   // How hosts and the control plane sign what they say to each other: both do the same.
   { of: "src/signing/", values: [], types: [], packages: ["node:crypto"] },

@@ -225,6 +225,20 @@ export const PLANTS: Plant[] = [
     at: [],
   },
   {
+    rule: "no-type-cycles",
+    files: {
+      "src/a.ts": 'import type { B } from "./b.ts";\nimport { d } from "./d.ts";',
+      "src/b.ts": '\nimport { c } from "./c.ts";',
+      "src/c.ts": 'import "./a.ts";',
+      "src/d.ts": 'import "./e.ts";',
+      "src/e.ts": "",
+      "src/objects/straight.ts": 'import "../a.ts";',
+      "test/a.ts": 'import "./b.ts";',
+      "test/b.ts": 'import "./a.ts";',
+    },
+    at: ["src/a.ts:1", "src/b.ts:2", "src/c.ts:1", "src/objects/:1"],
+  },
+  {
     rule: "portable-shell",
     files: {
       "src/objects/actor.ts": 'import { b } from "./b.ts";\nimport type { c } from "./c.ts";',

@@ -4,7 +4,8 @@ import { isElsewhere } from "./config-diff.ts";
 import { forcedBy, tellElsewhere } from "./forced.ts";
 import { learnedAfterConfigure } from "./plan/learned.ts";
 import { holdsAfterConfigure } from "./provider/hold-offs.ts";
-import { isEmpty, isRemoved, type PoolState, providedWorkers, type WorkerRow } from "./state.ts";
+import { providedWorkers, type WorkerRow } from "./record.ts";
+import { isEmpty, isRemoved, type PoolState, type ReadonlyPool } from "./state.ts";
 
 /**
  * Takes a configuration, unless it would lose sight of machines that the present provider has, or of a pool
@@ -43,7 +44,7 @@ function mayHaveMachine({ phase, turn, instance, failure }: WorkerRow): boolean 
 }
 
 /** What the registry is answered: the pool's present view of what is configured (rule R6). */
-export function answerConfigure(state: PoolState, { revision, remove }: Configure): ConfigureAnswer {
+export function answerConfigure(state: ReadonlyPool, { revision, remove }: Configure): ConfigureAnswer {
   const { record, memo } = state;
   if (record === null)
     return { kind: "configured", revision: remove === undefined ? 0 : revision, removed: true };

@@ -1,14 +1,15 @@
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { Configure, EndRun, LeftBehind, PlaceAnswer } from "../messages.ts";
+import { isUnheard, providedWorkers, runKey, type WorkerRow } from "./record.ts";
 import { foldPlaceAnswer } from "./rows/runs.ts";
-import { type Configured, isUnheard, type PoolState, providedWorkers, runKey } from "./state.ts";
+import type { PoolState, ReadonlyConfigured, ReadonlyPool } from "./state.ts";
 
 /** Why a run of a pool that is deleted by force ends. */
 export const FORCED_REASON = "its pool is deleted by force";
 
 /** Who forces the deletion, and which machines that may leave behind. */
-export function forcedBy(state: Configured | PoolState, { config, by = "" }: Configure) {
+export function forcedBy(state: ReadonlyConfigured | ReadonlyPool, { config, by = "" }: Configure) {
   const left: LeftBehind[] = [];
   for (const { worker, instance, unmade, phase, turn } of providedWorkers(state)) {
     if (phase === "asked" && turn === undefined) continue;
@@ -26,23 +27,25 @@ export function tellElsewhere(state: PoolState, now: Instant): void {
 }
 
 /** The workers that must still hear that their end is forced. */
-export function workersToKill({ record, workers }: Configured): string[] {
+export function workersToKill({ record, workers }: ReadonlyConfigured): string[] {
   if (record.forced === undefined) return [];
   const knowing = [...workers.live()].filter((row) => row.phase !== "asked" && !isUnheard(row));
   return knowing.filter((row) => row.forced !== true).map(({ worker }) => worker);
 }
 
 /** The workers of the former address that must still hear that they are wanted no more. */
-export function workersToRetire({ workers }: Configured): string[] {
-  return workers
-    .derive((rows) =>
-      rows.filter((row) => row.elsewhere === true && row.phase === "booting" && row.idleBehavior === "run"),
-    )
-    .map(({ worker }) => worker);
+export function workersToRetire({ workers }: ReadonlyConfigured): string[] {
+  return workers.derive(bootingElsewhere).map(({ worker }) => worker);
+}
+
+function bootingElsewhere(workers: readonly WorkerRow[]): WorkerRow[] {
+  return workers.filter(
+    (row) => row.elsewhere === true && row.phase === "booting" && row.idleBehavior === "run",
+  );
 }
 
 /** The runs that must still hear that they are to end at once, by key. */
-export function runsToEnd({ record, runs }: Configured): { key: string; body: EndRun }[] {
+export function runsToEnd({ record, runs }: ReadonlyConfigured): { key: string; body: EndRun }[] {
   if (record.forced === undefined) return [];
   const { by } = record.forced;
   return [...runs.live()]

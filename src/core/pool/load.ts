@@ -1,17 +1,11 @@
 import type { Instant } from "../../shared/machine.ts";
 import type { Rows } from "../rows.ts";
 import { Counting } from "./plan/tally.ts";
+import { isLiveWorker, type PoolRecord, type RunRow, type WorkerRow } from "./record.ts";
 import { Changes } from "./rows/changes.ts";
 import { Heard } from "./rows/heard.ts";
 import { RunIndex } from "./rows/run-index.ts";
-import {
-  isLiveWorker,
-  type PoolMemo,
-  type PoolRecord,
-  type PoolState,
-  type RunRow,
-  type WorkerRow,
-} from "./state.ts";
+import type { PoolMemo, PoolState } from "./state.ts";
 
 /** The state of a pool as it is loaded. */
 export function loadedPool(
@@ -20,7 +14,9 @@ export function loadedPool(
   workers: Rows<WorkerRow>,
 ): PoolState {
   const counting = new Counting(record?.tally, runs);
-  const changes = new Changes(Math.max(latestOf(runs), latestOf(workers)));
+  const changes = new Changes(Math.max(latestOf(runs), latestOf(workers)), () =>
+    Math.max(endedOf(runs), endedOf(workers)),
+  );
   runs.stampWith((after, before, key, now) => counting.run(changes.run(after, before, key, now), before));
   workers.stampWith((after, before, key, now) =>
     changes.worker(counting.worker(after, before, now), before, key, now),
@@ -47,6 +43,11 @@ function latestOf(rows: Rows<RunRow> | Rows<WorkerRow>): number {
   let latest = 0;
   for (const { number = 0 } of rows.live()) latest = Math.max(latest, number);
   return latest;
+}
+
+/** The number of the latest change of a row that is not live: a look at all of them, which few ask for. */
+function endedOf(rows: Rows<RunRow> | Rows<WorkerRow>): number {
+  return rows.latestEnded("number", 1)[0]?.number ?? 0;
 }
 
 /** A record as any version has stored it: an earlier one knows one hold-off, of everything. */

@@ -18,12 +18,14 @@ import type {
 import { OWN_MACHINE } from "../worker/read/status.ts";
 import { foldConfigure } from "./configure.ts";
 import { foldEndAnswer, runsToEnd, workersToKill, workersToRetire } from "./forced.ts";
-import { changesAt, keptInstances, type Plan, plan, planOneMore } from "./plan/plan.ts";
+import type { Plan } from "./plan/pass.ts";
+import { changesAt, keptInstances, plan, planOneMore } from "./plan/plan.ts";
 import { withdrawUnwanted, workersToGiveUp } from "./plan/unwanted.ts";
 import { withdrawUntold } from "./plan/withdraw.ts";
 import { isSweepDue, sweepAt } from "./provider/listings.ts";
 import { foldListing } from "./provider/sweep.ts";
 import { freeAt, giveTurns, turnsAt } from "./provider/turns.ts";
+import { hasTurn, isUnheard, runKey, type WorkerRow } from "./record.ts";
 import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./rows/forget.ts";
 import { foldInvite } from "./rows/invite.ts";
 import { foldPlaceAnswer, foldRun, openEpoch, tell, termsOn } from "./rows/runs.ts";
@@ -38,11 +40,9 @@ import {
 import {
   type Configured,
   hasLiveRuns,
-  hasTurn,
-  isUnheard,
   type PoolState,
-  runKey,
-  type WorkerRow,
+  type ReadonlyConfigured,
+  type ReadonlyPool,
 } from "./state.ts";
 
 export type PoolEvent =
@@ -97,9 +97,9 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
     return tally === undefined ? decided : { ...decided, record: { ...decided.record, tally } };
   },
 
-  due(state, now) {
+  due(state: ReadonlyPool, now) {
     if (state.record === null) return [];
-    const configured: Configured = { ...state, record: state.record };
+    const configured: ReadonlyConfigured = { ...state, record: state.record };
     return [
       ...runMessages(configured, now),
       ...forgetMessages(configured),
@@ -108,9 +108,9 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
     ];
   },
 
-  wakeAt(state) {
+  wakeAt(state: ReadonlyPool) {
     if (state.record === null) return undefined;
-    const configured: Configured = { ...state, record: state.record };
+    const configured: ReadonlyConfigured = { ...state, record: state.record };
     return earliest(
       state.memo.lookAt,
       latest(sweepAt(configured), freeAt(configured)),
@@ -122,7 +122,7 @@ export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
 };
 
 /** When machines may be asked for again, if any are wanted, and if that is still to come. */
-function holdEndsAt(state: Configured): Instant | undefined {
+function holdEndsAt(state: ReadonlyConfigured): Instant | undefined {
   const { holds, config } = state.record;
   const { decidedAt, index } = state.memo;
   const ends = earliest(...holds.map((hold) => stillToCome(state, hold.until)));
@@ -136,12 +136,12 @@ function latest(at: Instant | undefined, other: Instant): Instant | undefined {
 }
 
 /** A moment that the latest decision has not seen pass. */
-function stillToCome({ memo }: Configured, at: Instant | null): Instant | undefined {
+function stillToCome({ memo }: ReadonlyConfigured, at: Instant | null): Instant | undefined {
   return at !== null && at > memo.decidedAt ? at : undefined;
 }
 
 /** When a worker that had refused a run gets the next one, if any waits. */
-function pauseEndsAt({ memo, workers }: Configured): Instant | undefined {
+function pauseEndsAt({ memo, workers }: ReadonlyConfigured): Instant | undefined {
   if (memo.index.queue.length === 0) return undefined;
   return earliest(...workers.derive(pausesOf).filter((at) => at > memo.decidedAt));
 }
@@ -225,11 +225,11 @@ function whatIsNew(state: Configured, now: Instant): Plan | undefined {
 }
 
 /** What a plan is made from besides the runs, whose changes the index knows. */
-function basisOf({ record, workers }: Configured): string {
+function basisOf({ record, workers }: ReadonlyConfigured): string {
   return `${record.revision} ${workers.version} ${record.holds.map(({ until }) => until)}`;
 }
 
-function runMessages(state: Configured, now: Instant): PoolMessage[] {
+function runMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   const { memo, record, runs } = state;
   const owed: PoolMessage[] = [];
   const { untold, heard } = memo.index;
@@ -251,7 +251,7 @@ function runMessages(state: Configured, now: Instant): PoolMessage[] {
 }
 
 /** If this process dies, what is to be forgotten is found again: no alarm is needed for that. */
-function forgetMessages(state: Configured): PoolMessage[] {
+function forgetMessages(state: ReadonlyConfigured): PoolMessage[] {
   return dueForgets(state).map(({ key, body }) => {
     return {
       to: body.run,
@@ -263,7 +263,7 @@ function forgetMessages(state: Configured): PoolMessage[] {
   });
 }
 
-function workerMessages(state: Configured, now: Instant): PoolMessage[] {
+function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   const owed: PoolMessage[] = [];
   // Of those that were taken for gone, too: a listing may show that they are not.
   for (const body of Object.values(state.memo.sightings)) {
@@ -300,7 +300,7 @@ function workerMessages(state: Configured, now: Instant): PoolMessage[] {
 }
 
 /** The worker that stands in the way of the first run in the queue, if nothing is on it any more. */
-function leaverOf({ memo, workers }: Configured, now: Instant): string | undefined {
+function leaverOf({ memo, workers }: ReadonlyConfigured, now: Instant): string | undefined {
   const { worker, leaves } = memo.latest.pass?.reserved ?? {};
   const row = worker == null || leaves === undefined ? undefined : workers.get(worker);
   const stays = row === undefined || memo.index.placed.has(row.worker) || now < row.stopUntil;
@@ -333,7 +333,7 @@ function goingOnByType(workers: readonly WorkerRow[]): Map<string, string[]> {
   return byType;
 }
 
-function sweepDue(state: Configured, now: Instant): PoolMessage[] {
+function sweepDue(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   if (!isSweepDue(state, now) || now < freeAt(state)) return [];
   return [{ to: "provider", kind: "list", repeatedBy: "peer", tag: `${POOL_TAG}:${state.record.name}` }];
 }

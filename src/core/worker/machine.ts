@@ -1,5 +1,6 @@
 import type { Report } from "../../schema/host.ts";
 import type { ProviderConfig } from "../../schema/pool.ts";
+import { placementKey } from "../../shared/attempt-id.ts";
 import type { Envelope, Instant, Machine } from "../../shared/machine.ts";
 import { because } from "../../shared/words.ts";
 import type {
@@ -36,7 +37,8 @@ import {
   type Living,
   livePlacements,
   note,
-  placementKey,
+  type ReadonlyLiving,
+  type ReadonlyWorker,
   type WorkerRecord,
   type WorkerState,
 } from "./state.ts";
@@ -93,20 +95,20 @@ export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> =
     return numbered(before, foldEnd(told, now));
   },
 
-  due(state, now) {
+  due(state: ReadonlyWorker, now) {
     if (state.record === null) return [];
-    const living: Living = { ...state, record: state.record };
+    const living: ReadonlyLiving = { ...state, record: state.record };
     return [...cloudCallsDue(living, now), ...talkDue(living, now)];
   },
 
-  wakeAt(state) {
+  wakeAt(state: ReadonlyWorker) {
     if (state.record === null) return undefined;
-    const living: Living = { ...state, record: state.record };
+    const living: ReadonlyLiving = { ...state, record: state.record };
     return lifeWakesAt(living);
   },
 };
 
-function cloudCallsDue(state: Living, now: Instant): WorkerMessage[] {
+function cloudCallsDue(state: ReadonlyLiving, now: Instant): WorkerMessage[] {
   const { record } = state;
   const { provider, worker } = record.intent;
   if (provider === null) return [];
@@ -120,7 +122,7 @@ function cloudCallsDue(state: Living, now: Instant): WorkerMessage[] {
   return [{ to: "provider", kind: call, repeatedBy: "self", body }];
 }
 
-function talkDue(state: Living, now: Instant): WorkerMessage[] {
+function talkDue(state: ReadonlyLiving, now: Instant): WorkerMessage[] {
   const { record } = state;
   const { worker, pool } = record.intent;
   const owed: WorkerMessage[] = [];

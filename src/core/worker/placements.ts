@@ -1,5 +1,5 @@
 import type { Resources } from "../../schema/common.ts";
-import type { AttemptReport } from "../../schema/host.ts";
+import { parseAttemptId, placementKey } from "../../shared/attempt-id.ts";
 import { REMEMBER_ENDED_MS } from "../../shared/limits.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import { lackedOf } from "../../shared/means.ts";
@@ -13,7 +13,8 @@ import {
   measuredMemory,
   ordersRevision,
   type PlacementRow,
-  placementKey,
+  type ReadonlyLiving,
+  type ReadonlyWorker,
   untoldPlacements,
   type WorkerRecord,
   type WorkerState,
@@ -29,18 +30,13 @@ const FORGET_EVERY_MS: Millis = 3_600_000;
  * to, it is silent: a run that is refused is placed again when the host has been heard, and costs less than
  * one that waits for a dead machine.
  */
-export function isSilent(state: Living, now: Instant): boolean {
+export function isSilent(state: ReadonlyLiving, now: Instant): boolean {
   const from = silentFrom(state);
   return from === undefined || now > from;
 }
 
-/** The host has tried five times to kill it and says that something of it lives (tasks.md#kill-6). */
-export function isUnkillable({ kill }: AttemptReport): boolean {
-  return kill !== undefined && kill.error !== null && !kill.treeGone;
-}
-
 /** When the host is silent if it says nothing more; undefined: nobody has heard it in this process. */
-export function silentFrom({ memo, record }: Living): Instant | undefined {
+export function silentFrom({ memo, record }: ReadonlyLiving): Instant | undefined {
   return memo.lastReportAt === null ? undefined : memo.lastReportAt + patienceMs(record);
 }
 
@@ -98,8 +94,24 @@ export function refuseUntold(state: Living, now: Instant): WorkerState {
   return state;
 }
 
+/** Whether a placement was ever given to this worker: its row is kept for a day after its end (rule R2). */
+export function isGiven({ placements }: ReadonlyLiving): (key: string) => boolean {
+  return (key) => placements.get(key) !== undefined;
+}
+
+/**
+ * Whether an attempt is of a placement that this worker was given, or of a stranger whose run is asked. When
+ * a log of any other attempt comes, no run is asked (`docs/design/reports.md`).
+ */
+export function isPlaced(state: ReadonlyLiving, attempt: string): boolean {
+  const parts = parseAttemptId(attempt);
+  if (parts === undefined) return false;
+  const key = placementKey(parts.run, parts.epoch);
+  return state.memo.reported[key] !== undefined || isGiven(state)(key);
+}
+
 /** Why a placement that is new to this worker is not taken; null if it is. */
-function refusal(state: Living, order: Order, now: Instant): string | null {
+function refusal(state: ReadonlyLiving, order: Order, now: Instant): string | null {
   const { record } = state;
   if (record.phase !== "ready") return `the worker is ${record.phase}`;
   const behavior = behaviorOf(record);
@@ -117,7 +129,7 @@ function refusal(state: Living, order: Order, now: Instant): string | null {
 }
 
 /** What an order is answered: the worker's present view of that placement (rule R6). */
-export function answerOrder(state: WorkerState, order: Order): OrderAnswer {
+export function answerOrder(state: ReadonlyWorker, order: Order): OrderAnswer {
   const row = state.placements.get(placementKey(order.run, order.epoch));
   if (state.record === null || row === undefined) return { kind: "no_such" };
   if (row.end !== null) return { kind: "ended", ...endOf(state.record, row.end) };

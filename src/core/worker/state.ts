@@ -1,10 +1,14 @@
+import type { Reported } from "../../probes/believed.ts";
+import type { BootOutcome, BootProbe } from "../../probes/boot.ts";
+import type { HostClock } from "../../probes/host-clock.ts";
+import type { Notice } from "../../probes/notice.ts";
+import type { StaleRuns } from "../../probes/stale.ts";
 import type { Resources } from "../../schema/common.ts";
-import type { AttemptReport, Sample, SignalOrder, StreamName } from "../../schema/host.ts";
+import type { Sample, SignalOrder, StreamName } from "../../schema/host.ts";
 import type { WorkerEvent } from "../../schema/pool.ts";
 import { MAX_TEXT_CHARS, MAX_WORKER_EVENT_BYTES, MAX_WORKER_EVENTS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type {
-  BootOutcome,
   EndedHow,
   IdleBehavior,
   Intent,
@@ -14,12 +18,9 @@ import type {
   WorkerFailure,
   WorkerPhase,
 } from "../messages.ts";
-import type { Rows } from "../rows.ts";
+import type { ReadonlyRows, Rows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 import { latestWithin, storedBytes } from "../stored-bytes.ts";
-import type { HostClock } from "./host/host-clock.ts";
-import type { Notice } from "./host/notice.ts";
-import type { StaleRuns } from "./host/stale.ts";
 
 /** A period in which a run is bound to this worker. Ended ones are remembered for 24 h (rule R2). */
 export interface PlacementRow {
@@ -46,13 +47,6 @@ export interface PlacementRow {
   untold?: true;
 }
 
-/** What the host's boot probe came to. `exitCode`: null, if a signal ended it; absent: of an older agent. */
-export interface BootProbe {
-  ok: boolean;
-  output: string;
-  exitCode?: number | null | undefined;
-}
-
 /** A start of an agent that has joined, and when its host says that the call was signed. */
 export interface JoinNote {
   /** The same in all calls of one start. */
@@ -72,7 +66,7 @@ export interface WorkerRecord {
   createdAt: Instant | null;
   bootProbe: BootProbe | null;
   readyAt: Instant | null;
-  /** What came of its boot. Absent: nothing yet, or it is of an earlier version (`boot-outcome.ts`). */
+  /** What came of its boot. Absent: nothing yet, or it is of an earlier version. */
   bootOutcome?: BootOutcome;
   /** What its host says of its machine's near end. Absent: nothing. */
   notice?: Notice;
@@ -98,7 +92,7 @@ export interface WorkerRecord {
   joinedAt: Instant | null;
   lastSeq: number;
   lastReportAt: Instant | null;
-  /** How its host's clock and ours went together when this was last stored (`host-clock.ts`). */
+  /** How its host's clock and ours went together when this was last stored (`probes/host-clock.ts`). */
   hostClock?: HostClock | null;
   leaseUntil: Instant;
   /**
@@ -138,20 +132,6 @@ export interface WorkerRecord {
   /** Floor of the orders' revision, for when rows are forgotten. */
   revision: number;
   events: WorkerEvent[];
-}
-
-/** What the host last said of one placement. `said` tells two reports apart that say something else. */
-export interface Reported {
-  run: string;
-  epoch: number;
-  attempts: AttemptReport[];
-  said: string;
-  /** When that was heard: the ages in it are of that moment. */
-  at: Instant;
-  /** This worker was never given it (`believed.ts`). */
-  stranger?: true;
-  /** A stranger of which its allocation wants nothing: while the host says it, nobody is asked again. */
-  over?: true;
 }
 
 /** A placement whose data the host keeps: when its allocation last said whether they may be needed. */
@@ -195,6 +175,7 @@ export interface WorkerMemo {
   mayHaveCalled: boolean;
 }
 
+/** A worker as `apply` consumes it: its table of placements changes in place. */
 export interface WorkerState {
   record: WorkerRecord | null;
   placements: Rows<PlacementRow>;
@@ -227,6 +208,16 @@ export function loadedWorker(record: WorkerRecord | null, placements: Rows<Place
 /** A worker that exists. */
 export type Living = WorkerState & { record: WorkerRecord };
 
+/** A worker as readers see it: through this nothing changes. */
+export interface ReadonlyWorker {
+  readonly record: WorkerRecord | null;
+  readonly placements: ReadonlyRows<PlacementRow>;
+  readonly memo: Readonly<WorkerMemo>;
+}
+
+/** The same, of a worker that exists. */
+export type ReadonlyLiving = ReadonlyWorker & { readonly record: WorkerRecord };
+
 /** Whether its machine is one's own: no provider has made it, lists it or will destroy it. */
 export function isOwnMachine(record: WorkerRecord): record is WorkerRecord & { intent: OwnMachine } {
   return record.intent.provider === null;
@@ -247,13 +238,8 @@ export function measuredMemory(record: WorkerRecord): number | undefined {
   return isOwnMachine(record) ? undefined : record.measured?.memoryBytes || undefined;
 }
 
-/** The key of a placement. */
-export function placementKey(run: string, epoch: number): string {
-  return `${run}/${epoch}`;
-}
-
 /** The placements that have not ended. */
-export function livePlacements(state: WorkerState): readonly PlacementRow[] {
+export function livePlacements(state: ReadonlyWorker): readonly PlacementRow[] {
   return state.placements.derive(notEnded);
 }
 
@@ -262,7 +248,7 @@ function notEnded(rows: readonly PlacementRow[]): PlacementRow[] {
 }
 
 /** The live placements whose order has not left for the host: nothing of them can be there. */
-export function untoldPlacements(state: WorkerState): readonly PlacementRow[] {
+export function untoldPlacements(state: ReadonlyWorker): readonly PlacementRow[] {
   return state.placements.derive(liveAndUntold);
 }
 
@@ -271,7 +257,7 @@ function liveAndUntold(rows: readonly PlacementRow[]): PlacementRow[] {
 }
 
 /** The revision of the orders: that of the placement that changed last. */
-export function ordersRevision(state: Living): number {
+export function ordersRevision(state: ReadonlyLiving): number {
   return Math.max(state.record.revision, state.placements.highest("revision"));
 }
 
@@ -302,6 +288,6 @@ export function note(
 }
 
 /** When the host was last heard of, as far as that is stored or remembered. */
-export function lastHeardAt({ record, memo }: Living): Instant | null {
+export function lastHeardAt({ record, memo }: ReadonlyLiving): Instant | null {
   return memo.lastReportAt ?? record.lastReportAt;
 }

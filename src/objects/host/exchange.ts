@@ -1,4 +1,4 @@
-import { judgeReport, ordersFor } from "../../core/worker/host/report.ts";
+import { ordersFor, verdictOn } from "../../core/worker/host/report.ts";
 import type { WorkerEventIn, WorkerMessage } from "../../core/worker/machine.ts";
 import { type Living, ordersRevision, type WorkerState } from "../../core/worker/state.ts";
 import type { Orders, Report } from "../../schema/host.ts";
@@ -36,8 +36,8 @@ export function livingWorker(actor: WorkerActor, name: string): Living {
  */
 export function admit(actor: WorkerActor, report: Report): "old" | "fresh" {
   const living = livingWorker(actor, "of this report");
-  const verdict = judgeReport(living, report);
-  if (verdict === "stale" || verdict === "unknown") {
+  const verdict = verdictOn(living, report);
+  if (verdict === "earlier_start" || verdict === "later_start") {
     const text = `incarnation ${report.incarnation} is not the latest start of this host's agent`;
     throw new DroverError("stale_incarnation", `${text}: stop everything and exit`);
   }

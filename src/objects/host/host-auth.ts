@@ -1,4 +1,3 @@
-import { isPlaced } from "../../core/worker/host/believed.ts";
 import {
   isClone,
   isLateEnrollment,
@@ -6,6 +5,7 @@ import {
   isOutrunJoin,
   isRefusedClone,
 } from "../../core/worker/host/enrollment.ts";
+import { isPlaced } from "../../core/worker/placements.ts";
 import type { HostSetup } from "../../schema/host.ts";
 import { DroverError, notKnown, otherBody } from "../../shared/errors.ts";
 import { SIGNATURE_TOLERANCE_MS } from "../../shared/limits.ts";

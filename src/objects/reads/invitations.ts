@@ -1,6 +1,7 @@
 import type { PoolEvent, PoolMessage } from "../../core/pool/machine.ts";
+import type { PoolRecord } from "../../core/pool/record.ts";
 import { nextWorkerName } from "../../core/pool/rows/workers.ts";
-import type { PoolRecord, PoolState } from "../../core/pool/state.ts";
+import type { PoolState } from "../../core/pool/state.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { ACKNOWLEDGE_MS, MAX_OPEN_ENROLLMENTS } from "../../shared/limits.ts";
 import type { Millis } from "../../shared/machine.ts";

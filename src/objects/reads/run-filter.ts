@@ -1,4 +1,4 @@
-import type { RunRow } from "../../core/pool/state.ts";
+import type { RunRow } from "../../core/pool/record.ts";
 import { isTerminal } from "../../shared/run-state.ts";
 import type { RunFilter } from "../rpc.ts";
 

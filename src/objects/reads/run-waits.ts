@@ -1,5 +1,6 @@
+import type { RunRow } from "../../core/pool/record.ts";
 import type { Changes } from "../../core/pool/rows/changes.ts";
-import type { PoolState, RunRow } from "../../core/pool/state.ts";
+import type { PoolState } from "../../core/pool/state.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_HELD_WAIT_IDS, MAX_HELD_WAITS } from "../../shared/limits.ts";
 import { isTerminal } from "../../shared/run-state.ts";

@@ -1,5 +1,6 @@
 import { type LastRuns, listedWorkers } from "../../core/pool/read/lists.ts";
-import type { Configured, RunRow, WorkerRow } from "../../core/pool/state.ts";
+import type { RunRow, WorkerRow } from "../../core/pool/record.ts";
+import type { Configured } from "../../core/pool/state.ts";
 import type { ListedWorker, WorkerState } from "../../schema/pool.ts";
 import { GONE_WORKERS_SHOWN } from "../../shared/limits.ts";
 import type { SqlRowDisk } from "../store.ts";

@@ -16,12 +16,6 @@ export const SignatureHeaders = z.object({
   signature: z.string().optional().meta({ description: "required; drover=:<base64 HMAC-SHA256>:" }),
 });
 
-/** What the answer to a call is signed with, once that call is known to be a host's. */
-export interface AnswerSigner {
-  key: string;
-  keyid: string;
-}
-
 /**
  * Signs what a host is answered with: refusals, too, but not the bytes of an archive, which its name proves.
  */

@@ -4,8 +4,8 @@ import { DroverError } from "../../shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
 import { hasCode } from "../http/problem.ts";
 import { Hold } from "./hold.ts";
+import type { RunQuestion } from "./question.ts";
 import { listRuns } from "./run-list.ts";
-import type { RunQuestion } from "./run-query.ts";
 
 /**
  * Waits until all runs that the labels and pools select are in one of the states (api.md#wait-for-all). The

@@ -4,8 +4,8 @@ import { isTerminal } from "../../shared/run-state.ts";
 import { PARALLEL_CALLS } from "../http/parallel.ts";
 import { firstMatch } from "./first-match.ts";
 import { Hold } from "./hold.ts";
+import type { RunQuestion } from "./question.ts";
 import { type Found, lookUp, summaryOf } from "./run-lookup.ts";
-import type { RunQuestion } from "./run-query.ts";
 
 /** Answers a query by ids: the matches in the order of the ids, as often as they are named. */
 export async function queryIds(objects: Objects, question: RunQuestion, ids: string[]): Promise<RunList> {

@@ -1,28 +1,12 @@
 import type { Objects } from "../../objects/rpc.ts";
-import type { RunList, RunState } from "../../schema/run/run.ts";
-import { isAfter, newestFirst, type Position } from "./cursor.ts";
+import type { RunList } from "../../schema/run/run.ts";
+import { isAfter, newestFirst } from "./cursor.ts";
 import { firstMatch } from "./first-match.ts";
 import { Hold } from "./hold.ts";
+import type { RunQuestion } from "./question.ts";
 import { listRuns, placeOf } from "./run-list.ts";
 import { queryAllOf } from "./run-query-all.ts";
 import { queryIds } from "./run-query-ids.ts";
-
-/** What a query asks, in whichever way it came (api.md#query). */
-export interface RunQuestion {
-  /** Absent: all runs. */
-  ids?: string[] | undefined;
-  states: RunState[];
-  labels: Record<string, string>;
-  /** The names of the pools to ask. */
-  pools: readonly string[];
-  /** Whether only runs of these pools can match. */
-  onlyThesePools: boolean;
-  /** Wait until all that are selected are in one of the states, and not only one. */
-  all: boolean;
-  waitMs: number;
-  limit: number;
-  position?: Position | undefined;
-}
 
 /**
  * Answers a query at once if something matches, else as soon as something does, else with nothing in time.

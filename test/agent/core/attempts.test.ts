@@ -1,12 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { KILL_WAITS_MS, LAST_WORDS_MS, LEASE_KILL_MS } from "../../../agent/core/bounds.ts";
-import {
-  type AttemptJournal,
-  type FoundAttempt,
-  journalOf,
-  type LeaseJournal,
-} from "../../../agent/core/journal.ts";
-import { isLeaseEnding } from "../../../agent/core/lease.ts";
+import { type AttemptJournal, type FoundAttempt, journalOf } from "../../../agent/core/journal.ts";
+import { isLeaseEnding, type LeaseJournal } from "../../../agent/core/lease.ts";
 import { reportOfAttempt } from "../../../agent/core/reports/report.ts";
 import { busyHost, Driven, EXIT, ID, idleHost, LEASE_MS, run, SETUP, stop } from "./drive.ts";
 

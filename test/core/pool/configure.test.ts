@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
-import { settingsOf } from "../../../src/core/pool/state.ts";
+import { settingsOf } from "../../../src/core/pool/record.ts";
 import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import { answer, at, configured, pool, run, T0, vcpus, waiting, workerRow } from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { PoolEvent } from "../../../src/core/pool/machine.ts";
 import { eligibleTypes } from "../../../src/core/pool/plan/eligible.ts";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
-import type { WorkerRow } from "../../../src/core/pool/state.ts";
+import type { WorkerRow } from "../../../src/core/pool/record.ts";
 import { CREATE_NOT_AFTER_MS } from "../../../src/shared/limits.ts";
 import {
   at,

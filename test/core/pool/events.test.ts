@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { loadedPool } from "../../../src/core/pool/load.ts";
 import { eventsAfter, hasEvents } from "../../../src/core/pool/read/events.ts";
-import { isLiveRun, isLiveWorker, type RunRow, type WorkerRow } from "../../../src/core/pool/state.ts";
+import { isLiveRun, isLiveWorker, type RunRow, type WorkerRow } from "../../../src/core/pool/record.ts";
+import type { ReadonlyConfigured } from "../../../src/core/pool/state.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { PoolEventList } from "../../../src/schema/pool.ts";
 import { MapDisk } from "../support/map-disk.ts";
@@ -72,4 +73,25 @@ test("a reader who was behind a run that is deleted now is past its change, and 
     expect(told(list)).not.toContain("b complete");
     expect(hasEvents(deleted, list.next)).toBe(false);
   }
+});
+
+test("who reads all that lives takes nothing away from who is behind what has ended", () => {
+  const { state, load } = story();
+  const { next } = eventsAfter(state, null);
+  const later = at(state, T0 + 5, workerSays("w1"), ends("a"));
+  const again = load(later.record);
+  expect(told(eventsAfter(again, null))).toEqual(["w1 running", "b pending"]);
+  expect(told(eventsAfter(again, next))).toEqual(["w1 running", "b pending", "a complete"]);
+});
+
+test("a reader cannot change a pool: that does not compile", () => {
+  const read = ({ runs, memo }: ReadonlyConfigured) => {
+    // @ts-expect-error: readers have no way to write a row
+    runs.set;
+    // @ts-expect-error: nor to number a change
+    memo.changes.deleted;
+    // @ts-expect-error: nor to move the queue
+    memo.index.queue.push;
+  };
+  expect(() => read(story().state)).not.toThrow();
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
 import { explainRun } from "../../../src/core/pool/read/views.ts";
-import { type Configured, isOpen, type RunRow } from "../../../src/core/pool/state.ts";
+import { isOpen, type RunRow } from "../../../src/core/pool/record.ts";
+import type { Configured } from "../../../src/core/pool/state.ts";
 import { InstanceType } from "../../../src/schema/pool.ts";
 import {
   at,

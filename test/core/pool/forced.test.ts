@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { answerConfigure } from "../../../src/core/pool/configure.ts";
-import { isRemoved, type WorkerRow } from "../../../src/core/pool/state.ts";
+import type { WorkerRow } from "../../../src/core/pool/record.ts";
+import { isRemoved } from "../../../src/core/pool/state.ts";
 import {
   at,
   configured,

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { RunUpsert } from "../../../src/core/messages.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
+import { type RunRow, runKey } from "../../../src/core/pool/record.ts";
 import { answerRun } from "../../../src/core/pool/rows/runs.ts";
-import { type Configured, type RunRow, runKey } from "../../../src/core/pool/state.ts";
+import type { Configured } from "../../../src/core/pool/state.ts";
 import { FORGET_BATCH, FORGET_LOOK_MS, FORGET_NEXT_MS } from "../../../src/shared/limits.ts";
 import { at, configured, placed, pool, recordOf, T0, upsert, waiting } from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";

@@ -3,7 +3,8 @@ import type { WorkerFailure } from "../../../src/core/messages.ts";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
 import { explainRun, poolView } from "../../../src/core/pool/read/views.ts";
-import type { Configured, Hold } from "../../../src/core/pool/state.ts";
+import type { Hold } from "../../../src/core/pool/record.ts";
+import type { Configured } from "../../../src/core/pool/state.ts";
 import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import {
   at,

@@ -2,16 +2,11 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { mayUseGpus, offersOf } from "../../../src/core/pool/plan/eligible.ts";
-import { knownMemory, type Learned } from "../../../src/core/pool/plan/learned.ts";
+import { knownMemory } from "../../../src/core/pool/plan/learned.ts";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
 import { explainRun } from "../../../src/core/pool/read/views.ts";
-import {
-  type Configured,
-  isOpen,
-  type RunRow,
-  runKey,
-  type WorkerRow,
-} from "../../../src/core/pool/state.ts";
+import { isOpen, type Learned, type RunRow, runKey, type WorkerRow } from "../../../src/core/pool/record.ts";
+import type { Configured } from "../../../src/core/pool/state.ts";
 import { accommodates, remaining } from "../../../src/core/resources.ts";
 import { resourcesOfType } from "../../../src/core/spec.ts";
 import type { Resources } from "../../../src/schema/common.ts";

@@ -2,8 +2,9 @@ import { describe, expect, test } from "vitest";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
 import { explainRun } from "../../../src/core/pool/read/views.ts";
+import type { WorkerRow } from "../../../src/core/pool/record.ts";
 import { answerRun } from "../../../src/core/pool/rows/runs.ts";
-import type { Configured, WorkerRow } from "../../../src/core/pool/state.ts";
+import type { Configured } from "../../../src/core/pool/state.ts";
 import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import {
   at,

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
-import type { Configured, Hold, RunRow, WorkerRow } from "../../../src/core/pool/state.ts";
+import type { Hold, RunRow, WorkerRow } from "../../../src/core/pool/record.ts";
+import type { Configured } from "../../../src/core/pool/state.ts";
 import { InstanceType, type PoolConfigInput } from "../../../src/schema/pool.ts";
 import { obviousPlan } from "../support/obvious-plan.ts";
 import { configured, hold, placed, T0, waiting, waitsOf, workerRow } from "../support/pool.ts";

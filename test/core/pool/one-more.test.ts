@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { plan, planOneMore } from "../../../src/core/pool/plan/plan.ts";
-import { isOpen, runKey } from "../../../src/core/pool/state.ts";
+import { isOpen, runKey } from "../../../src/core/pool/record.ts";
 import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import {
   at,

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
 import { explainRun, workerSummary } from "../../../src/core/pool/read/views.ts";
+import type { WorkerRow } from "../../../src/core/pool/record.ts";
 import { answerRun } from "../../../src/core/pool/rows/runs.ts";
-import type { WorkerRow } from "../../../src/core/pool/state.ts";
 import { MAX_OPEN_ENROLLMENTS } from "../../../src/shared/limits.ts";
 import {
   at,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RunUpsert } from "../../../src/core/messages.ts";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
-import type { RunRow, WorkerRow } from "../../../src/core/pool/state.ts";
+import type { RunRow, WorkerRow } from "../../../src/core/pool/record.ts";
 import {
   configured,
   held,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
 import { explainRun } from "../../../src/core/pool/read/views.ts";
-import { isOpen, type RunRow } from "../../../src/core/pool/state.ts";
+import { isOpen, type RunRow } from "../../../src/core/pool/record.ts";
 import {
   at,
   type configured as Configured,

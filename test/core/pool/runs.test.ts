@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { RunUpsert } from "../../../src/core/messages.ts";
 import { poolMachine } from "../../../src/core/pool/machine.ts";
+import { isLiveRun, runKey } from "../../../src/core/pool/record.ts";
 import { answerRun } from "../../../src/core/pool/rows/runs.ts";
-import { isLiveRun, runKey } from "../../../src/core/pool/state.ts";
 import {
   answer,
   at,

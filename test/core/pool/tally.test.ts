@@ -2,13 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { RunUpsert, WorkerUpsert } from "../../../src/core/messages.ts";
 import { loadedPool } from "../../../src/core/pool/load.ts";
 import { ENDS_LEFT_TO_ROWS } from "../../../src/core/pool/plan/tally.ts";
-import {
-  isLiveRun,
-  isLiveWorker,
-  type PoolState,
-  type RunRow,
-  type WorkerRow,
-} from "../../../src/core/pool/state.ts";
+import { isLiveRun, isLiveWorker, type RunRow, type WorkerRow } from "../../../src/core/pool/record.ts";
+import type { PoolState } from "../../../src/core/pool/state.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { MapDisk } from "../support/map-disk.ts";
 import { at, existing, MINUTE, recordOf, run, T0, workerRow, workerSays } from "../support/pool.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { explainRun } from "../../../src/core/pool/read/views.ts";
-import { type Configured, type Hold, isRemoved } from "../../../src/core/pool/state.ts";
+import type { Hold } from "../../../src/core/pool/record.ts";
+import { type Configured, isRemoved } from "../../../src/core/pool/state.ts";
 import type { PoolConfig } from "../../../src/schema/pool.ts";
 import { CREATE_NOT_AFTER_MS } from "../../../src/shared/limits.ts";
 import {

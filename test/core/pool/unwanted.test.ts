@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Configured, WorkerRow } from "../../../src/core/pool/state.ts";
+import type { WorkerRow } from "../../../src/core/pool/record.ts";
+import type { Configured } from "../../../src/core/pool/state.ts";
 import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import {
   at,

@@ -7,8 +7,8 @@ import {
   runsByWorker,
   workerSummary,
 } from "../../../src/core/pool/read/views.ts";
+import type { RunRow, WorkerRow } from "../../../src/core/pool/record.ts";
 import type { QueuePlace } from "../../../src/core/pool/rows/run-index.ts";
-import type { RunRow, WorkerRow } from "../../../src/core/pool/state.ts";
 import { ListedWorker, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
 import { RunSummary } from "../../../src/schema/run/run.ts";
 import { Why } from "../../../src/schema/why.ts";

@@ -3,7 +3,8 @@ import type { WorkerFailure } from "../../../src/core/messages.ts";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
 import { spendOf } from "../../../src/core/pool/read/money.ts";
 import { explainRun, poolView, WAIT_CODES, workerSummary } from "../../../src/core/pool/read/views.ts";
-import type { Configured, WorkerRow } from "../../../src/core/pool/state.ts";
+import type { WorkerRow } from "../../../src/core/pool/record.ts";
+import type { Configured } from "../../../src/core/pool/state.ts";
 import type { PoolConfigInput } from "../../../src/schema/pool.ts";
 import type { NextCode } from "../../../src/schema/why.ts";
 import {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { poolMachine } from "../../../src/core/pool/machine.ts";
+import type { WorkerRow } from "../../../src/core/pool/record.ts";
 import { answerWorker } from "../../../src/core/pool/rows/workers.ts";
-import type { Configured, WorkerRow } from "../../../src/core/pool/state.ts";
+import type { Configured } from "../../../src/core/pool/state.ts";
 import { CONSENT_MS } from "../../../src/shared/limits.ts";
 import {
   answer,

@@ -1,4 +1,5 @@
-import type { Configured, Hold, RunRow, WorkerRow } from "../../../src/core/pool/state.ts";
+import type { Hold, RunRow, WorkerRow } from "../../../src/core/pool/record.ts";
+import type { Configured } from "../../../src/core/pool/state.ts";
 import { resourcesOfType } from "../../../src/core/spec.ts";
 import type { Resources } from "../../../src/schema/common.ts";
 import type { InstanceType } from "../../../src/schema/pool.ts";

@@ -1,19 +1,19 @@
 import type { RunUpsert, WorkerUpsert } from "../../../src/core/messages.ts";
 import { loadedPool } from "../../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../../src/core/pool/machine.ts";
-import { type Plan, plan } from "../../../src/core/pool/plan/plan.ts";
-import { answerRun } from "../../../src/core/pool/rows/runs.ts";
+import type { Plan } from "../../../src/core/pool/plan/pass.ts";
+import { plan } from "../../../src/core/pool/plan/plan.ts";
 import {
-  type Configured,
   type Hold,
   isLiveRun,
   isLiveWorker,
-  type PoolState,
   type RunRow,
   runKey,
   settingsOf,
   type WorkerRow,
-} from "../../../src/core/pool/state.ts";
+} from "../../../src/core/pool/record.ts";
+import { answerRun } from "../../../src/core/pool/rows/runs.ts";
+import type { Configured, PoolState } from "../../../src/core/pool/state.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import type { Resources } from "../../../src/schema/common.ts";
 import type { PoolConfig, PoolConfigInput } from "../../../src/schema/pool.ts";

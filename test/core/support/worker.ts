@@ -1,5 +1,5 @@
 import type { CreateWorker, Order, OwnMachine } from "../../../src/core/messages.ts";
-import { settingsOf } from "../../../src/core/pool/state.ts";
+import { settingsOf } from "../../../src/core/pool/record.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../../../src/core/worker/machine.ts";
 import {

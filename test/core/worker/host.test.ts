@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
 import { isLateJoin, isOutrunJoin } from "../../../src/core/worker/host/enrollment.ts";
-import { judgeReport, ordersFor } from "../../../src/core/worker/host/report.ts";
+import { ordersFor, verdictOn } from "../../../src/core/worker/host/report.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
 import { MAX_TEXT_CHARS, MAX_WORKER_EVENTS, NOTE_REFUSAL_MS } from "../../../src/shared/limits.ts";
@@ -162,8 +162,8 @@ describe("a report counts by incarnation and number (host-protocol.md#report)", 
     report(4, { incarnation: 2 }),
   );
   const cases = [
-    [1, 9, "stale"],
-    [3, 9, "unknown"],
+    [1, 9, "earlier_start"],
+    [3, 9, "later_start"],
     [2, 3, "old"],
     [2, 4, "old"],
     [2, 5, "fresh"],
@@ -172,7 +172,7 @@ describe("a report counts by incarnation and number (host-protocol.md#report)", 
 
   test.each(cases)("incarnation %d, number %d is %s", (incarnation, seq, verdict) => {
     const one = report(seq, { incarnation, attempts: [runningOf("x")] });
-    if (one.type === "report") expect(judgeReport(state, one.report)).toBe(verdict);
+    if (one.type === "report") expect(verdictOn(state, one.report)).toBe(verdict);
     const next = at(state, T0 + 1_000, one);
     expect(next.memo.lastReportAt).toBe(verdict === "fresh" ? T0 + 1_000 : T0);
     expect(owed(next, T0 + 1_000, "observed")).toHaveLength(verdict === "fresh" ? 1 : 0);

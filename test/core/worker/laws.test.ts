@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ObservedAnswer } from "../../../src/core/messages.ts";
-import { judgeReport, ordersFor } from "../../../src/core/worker/host/report.ts";
+import { ordersFor, verdictOn } from "../../../src/core/worker/host/report.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
 import { answerOrder } from "../../../src/core/worker/placements.ts";
 import { statusOf } from "../../../src/core/worker/read/status.ts";
@@ -9,11 +9,11 @@ import {
   type Living,
   livePlacements,
   ordersRevision,
-  placementKey,
   untoldPlacements,
   type WorkerState,
 } from "../../../src/core/worker/state.ts";
 import { WorkerStatus } from "../../../src/schema/pool.ts";
+import { placementKey } from "../../../src/shared/attempt-id.ts";
 import { LEASE_MARGIN_MS } from "../../../src/shared/limits.ts";
 import { lieOfWorker } from "../support/truth-of-workers.ts";
 import {
@@ -212,7 +212,7 @@ describe("whatever happens, in whatever order", () => {
       expect(after.record.leaseUntil).toBeGreaterThanOrEqual(leaseUntil);
       if (after.record.leaseUntil === leaseUntil) return;
       expect(
-        step.kind === "event" && step.event.type === "report" && judgeReport(before, step.event.report),
+        step.kind === "event" && step.event.type === "report" && verdictOn(before, step.event.report),
       ).toBe("fresh");
       expect(after.record.leaseUntil).toBe(now + small.settings.leaseMs);
     });

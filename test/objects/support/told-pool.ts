@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import type { RunUpsert } from "../../../src/core/messages.ts";
 import type { PoolPeer } from "../../../src/objects/messages/peers.ts";
-import type { RunQuestion } from "../../../src/routes/query/run-query.ts";
+import type { RunQuestion } from "../../../src/routes/query/question.ts";
 import type { RunState } from "../../../src/schema/run/run.ts";
 import { bindings } from "./world.ts";
 

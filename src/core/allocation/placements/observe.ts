@@ -1,10 +1,10 @@
+import { isUnkillable } from "../../../probes/broken.ts";
 import type { AttemptReport, HostStop } from "../../../schema/host.ts";
 import type { Exit } from "../../../schema/run/run.ts";
 import { type AttemptParts, parseAttemptId } from "../../../shared/attempt-id.ts";
 import { HEARD_AT_ONCE_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { Observed } from "../../messages.ts";
-import { isUnkillable } from "../../worker/placements.ts";
 import { takeLogs } from "../output/logs.ts";
 import { outputEvents, withOwedOutputs } from "../output/outputs.ts";
 import { spillTails } from "../output/tails.ts";

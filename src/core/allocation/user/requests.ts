@@ -5,8 +5,7 @@ import type { Instant } from "../../../shared/machine.ts";
 import type { GroupTask } from "../../spec.ts";
 import { addEvent } from "../read/events.ts";
 import { isHostEnding } from "../read/why-stopped.ts";
-import type { AllocationRecord, Existing, SentSignal } from "../state.ts";
-import { openPlacement } from "../state.ts";
+import { type AllocationRecord, type Existing, openPlacement, type SentSignal } from "../state.ts";
 import { allButPoststopDead, type TaskView } from "../tasks/lifecycle.ts";
 import {
   attemptOf,

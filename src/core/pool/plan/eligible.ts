@@ -1,17 +1,11 @@
 import type { Resources } from "../../../schema/common.ts";
-import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
+import type { PoolConfig } from "../../../schema/pool.ts";
 import { accommodates, remaining } from "../../resources.ts";
 import { resourcesOfType } from "../../spec.ts";
 import { assumedPrice } from "../read/money.ts";
-import type { PoolRecord } from "../state.ts";
-import { type Learned, learnedOf } from "./learned.ts";
-
-/** An instance type that can be asked for, and what an empty machine of it has. */
-export interface Offer {
-  name: string;
-  type: InstanceType;
-  room: Resources & { shared: boolean };
-}
+import type { Learned, PoolRecord } from "../record.ts";
+import { learnedOf } from "./learned.ts";
+import type { Offer } from "./pass.ts";
 
 /** Of configurations that were stored before there was one. */
 const DEFAULT_PRICE_FACTOR = 1.5;

@@ -3,10 +3,7 @@ import { sizeBytes } from "../../../shared/size.ts";
 import { ownValue } from "../../own-value.ts";
 import { usableMemory } from "../../resources.ts";
 import { isElsewhere, isSameType } from "../config-diff.ts";
-import type { PoolRecord, WorkerRow } from "../state.ts";
-
-/** By instance type whose machines have less memory than they should: the least that a host has measured. */
-export type Learned = Record<string, number>;
+import type { Learned, PoolRecord, WorkerRow } from "../record.ts";
 
 /**
  * What a machine teaches of its type (decisions/pool.md#instance-choice): that it has less memory than the

@@ -1,7 +1,7 @@
 import type { Resources } from "../../../schema/common.ts";
 import { lackedOf } from "../../../shared/means.ts";
 import { accommodates, subtract } from "../../resources.ts";
-import type { RunRow, WorkerRow } from "../state.ts";
+import type { RunRow, WorkerRow } from "../record.ts";
 
 type Room = Resources & { shared: boolean };
 

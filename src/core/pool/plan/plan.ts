@@ -1,84 +1,14 @@
 import type { Resources } from "../../../schema/common.ts";
-import type { PoolConfig } from "../../../schema/pool.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import { accommodates, remaining } from "../../resources.ts";
-import { type Blocked, type Gate, openGate, triedDespiteQuota } from "../provider/gate.ts";
+import { openGate, triedDespiteQuota } from "../provider/gate.ts";
+import { capacityOfRow, endingSince, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
 import { inOrder } from "../rows/run-index.ts";
-import {
-  type Configured,
-  capacityOfRow,
-  endingSince,
-  providedWorkers,
-  type RunRow,
-  type WorkerRow,
-} from "../state.ts";
-import { disappointing, eligibleTypes, mayUseGpus, type Offer, offersOf } from "./eligible.ts";
+import type { Configured, ReadonlyConfigured } from "../state.ts";
+import { disappointing, eligibleTypes, mayUseGpus, offersOf } from "./eligible.ts";
 import { knownMemory } from "./learned.ts";
 import { byAge, type Machine, Packing } from "./packing.ts";
-
-/** Why a run that waits was not placed (rules.md#invariant-5). */
-export type WaitCode =
-  | Blocked["code"]
-  | "machine_booting"
-  | "own_machine"
-  | "agent_too_old"
-  | "less_memory"
-  | "no_type";
-
-/**
- * Why a run waits, the machine that it waits for, if one is known, and what kind is asked for. What stands in
- * the way of the cheapest machine that would hold it is told as the gate has it.
- */
-export interface Wait extends Omit<Blocked, "code"> {
-  code: WaitCode;
-  worker?: string;
-  type?: string;
-}
-
-/** What a plan says of one run: where it goes; or why it waits, and of which type a machine is asked for. */
-type Verdict = { worker: string } | { wait: Wait; create?: string };
-
-export interface Plan {
-  places: { run: RunRow; worker: string }[];
-  /** Instance types to ask machines of. */
-  creates: string[];
-  /** By run: why it waits. */
-  waits: Map<string, Wait>;
-  /**
-   * The first run that nothing has room for, and the machine that is kept from those behind it; null: room
-   * for it comes without one. `leaves`: the machine could never hold the run; it ends once it is idle, so
-   * that one may be asked for that can.
-   */
-  reserved: { run: string; worker: string | null; leaves?: true } | null;
-  /** The pass that this came from, with what is left of each machine. */
-  pass: Pass;
-}
-
-/** Whether a machine would make room by leaving. */
-type MayLeave = (row: WorkerRow) => boolean;
-
-/** One walk along the queue. What it has promised stays promised for whoever comes later in the queue. */
-interface Pass {
-  config: PoolConfig;
-  workers: Configured["workers"];
-  readonly packing: Packing;
-  gate: Gate;
-  offers: Offer[];
-  /** What the types should have that turned out to have less memory. */
-  disappointing: Offer[];
-  reserved: Plan["reserved"];
-  /** Whether one of these machines leaves already: that makes room. */
-  isLeft: (mayLeave: MayLeave) => boolean;
-  /** By worker: the machines of ours that fill the quota in spite of which its machine is tried. */
-  tried: Map<string, MayLeave>;
-  /** Types for which no machine of ours can make room: it was looked for. */
-  roomless: Set<string>;
-  /** The last run that room which is still to come was promised to: one behind it takes none of that away. */
-  promised: RunRow | null;
-  /** The workers on which such room is, with those that were asked for after this pass. */
-  awaited: Set<string>;
-  asked: boolean;
-}
+import type { Blocked, MayLeave, Offer, Pass, Plan, Verdict, Wait } from "./pass.ts";
 
 /**
  * Decides who is placed where and which machines are asked for. A pure function of the rows: the same view
@@ -88,7 +18,7 @@ interface Pass {
  * else it counts on a machine that is booting, to which it is not bound; else on a new one of the first
  * eligible type that may be asked for (pool.md#rule-5). What cannot be placed is skipped with a reason, so
  * that nothing behind it is blocked; but the first such run has a machine reserved, on which nothing behind
- * it is placed, so that small runs do not starve a big one (decisions/pool.md#d19, decisions/pool.md#d20). /
+ * it is placed, so that small runs do not starve a big one (decisions/pool.md#d19, decisions/pool.md#d20).
  */
 export function plan(state: Configured, now: Instant): Plan {
   const pass = openPass(state, now);
@@ -109,7 +39,7 @@ export function planOneMore(pass: Pass, run: RunRow): Plan | undefined {
   return walk(pass, [run]);
 }
 
-function openPass(state: Configured, now: Instant): Pass {
+function openPass(state: ReadonlyConfigured, now: Instant): Pass {
   let packing: Packing | undefined;
   const { config, learned } = state.record;
   const offers = offersOf(config, learned);
@@ -149,7 +79,7 @@ function leavesBy(row: WorkerRow): Instant {
 }
 
 function packed(
-  state: Configured,
+  state: ReadonlyConfigured,
   offers: readonly Offer[],
   tried: Map<string, MayLeave>,
   now: Instant,
@@ -292,7 +222,7 @@ function slotsOf(maxRunsPerInstance: number): number {
   return maxRunsPerInstance === 0 ? Number.POSITIVE_INFINITY : maxRunsPerInstance;
 }
 
-function machineOf({ memo, record }: Configured, row: WorkerRow, now: Instant): Machine {
+function machineOf({ memo, record }: ReadonlyConfigured, row: WorkerRow, now: Instant): Machine {
   const on = memo.index.placed.get(row.worker);
   const needs: Resources[] = [];
   if (on !== undefined) for (const run of on.values()) needs.push(run.resources);
@@ -322,7 +252,7 @@ function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
 }
 
 /** When time alone changes the plan that was made then. */
-export function changesAt({ record, workers }: Configured, now: Instant): Instant | undefined {
+export function changesAt({ record, workers }: ReadonlyConfigured, now: Instant): Instant | undefined {
   const times = workers.derive(timesOf).filter((at) => at > now);
   for (const { until } of record.holds) if (until !== null && until > now) times.push(until);
   return earliest(...times);
@@ -355,7 +285,7 @@ function keepMinimum(pass: Pass, now: Instant, result: Plan): void {
 }
 
 /** The provider's machines that count for `minInstances`: not those that are to go, or take no runs. */
-export function keptInstances(state: Pick<Configured, "workers">, now: Instant): number {
+export function keptInstances(state: Pick<ReadonlyConfigured, "workers">, now: Instant): number {
   let kept = 0;
   for (const row of providedWorkers(state)) {
     if (row.phase !== "shutdown" && row.idleBehavior === "run" && now >= row.stopUntil) kept += 1;
@@ -364,7 +294,7 @@ export function keptInstances(state: Pick<Configured, "workers">, now: Instant):
 }
 
 /** Whether a self-hosted machine could hold it, were it empty: no instance type need be able to then. */
-export function fitsOwnMachine({ workers }: Pick<Configured, "workers">, need: Resources): boolean {
+export function fitsOwnMachine({ workers }: Pick<ReadonlyConfigured, "workers">, need: Resources): boolean {
   return workers.derive(roomOfOwn).some((room) => accommodates(room, need));
 }
 

@@ -1,21 +1,9 @@
+import type { BootOutcome } from "../../../probes/boot.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
-import type { BootOutcome } from "../../messages.ts";
-import type { Rows } from "../../rows.ts";
+import type { ReadonlyRows } from "../../rows.ts";
 import { spentSince } from "../read/money.ts";
-import { endingSince, type RunRow, runKey, type WorkerRow } from "../state.ts";
-
-/** What has happened in a pool since it was made, by name: numbers that only grow. */
-export type Counts = Record<string, number>;
-
-/** The counts as they are stored. */
-export interface Tally {
-  counts: Counts;
-  /** The ends of runs up to the one of this number are in `counts`; later ones are counted from the rows. */
-  upTo: number;
-  /** No run that ends later has its row below this key: it was live then, or came after. */
-  from: string;
-}
+import { type Counts, endingSince, type RunRow, runKey, type Tally, type WorkerRow } from "../record.ts";
 
 /** So many ends of runs are counted from their rows: one row more for a hundred runs, and not for each. */
 export const ENDS_LEFT_TO_ROWS = 100;
@@ -31,13 +19,13 @@ const LATE_MS = 3_600_000;
  * stored by the hundred: whoever loads the pool counts those after the stored number again.
  */
 export class Counting {
-  readonly #runs: Rows<RunRow>;
+  readonly #runs: ReadonlyRows<RunRow>;
   #stored: Tally;
   #counts: Counts;
   #ends: number;
   #owed = false;
 
-  constructor(stored: Tally | undefined, runs: Rows<RunRow>) {
+  constructor(stored: Tally | undefined, runs: ReadonlyRows<RunRow>) {
     this.#runs = runs;
     this.#stored = stored ?? { counts: {}, upTo: 0, from: "" };
     this.#counts = { ...this.#stored.counts };
@@ -147,6 +135,3 @@ function bootOutcome(before: WorkerRow, after: WorkerRow): BootOutcome | undefin
   const known = before.booted || before.bootOutcome !== undefined || after.adopt !== undefined;
   return known ? undefined : (after.bootOutcome ?? (after.booted ? "success" : undefined));
 }
-
-/** workers.md#boot-outcomes. */
-export const BOOT_OUTCOMES: readonly BootOutcome[] = ["success", "failure", "aborted", "disappeared"];

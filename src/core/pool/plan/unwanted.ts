@@ -1,5 +1,6 @@
 import type { Instant } from "../../../shared/machine.ts";
-import { type Configured, isWaiting, type WorkerRow } from "../state.ts";
+import { isWaiting, type WorkerRow } from "../record.ts";
+import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { byAge } from "./packing.ts";
 import { keptInstances } from "./plan.ts";
 
@@ -7,7 +8,7 @@ import { keptInstances } from "./plan.ts";
  * The workers without a machine whose creates wait for a turn, and on which nothing counts: neither a run of
  * the queue nor the minimum. To ask for such a machine, again or at all, would be to pay for nothing.
  */
-export function unwantedCreates(state: Configured): WorkerRow[] {
+export function unwantedCreates(state: ReadonlyConfigured): WorkerRow[] {
   const { pass } = state.memo.latest;
   const waiting = state.workers.derive(waitingCreates);
   if (pass === null || waiting.length === 0) return [];
@@ -36,7 +37,7 @@ export function withdrawUnwanted(state: Configured, now: Instant): boolean {
 }
 
 /** The workers that are to be told that their machines, which the provider has not made, are not needed. */
-export function workersToGiveUp(state: Configured): string[] {
+export function workersToGiveUp(state: ReadonlyConfigured): string[] {
   return unwantedCreates(state)
     .filter(({ phase }) => phase === "booting")
     .map(({ worker }) => worker);

@@ -1,6 +1,7 @@
 import type { Instant } from "../../../shared/machine.ts";
 import { holdsOn, isClosed } from "../provider/hold-offs.ts";
-import { type Configured, hasLiveRuns, isWaiting, type WorkerRow } from "../state.ts";
+import { isWaiting, type WorkerRow } from "../record.ts";
+import { type Configured, hasLiveRuns, type ReadonlyConfigured } from "../state.ts";
 
 /**
  * Withdraws the permits of machines that nobody was told of, and that have no use now: their type is held
@@ -22,7 +23,7 @@ function untold(workers: readonly WorkerRow[]): WorkerRow[] {
   return workers.filter((row) => row.phase === "asked" && isWaiting(row));
 }
 
-function whyWithdrawn(state: Configured, row: WorkerRow, now: Instant): string | undefined {
+function whyWithdrawn(state: ReadonlyConfigured, row: WorkerRow, now: Instant): string | undefined {
   const { config, holds, leaving, forced } = state.record;
   if (leaving === true && (forced !== undefined || !hasLiveRuns(state)))
     return "never asked for: its pool is deleted";

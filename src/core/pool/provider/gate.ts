@@ -1,31 +1,9 @@
 import type { Instant } from "../../../shared/machine.ts";
 import { ownValue } from "../../own-value.ts";
-import { type Configured, type Hold, isWaiting, providedWorkers, type WorkerRow } from "../state.ts";
+import type { Blocked, Gate } from "../plan/pass.ts";
+import { type Hold, isWaiting, providedWorkers, type WorkerRow } from "../record.ts";
+import type { ReadonlyConfigured } from "../state.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
-
-/** Why no machine may be asked for now. Of a hold-off: what it is about, until when, and why. */
-export interface Blocked {
-  code: "no_workers" | "max_instances" | "hold_off" | "machine_asked";
-  scope?: string;
-  /** Absent: something else than time must change. */
-  until?: Instant;
-  reason?: string;
-}
-
-/** What stands between a plan and the provider. A plan that asks for a machine counts it here. */
-export interface Gate {
-  /** Why no machine of this instance type may be asked for now; null: one may. */
-  why(type: string): Blocked | null;
-  /**
-   * Which machines of ours would make room for one of this type by leaving, since as many are there as may
-   * be, by our own limit or by a quota of the provider; null: that is not what stands in the way.
-   */
-  filledBy(type: string): ((row: WorkerRow) => boolean) | null;
-  /** Counts a machine of this type that is asked for. */
-  take(type: string): void;
-  /** How many machines there are or may be, with those that were asked for by this plan. */
-  instances(): number;
-}
 
 /**
  * Decides how many machines may be asked for now. Counts are queries over rows (invariant 6). `maxInstances`
@@ -34,7 +12,7 @@ export interface Gate {
  * A hold-off whose time is over is half open: one machine is tried, and what becomes of it decides
  * (decisions/pool.md#d7, decisions/pool.md#d24).
  */
-export function openGate(state: Configured, now: Instant): Gate {
+export function openGate(state: ReadonlyConfigured, now: Instant): Gate {
   const { config, holds } = state.record;
   let instances = 0;
   let underWay = 0;
@@ -75,7 +53,10 @@ export function openGate(state: Configured, now: Instant): Gate {
  * Which machines of ours would make room for this one by leaving, should the provider refuse it: it is being
  * tried although a quota was reached. Null: it is not.
  */
-export function triedDespiteQuota(state: Configured, row: WorkerRow): ((row: WorkerRow) => boolean) | null {
+export function triedDespiteQuota(
+  state: ReadonlyConfigured,
+  row: WorkerRow,
+): ((row: WorkerRow) => boolean) | null {
   if (!isBeingMade(row)) return null;
   const quotas = holdsOn(state.record.holds, row).filter(({ cause }) => cause === "quota");
   if (quotas.length === 0) return null;
@@ -88,7 +69,7 @@ function isBeingMade({ instance, phase }: WorkerRow): boolean {
 }
 
 /** Whether a machine has been tried since its time was over, of which nobody knows yet what it proves. */
-export function isTried(state: Configured, hold: Hold): boolean {
+export function isTried(state: ReadonlyConfigured, hold: Hold): boolean {
   for (const row of providedWorkers(state)) {
     const at = row.turn?.at ?? row.askedAt;
     if (hold.until === null || at < hold.until || !holdsOn([hold], row).length) continue;
@@ -101,7 +82,7 @@ export function isTried(state: Configured, hold: Hold): boolean {
 }
 
 /** Whether a machine that was asked for before, and waits for its turn, is the one that will be tried. */
-function isNext(state: Configured, hold: Hold, now: Instant): boolean {
+function isNext(state: ReadonlyConfigured, hold: Hold, now: Instant): boolean {
   for (const row of providedWorkers(state)) {
     if (!isBeingMade(row) || !isWaiting(row) || holdsOn([hold], row).length === 0) continue;
     if (!holdsOn(state.record.holds, row).some((one) => isClosed(one, now))) return true;

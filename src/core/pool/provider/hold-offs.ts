@@ -4,7 +4,7 @@ import { jittered } from "../../jitter.ts";
 import type { ProviderFailure, WorkerFailure } from "../../messages.ts";
 import { ownValue } from "../../own-value.ts";
 import { isSameType } from "../config-diff.ts";
-import type { Hold, PoolRecord, WorkerRow } from "../state.ts";
+import type { Hold, PoolRecord, WorkerRow } from "../record.ts";
 import { bootHoldMs } from "./breaker.ts";
 
 /** Which machines a hold-off is about: those of this type. */

@@ -1,13 +1,14 @@
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import { type Configured, isRemoved, type WorkerRow } from "../state.ts";
+import type { WorkerRow } from "../record.ts";
+import { isRemoved, type ReadonlyConfigured } from "../state.ts";
 import { listHeldUntil } from "./hold-offs.ts";
 
 /** How often the provider is asked what exists while nothing should (messages.md#self-repair). */
 const SWEEP_EMPTY_MS = 3_600_000;
 
 /** When the provider is to be asked next what exists. Sooner while a machine is to disappear. */
-export function sweepAt(state: Configured): Instant | undefined {
+export function sweepAt(state: ReadonlyConfigured): Instant | undefined {
   const { memo, record, workers } = state;
   const { sync, timeouts } = record.config;
   const { some, ending } = workers.derive(toBeListed);
@@ -19,7 +20,7 @@ export function sweepAt(state: Configured): Instant | undefined {
 }
 
 /** When an empty pool looks next for a machine that was given up unseen; undefined: none is awaited. */
-function lateSweepAt(state: Configured): Instant | undefined {
+function lateSweepAt(state: ReadonlyConfigured): Instant | undefined {
   const { record } = state;
   const { lateUntil } = record;
   if (lateUntil === undefined || isRemoved(state)) return undefined;
@@ -29,7 +30,7 @@ function lateSweepAt(state: Configured): Instant | undefined {
 }
 
 /** When the provider was last asked what exists; of an empty pool that outlives a restart. */
-function emptySweptAt({ memo, record }: Configured): Instant {
+function emptySweptAt({ memo, record }: ReadonlyConfigured): Instant {
   return Math.max(memo.sweptAt ?? 0, record.emptySweptAt ?? 0);
 }
 
@@ -41,7 +42,7 @@ function toBeListed(workers: readonly WorkerRow[]): { some: boolean; ending: "no
 }
 
 /** Whether the provider is to be asked now what exists. */
-export function isSweepDue(state: Configured, now: Instant): boolean {
+export function isSweepDue(state: ReadonlyConfigured, now: Instant): boolean {
   if (isRemoved(state)) return false;
   // While nothing lives no alarm is armed for it: the cron trigger's poke, or whoever else comes, brings it
   // about.

@@ -2,8 +2,9 @@ import type { InstanceType } from "../../../schema/pool.ts";
 import type { Instance } from "../../../schema/provider.ts";
 import { MAX_STRANGERS_SHOWN, MAX_WORKER_NUMBER } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import type { PoolRecord, WorkerRow } from "../record.ts";
 import { ADOPTED, newWorkerRow, nextWorkerName } from "../rows/workers.ts";
-import type { Configured, PoolRecord, WorkerRow } from "../state.ts";
+import type { Configured } from "../state.ts";
 
 /** What is known of a machine whose type is not configured: nothing fits there. */
 const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0 };

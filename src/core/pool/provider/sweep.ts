@@ -2,8 +2,9 @@ import type { Instance, LifecycleState } from "../../../schema/provider.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { ListAnswer, Sighting } from "../../messages.ts";
+import { type PoolRecord, providedWorkers, type WorkerRow } from "../record.ts";
 import { WORKER_TAG } from "../rows/workers.ts";
-import { type Configured, type PoolRecord, providedWorkers, type WorkerRow } from "../state.ts";
+import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { holdAfterList } from "./hold-offs.ts";
 import { foldUnknown } from "./orphans.ts";
 
@@ -77,7 +78,7 @@ function lateAfter({ lateUntil }: PoolRecord, now: Instant): Instant | undefined
  * The listed machines by their workers. Of two of one worker, the one that the worker knows (case 1); that
  * another one has ended says nothing of that. `others`: those that live besides it, by id.
  */
-function machinesByWorker({ workers }: Configured, items: readonly Instance[]) {
+function machinesByWorker({ workers }: ReadonlyConfigured, items: readonly Instance[]) {
   const machines = new Map<string, Instance>();
   const others = new Map<string, string[]>();
   for (const instance of items) {

@@ -3,7 +3,8 @@ import { CREATE_NOT_AFTER_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant, type Millis } from "../../../shared/machine.ts";
 import { byAge } from "../plan/packing.ts";
 import { unwantedCreates } from "../plan/unwanted.ts";
-import { type Configured, type Hold, isWaiting, type WorkerRow } from "../state.ts";
+import { type Hold, isWaiting, type WorkerRow } from "../record.ts";
+import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { isTried } from "./gate.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 import { isSweepDue } from "./listings.ts";
@@ -41,7 +42,7 @@ export function giveTurns(state: Configured, now: Instant): void {
 }
 
 /** When time alone brings a turn about; undefined: none that waits can get one by that. */
-export function turnsAt(state: Configured): Instant | undefined {
+export function turnsAt(state: ReadonlyConfigured): Instant | undefined {
   const { turnsAt: given } = state.memo.latest;
   const waiting = state.workers.derive(waitingOf);
   if (waiting.length === 0) return undefined;
@@ -54,23 +55,23 @@ export function turnsAt(state: Configured): Instant | undefined {
 }
 
 /** From when on the provider may be asked what exists: that comes before calls of workers. */
-export function freeAt(state: Configured): Instant {
+export function freeAt(state: ReadonlyConfigured): Instant {
   return freeAfter(state.workers.derive(turnsOf), state);
 }
 
 /** From when on one more call is not too many within a second after these, of which the latest is first. */
-function freeAfter(calls: readonly Instant[], { record }: Configured): Instant {
+function freeAfter(calls: readonly Instant[], { record }: ReadonlyConfigured): Instant {
   const nth = calls[rateOf(record.config) - 1];
   return nth === undefined ? 0 : nth + SECOND_MS;
 }
 
 /** The calls of workers, and the latest listing; the latest call first. */
-function callsOf({ workers, memo }: Configured): Instant[] {
+function callsOf({ workers, memo }: ReadonlyConfigured): Instant[] {
   return [...workers.derive(turnsOf), memo.sweptAt ?? 0].sort((a, b) => b - a);
 }
 
 /** The hold-offs that a call of this worker obeys: of a destroy only the pauses that are for all calls. */
-function holdsOf({ record: { holds } }: Configured, row: WorkerRow): Hold[] {
+function holdsOf({ record: { holds } }: ReadonlyConfigured, row: WorkerRow): Hold[] {
   if (row.waits !== "destroy") return holdsOn(holds, row);
   return holds.filter(
     ({ cause, scope }) => scope === "all" && (cause === "rate_limit" || cause === "temporary"),
@@ -78,7 +79,11 @@ function holdsOf({ record: { holds } }: Configured, row: WorkerRow): Hold[] {
 }
 
 /** Whether this worker is the one that gets a turn when these hold-offs end: one create is tried then. */
-export function isFirstAfter({ workers }: Configured, row: WorkerRow, holds: readonly Hold[]): boolean {
+export function isFirstAfter(
+  { workers }: ReadonlyConfigured,
+  row: WorkerRow,
+  holds: readonly Hold[],
+): boolean {
   const first = workers
     .derive(waitingOf)
     .find((one) => one.waits !== "destroy" && holdsOn(holds, one).length > 0);

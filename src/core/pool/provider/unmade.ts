@@ -2,8 +2,9 @@ import type { WorkerSummary } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { Awaited } from "../../next.ts";
 import { saidNo } from "../../refusal.ts";
-import type { Wait } from "../plan/plan.ts";
-import { type Configured, isWaiting, type WorkerRow } from "../state.ts";
+import type { Wait } from "../plan/pass.ts";
+import { isWaiting, type WorkerRow } from "../record.ts";
+import type { ReadonlyConfigured } from "../state.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 import { isFirstAfter } from "./turns.ts";
 
@@ -37,7 +38,7 @@ export interface MachineWait extends Omit<Wait, "code"> {
  * A run that counts on a booting machine waits for its boot only once that was made. Before, it waits for the
  * answer of the provider, or for the turn in which the provider is asked, again if it has refused.
  */
-export function waitForMachine(state: Configured, wait: Wait, now: Instant): MachineWait {
+export function waitForMachine(state: ReadonlyConfigured, wait: Wait, now: Instant): MachineWait {
   const row = wait.worker === undefined ? undefined : state.workers.get(wait.worker);
   if (wait.code !== "machine_booting" || row === undefined || !isUnmade(row)) return wait;
   const turn = isWaiting(row) ? turnOf(state, row, now) : {};
@@ -46,7 +47,11 @@ export function waitForMachine(state: Configured, wait: Wait, now: Instant): Mac
 }
 
 /** When the provider is asked for a machine that waits for its turn, or whose word brings that about. */
-function turnOf(state: Configured, row: WorkerRow, now: Instant): Pick<MachineWait, "until" | "waitsFor"> {
+function turnOf(
+  state: ReadonlyConfigured,
+  row: WorkerRow,
+  now: Instant,
+): Pick<MachineWait, "until" | "waitsFor"> {
   const closed = holdsOn(state.record.holds, row).filter((hold) => isClosed(hold, now));
   const ends = closed.map(({ until }) => until ?? Number.POSITIVE_INFINITY);
   const until = Math.max(...ends);

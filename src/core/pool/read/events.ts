@@ -1,5 +1,6 @@
 import type { PoolEvent, PoolEventList } from "../../../schema/pool.ts";
-import type { Configured, RunRow, WorkerRow } from "../state.ts";
+import type { RunRow, WorkerRow } from "../record.ts";
+import type { ReadonlyConfigured } from "../state.ts";
 import { runSummary, runsByWorker, workerSummary } from "./views.ts";
 
 /** Rows in one answer. */
@@ -10,7 +11,7 @@ export const MAX_EVENTS_READ = 1_000;
  * their latest changes (api.md#pool-events: intermediate states may be missing, the latest never). `after`
  * null: all that lives. A row that is gone is no change.
  */
-export function eventsAfter(state: Configured, after: number | null): PoolEventList {
+export function eventsAfter(state: ReadonlyConfigured, after: number | null): PoolEventList {
   const { rows, isAll } = after === null ? livingRows(state) : rowsAfter(state, after);
   rows.sort((a, b) => (a.number ?? 0) - (b.number ?? 0));
   const runs = runsByWorker(state);
@@ -19,23 +20,22 @@ export function eventsAfter(state: Configured, after: number | null): PoolEventL
   const highest = items.at(-1)?.number ?? after ?? 0;
   // Past what is gone meanwhile, too: whoever stayed before its change would be told of news for ever.
   const next = isAll ? Math.max(highest, state.memo.changes.latest) : highest;
-  if (isAll) state.memo.changes.wasRead(next);
   return { items, next };
 }
 
 /** Whether there is anything to tell after the change of this number, as far as this process can know. */
-export function hasEvents({ memo }: Configured, after: number): boolean {
+export function hasEvents({ memo }: ReadonlyConfigured, after: number): boolean {
   return memo.changes.latest > after;
 }
 
 type Found = { rows: (RunRow | WorkerRow)[]; isAll: boolean };
 
-function livingRows({ runs, workers }: Configured): Found {
+function livingRows({ runs, workers }: ReadonlyConfigured): Found {
   return { rows: [...runs.live(), ...workers.live()], isAll: true };
 }
 
 /** From memory, if all that has changed since is remembered; else from the tables. */
-function rowsAfter({ memo, runs, workers }: Configured, after: number): Found {
+function rowsAfter({ memo, runs, workers }: ReadonlyConfigured, after: number): Found {
   if (memo.changes.isComplete(after)) {
     const rows = [...memo.changes.since(after)].flatMap(([, { table, key }]) => {
       return (table === "run" ? runs.get(key) : workers.get(key)) ?? [];
@@ -47,7 +47,7 @@ function rowsAfter({ memo, runs, workers }: Configured, after: number): Found {
   return { rows, isAll: rows.length <= MAX_EVENTS_READ };
 }
 
-function eventOf(row: RunRow | WorkerRow, state: Configured, runs: Map<string, string[]>): PoolEvent {
+function eventOf(row: RunRow | WorkerRow, state: ReadonlyConfigured, runs: Map<string, string[]>): PoolEvent {
   const { name } = state.record;
   const number = row.number ?? 0;
   if ("run" in row) return { number, run: runSummary(row, name) };

@@ -2,8 +2,9 @@ import type { ListedWorker, WorkerState } from "../../../schema/pool.ts";
 import type { QueuedRun } from "../../../schema/queue.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { plan } from "../plan/plan.ts";
+import type { RunRow, WorkerRow } from "../record.ts";
 import { inOrder, type QueuePlace } from "../rows/run-index.ts";
-import type { Configured, RunRow, WorkerRow } from "../state.ts";
+import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { iso, runsByWorker, whyAt, workerSummary } from "./views.ts";
 
 /** Which part of the queue is asked for: so many runs behind a place, or the first. */
@@ -57,7 +58,7 @@ export interface LastRuns {
  * elsewhere counts for the worker where it ended.
  */
 export function listedWorkers(
-  state: Configured,
+  state: ReadonlyConfigured,
   states: readonly WorkerState[],
   gone: () => WorkerRow[],
   lastRuns: LastRuns,

@@ -1,12 +1,13 @@
+import { BOOT_OUTCOMES } from "../../../probes/boot.ts";
 import type { Resources } from "../../../schema/common.ts";
 import type { MetricName, Sample } from "../../../schema/metrics.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal, RUN_STATES } from "../../../shared/run-state.ts";
 import { eligibleTypes, offersOf } from "../plan/eligible.ts";
 import { plan } from "../plan/plan.ts";
-import { BOOT_OUTCOMES, type Counts } from "../plan/tally.ts";
 import { isInForce } from "../provider/hold-offs.ts";
-import { type Configured, capacityOfRow, type WorkerRow } from "../state.ts";
+import { type Counts, capacityOfRow, type WorkerRow } from "../record.ts";
+import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 
 type Labels = Sample["labels"];
@@ -52,7 +53,7 @@ export function metricsOf(state: Configured, now: Instant): Sample[] {
   return samples.all;
 }
 
-function addRuns(samples: Samples, { runs, memo }: Configured): void {
+function addRuns(samples: Samples, { runs, memo }: ReadonlyConfigured): void {
   for (const one of ["pending", "running"]) samples.add("drover_runs", 0, { state: one });
   for (const row of runs.live()) {
     if (!isTerminal(row.state)) samples.add("drover_runs", 1, { state: row.state });
@@ -106,7 +107,7 @@ function categoryOf({ phase, idleBehavior }: WorkerRow, runs: number): Category 
   return phase === "unknown" ? phase : "idle";
 }
 
-function addWorkers(samples: Samples, state: Configured): void {
+function addWorkers(samples: Samples, state: ReadonlyConfigured): void {
   for (const category of CATEGORIES) {
     samples.add("drover_instances_vcpus", 0, { category });
     samples.add("drover_instances_memory_bytes", 0, { category });
@@ -128,7 +129,7 @@ function addWorkers(samples: Samples, state: Configured): void {
 
 const CAUSES = ["rate_limit", "quota", "capacity", "temporary", "invalid", "boot"] as const;
 
-function addHolds(samples: Samples, { record, memo }: Configured): void {
+function addHolds(samples: Samples, { record, memo }: ReadonlyConfigured): void {
   for (const cause of CAUSES) samples.add("drover_hold_offs", 0, { cause });
   for (const { cause } of record.holds.filter(isInForce)) samples.add("drover_hold_offs", 1, { cause });
   samples.add("drover_cloud_list_failing", memo.sweepError === null ? 0 : 1);

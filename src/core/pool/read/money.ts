@@ -2,7 +2,8 @@ import type { Resources } from "../../../schema/common.ts";
 import type { InstanceType, PoolSpend } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { REFUSALS } from "../../refusal.ts";
-import { type Configured, capacityOfRow, providedWorkers, type WorkerRow } from "../state.ts";
+import type { ReadonlyRows } from "../../rows.ts";
+import { capacityOfRow, type PoolRecord, providedWorkers, type WorkerRow } from "../record.ts";
 
 /**
  * What an hour of this type is taken to cost where prices are compared: nothing, if nobody has said
@@ -44,7 +45,10 @@ function isRefused({ instance, failure, unmade }: WorkerRow): boolean {
  * that there may be, of the dearest type, or what there is, if that is more; null if the price of a type is
  * not known.
  */
-export function spendOf(state: Configured): PoolSpend {
+export function spendOf(state: {
+  readonly record: PoolRecord;
+  readonly workers: ReadonlyRows<WorkerRow>;
+}): PoolSpend {
   const { instanceTypes, maxInstances } = state.record.config;
   let perHour = 0;
   let unpriced = 0;

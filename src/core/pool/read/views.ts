@@ -11,10 +11,12 @@ import { accommodates } from "../../resources.ts";
 import { shownState } from "../../worker/read/status.ts";
 import { disappointing, mayUseGpus, offersOf } from "../plan/eligible.ts";
 import { learnedOf } from "../plan/learned.ts";
-import { haveGpus, type Plan, plan } from "../plan/plan.ts";
+import type { Plan } from "../plan/pass.ts";
+import { haveGpus, plan } from "../plan/plan.ts";
 import { isInForce } from "../provider/hold-offs.ts";
 import { isUnmade, type MachineWait, machineOf, waitForMachine } from "../provider/unmade.ts";
-import { type Configured, capacityOfRow, type PoolRecord, type RunRow, type WorkerRow } from "../state.ts";
+import { capacityOfRow, type PoolRecord, type RunRow, type WorkerRow } from "../record.ts";
+import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { priceOfRow, spendOf } from "./money.ts";
 
 /** A run as lists show it. */
@@ -59,14 +61,14 @@ export function workerSummary(row: WorkerRow, runs: string[], pool: string): Wor
 }
 
 /** The runs with an open epoch, by worker (invariant 6: counts are queries over rows). */
-export function runsByWorker({ memo }: Configured): Map<string, string[]> {
+export function runsByWorker({ memo }: ReadonlyConfigured): Map<string, string[]> {
   return new Map(
     [...memo.index.placed].map(([worker, on]) => [worker, [...on.values()].map((row) => row.run)]),
   );
 }
 
 /** A pool as it is read. The provider's secret is never shown again. */
-export function poolView(state: Configured, now: Instant): PoolView {
+export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
   const { name, config, holds } = state.record;
   const { queue } = state.memo.index;
   const oldest = queue.reduce<Instant | null>(
@@ -111,7 +113,12 @@ export function explainRun(state: Configured, run: string, now: Instant): Why | 
 }
 
 /** Why the run at this place of the queue waits, by a plan. */
-export function whyAt(state: Configured, at: number, { waits: all, reserved }: Plan, now: Instant): Why {
+export function whyAt(
+  state: ReadonlyConfigured,
+  at: number,
+  { waits: all, reserved }: Plan,
+  now: Instant,
+): Why {
   const { queue } = state.memo.index;
   const row = queue[at];
   if (row === undefined) throw new Error(`nothing is at place ${at} of the queue`);
@@ -165,7 +172,7 @@ function nextOf({ holds }: PoolRecord, wait: MachineWait): Why["next"] {
 /** Why a run waits for a place, for programs: the closed list (`docs/operating.md` says what to do). */
 export const WAIT_CODES: readonly string[] = Object.keys(NEXT);
 
-function waitText(state: Configured, wait: MachineWait, { needs = [], resources }: RunRow): string {
+function waitText(state: ReadonlyConfigured, wait: MachineWait, { needs = [], resources }: RunRow): string {
   const { config } = state.record;
   switch (wait.code) {
     case "machine_booting":
@@ -219,7 +226,10 @@ function keptText(queue: readonly RunRow[], { run }: RunRow, reserved: Plan["res
 }
 
 /** That machines with room may be kept for runs that need their GPUs. */
-function gpusText({ record: { config, learned }, workers }: Configured, { resources }: RunRow): string {
+function gpusText(
+  { record: { config, learned }, workers }: ReadonlyConfigured,
+  { resources }: RunRow,
+): string {
   if (mayUseGpus(config, resources, offersOf(config, learned)) || !workers.derive(haveGpus)) return "";
   return "; machines with GPUs are kept for runs that ask for GPUs";
 }
@@ -227,7 +237,7 @@ function gpusText({ record: { config, learned }, workers }: Configured, { resour
 /**
  * The pool's machines in words: that none has room can be because they are full, or because they are no good.
  */
-function phasesText(state: Configured): string {
+function phasesText(state: ReadonlyConfigured): string {
   const counts = new Map<string, number>();
   const runs = runsByWorker(state);
   for (const row of state.workers.live()) {
@@ -239,7 +249,7 @@ function phasesText(state: Configured): string {
   return `no machine has room (${parts.join(", ")})`;
 }
 
-function workersInChain(state: Configured, worker: string | undefined): Why["chain"] {
+function workersInChain(state: ReadonlyConfigured, worker: string | undefined): Why["chain"] {
   const row = worker === undefined ? undefined : state.workers.get(worker);
   if (row === undefined) return [];
   const runs = state.memo.index.placed.get(row.worker)?.size ?? 0;

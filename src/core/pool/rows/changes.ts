@@ -1,5 +1,5 @@
 import type { Instant } from "../../../shared/machine.ts";
-import type { RunRow, WorkerRow } from "../state.ts";
+import type { RunRow, WorkerRow } from "../record.ts";
 
 /** Changes that are remembered by a running pool: who follows it is answered from these. */
 export const MAX_CHANGES_KEPT = 10_000;
@@ -14,6 +14,9 @@ export interface Change {
   key: string;
 }
 
+/** The changes of a pool as readers see them. */
+export type ReadonlyChanges = Omit<Changes, "run" | "worker" | "deleted">;
+
 /**
  * Numbers the rows of a pool by their latest change that a reader sees (api.md#pool-events). A number is used
  * once, and later changes have higher ones: it is made from the time, so that nothing must be stored for it
@@ -24,8 +27,8 @@ export class Changes {
   readonly #recent = new Map<number, Change>();
   /** The numbers of `#recent` in their order, and some that are in it no more. */
   #numbers: number[] = [];
-  /** All changes above this are in `#recent`. */
-  #complete = Number.POSITIVE_INFINITY;
+  /** All changes above this are in `#recent`. Undefined: nothing has changed, and nobody has asked. */
+  #complete: number | undefined;
   /** All changes above this that this process has seen are in `#recent`. */
   #forgotten = Number.NEGATIVE_INFINITY;
   #latest: number;
@@ -33,22 +36,21 @@ export class Changes {
   #deleted: string[] = [];
   #deletedBefore = 0;
 
-  /** `latest`: the highest number of any row at hand. */
-  constructor(latest: number) {
+  readonly #stored: () => number;
+
+  /** `latest`: the highest number of any live row; `ended`: that of the others, which costs a look at all. */
+  constructor(latest: number, ended: () => number = () => 0) {
     this.#latest = latest;
+    this.#stored = () => Math.max(latest, ended());
   }
 
   get latest(): number {
     return this.#latest;
   }
 
-  /** All rows were read, and none has a higher number: what changes from now on is remembered. */
-  wasRead(highest: number): void {
-    this.#complete = Math.min(this.#complete, highest);
-  }
-
   /** Whether all that has changed after the one of this number is remembered. */
   isComplete(after: number): boolean {
+    this.#complete ??= this.#stored();
     return after >= this.#complete;
   }
 
@@ -111,7 +113,7 @@ export class Changes {
 
   #number(change: Change, before: number | undefined, now: Instant): number {
     this.#latest = Math.max(this.#latest + 1, now * NUMBERS_A_MS);
-    this.#complete = Math.min(this.#complete, this.#latest - 1);
+    this.#complete ??= this.#latest - 1;
     if (before !== undefined) this.#recent.delete(before);
     this.#recent.set(this.#latest, change);
     this.#numbers.push(this.#latest);

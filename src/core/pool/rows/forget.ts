@@ -4,7 +4,8 @@ import { FORGET_BATCH, FORGET_LOOK_MS, FORGET_NEXT_MS } from "../../../shared/li
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import type { Forget, ForgetAnswer } from "../../messages.ts";
-import { type Configured, isOpen, type PoolState, type RunRow, runKey } from "../state.ts";
+import { isOpen, type RunRow, runKey } from "../record.ts";
+import type { Configured, PoolState, ReadonlyConfigured } from "../state.ts";
 
 /** Of a configuration that an older version has stored. */
 const DEFAULT_RETENTION_MS: Millis = 7 * 24 * 3_600_000;
@@ -51,7 +52,7 @@ export function lookForExpired(state: Configured, now: Instant): Configured {
 }
 
 /** What the owners of runs are told whose time is over, or that somebody wants deleted. */
-export function dueForgets(state: Configured): { key: string; body: Forget }[] {
+export function dueForgets(state: ReadonlyConfigured): { key: string; body: Forget }[] {
   const rows = new Map([...state.memo.index.unwanted].filter(([, row]) => isOver(row)));
   for (const [key, row] of state.memo.expired) rows.set(key, row);
   return [...rows].map(([key, { run, submittedAt }]) => ({ key, body: { run, submittedAt } }));

@@ -1,6 +1,9 @@
 import { MAX_POKES_DUE } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 
+/** The owners of rows as readers see them. */
+export type ReadonlyHeard = Pick<Heard, "silentSince">;
+
 /**
  * Owners of rows, in the order in which they were last heard of or asked: whoever has been silent for longest
  * is in front, so that looking for those that are to be asked costs nothing while there are none.

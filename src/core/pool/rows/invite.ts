@@ -2,7 +2,8 @@ import type { InstanceType } from "../../../schema/pool.ts";
 import { MAX_OPEN_ENROLLMENTS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { OWN_MACHINE } from "../../worker/read/status.ts";
-import type { Configured, WorkerRow } from "../state.ts";
+import type { WorkerRow } from "../record.ts";
+import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { newWorkerRow } from "./workers.ts";
 
 /** What is known of a self-hosted machine before its host has said what it has: nothing fits there. */
@@ -25,7 +26,7 @@ export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now
 }
 
 /** Whether as many codes wait to be used as may. */
-export function isFullOfInvitations({ workers }: Configured): boolean {
+export function isFullOfInvitations({ workers }: ReadonlyConfigured): boolean {
   let open = 0;
   for (const row of workers.live()) if (row.own !== undefined && row.resources === null) open += 1;
   return open >= MAX_OPEN_ENROLLMENTS;

@@ -1,6 +1,6 @@
 import type { Rows } from "../../rows.ts";
-import { isLiveRun, isOpen, type RunRow, runKey } from "../state.ts";
-import { Heard } from "./heard.ts";
+import { isLiveRun, isOpen, type RunRow, runKey } from "../record.ts";
+import { Heard, type ReadonlyHeard } from "./heard.ts";
 import { Drain } from "./queue-rate.ts";
 
 /** What decides where in the queue a run stands. */
@@ -22,12 +22,22 @@ function workerOf(row: RunRow | undefined): string | null {
   return row !== undefined && isOpen(row) ? row.worker : null;
 }
 
+/** The index as readers see it. */
+export interface ReadonlyIndex {
+  readonly queue: readonly RunRow[];
+  readonly placed: ReadonlyMap<string, ReadonlyMap<string, RunRow>>;
+  readonly untold: ReadonlyMap<string, RunRow>;
+  readonly unwanted: ReadonlyMap<string, RunRow>;
+  readonly heard: ReadonlyHeard;
+  readonly drain: Pick<Drain, "retryAfterMs">;
+}
+
 /**
  * The rows of runs by what a pool asks of them at each event. Made from the rows alone and following their
  * changes, so that an event costs what it changes and not what there is. No count is kept that is not a size
  * of this (invariant 6).
  */
-export class RunIndex {
+export class RunIndex implements ReadonlyIndex {
   /** Those that want a place and have none, in the order in which they get it. */
   readonly queue: RunRow[] = [];
   /** Those with an open epoch, by worker, then by key. */

@@ -6,14 +6,21 @@ import type { PlaceAnswer, PlacementTerms, PoolAnswer, RunUpsert } from "../../m
 import { eligibleTypes } from "../plan/eligible.ts";
 import { fitsOwnMachine } from "../plan/plan.ts";
 import { rateOf } from "../read/money.ts";
-import { type Configured, isOpen, isRemoved, type PoolState, type RunRow, runKey } from "../state.ts";
+import { isOpen, type RunRow, runKey } from "../record.ts";
+import {
+  type Configured,
+  isRemoved,
+  type PoolState,
+  type ReadonlyConfigured,
+  type ReadonlyPool,
+} from "../state.ts";
 import { keepLogsMs } from "./forget.ts";
 
 /**
  * Why a run that the pool does not have is not taken: said at once, and only then (messages.md#submission).
  */
 function refusal(
-  state: PoolState,
+  state: ReadonlyPool,
   upsert: RunUpsert,
   now: Instant,
 ): Extract<PoolAnswer, { kind: "refused" }> | null {
@@ -24,7 +31,7 @@ function refusal(
     const text = "the pool is being deleted, and takes no more runs; use another, or put it again";
     return { kind: "refused", code: "pool_draining", text };
   }
-  const configured: Configured = { ...state, record: state.record };
+  const configured: ReadonlyConfigured = { ...state, record: state.record };
   const { config } = state.record;
   if (upsert.hostPaths && !config.allowHostPaths) {
     const text =
@@ -62,7 +69,7 @@ function resourcesText({ vcpus, memoryBytes, diskBytes, gpus }: Resources): stri
   ].join(", ");
 }
 
-function typesText(state: Configured): string {
+function typesText(state: ReadonlyConfigured): string {
   return Object.entries(state.record.config.instanceTypes)
     .map(([name, type]) => `${name} (${type.vcpus} vCPUs, ${type.memory} memory, of which 95 % is usable)`)
     .join(", ");
@@ -104,7 +111,7 @@ function pauseWorker(state: PoolState, worker: string | null, now: Instant): voi
 }
 
 /** The pool's present view of a run (rule R6); a refusal, if it has no row of it. */
-export function answerRun(state: PoolState, upsert: RunUpsert, now: Instant): PoolAnswer {
+export function answerRun(state: ReadonlyPool, upsert: RunUpsert, now: Instant): PoolAnswer {
   const row = state.runs.get(runKey(upsert.submittedAt, upsert.run));
   if (row === undefined) {
     return refusal(state, upsert, now) ?? { kind: "none", version: 0 };
@@ -119,7 +126,7 @@ export function answerRun(state: PoolState, upsert: RunUpsert, now: Instant): Po
 
 /** What holds for the run on the worker of its open epoch: what it costs, and the bound of its stops. */
 export function termsOn(
-  { workers }: PoolState,
+  { workers }: ReadonlyPool,
   { resources, openedAt }: RunRow,
   worker: string,
 ): PlacementTerms {

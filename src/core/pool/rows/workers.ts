@@ -12,15 +12,14 @@ import {
   holdsAfterLeaving,
 } from "../provider/hold-offs.ts";
 import {
-  type Configured,
   endingSince,
   isUnheard,
   type PoolRecord,
-  type PoolState,
   providedWorkers,
   settingsOf,
   type WorkerRow,
-} from "../state.ts";
+} from "../record.ts";
+import type { Configured, ReadonlyConfigured, ReadonlyPool } from "../state.ts";
 
 /** The tag by which an instance names its worker. */
 export const WORKER_TAG = "drover-worker";
@@ -81,7 +80,7 @@ export function newWorkerRow(
 }
 
 /** What a worker is told to become. */
-export function intentOf(state: Configured, row: WorkerRow): Intent {
+export function intentOf(state: ReadonlyConfigured, row: WorkerRow): Intent {
   const { config, name } = state.record;
   const { worker, instanceType, type, notAfter, settings } = row;
   // One that is told now, in a pool that is deleted by force, comes too late.
@@ -174,7 +173,7 @@ function mayComeLate({ booted, missingSince, unmade }: WorkerRow): boolean {
 }
 
 /** What a worker's upsert is answered: whether the pool consents to its stopping. */
-export function answerWorker(state: PoolState, upsert: WorkerUpsert, now: Instant): WorkerUpsertAnswer {
+export function answerWorker(state: ReadonlyPool, upsert: WorkerUpsert, now: Instant): WorkerUpsertAnswer {
   const row = state.workers.get(upsert.worker);
   if (row === undefined) return { kind: "no_such" };
   return { kind: "ok", consent: upsert.wantsStop && now < row.stopUntil };

@@ -7,6 +7,7 @@ import {
   type JoinNote,
   type Living,
   note,
+  type ReadonlyLiving,
   type WorkerRecord,
   type WorkerState,
 } from "../state.ts";
@@ -46,7 +47,7 @@ export function foldEnroll(state: Living, enrollment: Enrollment, now: Instant):
  * now.
  */
 export function isLateEnrollment(
-  { record, memo }: Living,
+  { record, memo }: ReadonlyLiving,
   { secret, bootId }: Pick<Enrollment, "secret" | "bootId">,
 ): boolean {
   const hasBegun = memo.lastSeq > 0 || record.joins.length > 0;

@@ -1,6 +1,6 @@
 import type { Orders } from "../../../schema/host.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import { type Living, ordersRevision, type WorkerState } from "../state.ts";
+import { type Living, ordersRevision, type ReadonlyLiving, type WorkerState } from "../state.ts";
 import { observationsDue, ordersFor } from "./report.ts";
 import { unneeded } from "./retained-data.ts";
 
@@ -27,7 +27,7 @@ export interface LineNote {
 export type Frame = { kind: "ask" } | { kind: "orders"; orders: Orders };
 
 /** A socket that has just been opened for this start of the agent. */
-export function newLine(state: Living, now: Instant): LineNote {
+export function newLine(state: ReadonlyLiving, now: Instant): LineNote {
   const { incarnation } = state.record;
   return { incarnation, at: now, seq: 0, answered: 0, revision: -1, over: false, settled: false };
 }
@@ -58,7 +58,7 @@ export function foldHeard(state: Living, beatAt: Instant): WorkerState {
  * What else is news to a host than a revision: bytes that are stored, data that nobody needs, and what it
  * holds that was never given to it.
  */
-export function sideNews(state: Living): string {
+export function sideNews(state: ReadonlyLiving): string {
   const { logs, reported } = state.memo;
   const turnedAway = Object.keys(reported).filter((key) => reported[key]?.over === true);
   return JSON.stringify([logs, unneeded(state), turnedAway]);
@@ -76,7 +76,12 @@ export const NO_SIDE_NEWS = JSON.stringify([{}, [], []]);
  *
  * Orders that answer no report grant no lease (rule R4).
  */
-export function frameDue(state: Living, note: LineNote, side: string, now: Instant): Frame | undefined {
+export function frameDue(
+  state: ReadonlyLiving,
+  note: LineNote,
+  side: string,
+  now: Instant,
+): Frame | undefined {
   // The host begins with a full report.
   if (note.seq === 0) return undefined;
   const answers = note.seq > note.answered;
@@ -89,20 +94,20 @@ export function frameDue(state: Living, note: LineNote, side: string, now: Insta
 }
 
 /** Whether orders that change now leave for the host on this line at once (see `frameDue`). */
-export function isListening({ record, memo }: Living, note: LineNote): boolean {
+export function isListening({ record, memo }: ReadonlyLiving, note: LineNote): boolean {
   return note.incarnation === record.incarnation && note.seq > 0 && memo.whole;
 }
 
 /** The note after these orders were sent. */
-export function sentOn(state: Living, note: LineNote): LineNote {
+export function sentOn(state: ReadonlyLiving, note: LineNote): LineNote {
   return { ...note, answered: note.seq, revision: ordersRevision(state), over: isOver(state) };
 }
 
 /** Whether nothing that this process remembers would be missed if it forgot it now. */
-export function isSettled(state: Living, now: Instant): boolean {
+export function isSettled(state: ReadonlyLiving, now: Instant): boolean {
   return state.memo.whole && observationsDue(state, now).length === 0;
 }
 
-function isOver({ record: { phase } }: Living): boolean {
+function isOver({ record: { phase } }: ReadonlyLiving): boolean {
   return phase === "shutdown" || phase === "gone";
 }

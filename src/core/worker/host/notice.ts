@@ -1,18 +1,8 @@
+import { isSameNotice, type Notice, noticeIn } from "../../../probes/notice.ts";
 import type { Report } from "../../../schema/host.ts";
-import { NOTICE_DRIFT_MS } from "../../../shared/limits.ts";
-import type { Instant, Millis } from "../../../shared/machine.ts";
+import type { Instant } from "../../../shared/machine.ts";
 import type { IdleBehavior, LossCause } from "../../messages.ts";
 import { note, type WorkerRecord } from "../state.ts";
-
-/** An end that is farther away is none that anybody knows. No date would hold some that a host can say. */
-const FARTHEST_END_MS: Millis = 365 * 24 * 3_600_000;
-
-/** What a host says of its machine's near end: an interruption by the provider, or an operator at work. */
-export interface Notice {
-  text: string;
-  /** When the machine will be gone; null: that is not known. */
-  goneAt: Instant | null;
-}
 
 /**
  * What the worker does when it has nothing to do. While its host gives notice it drains, whatever the
@@ -28,12 +18,11 @@ export function behaviorOf({ idleBehavior, notice }: WorkerRecord): IdleBehavior
  * does not: an agent that was just started may not know yet.
  */
 export function foldNotice(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
-  if (report.draining === undefined) return record;
   const said = noticeIn(report, now);
+  if (said === undefined) return record;
   const { notice: known, ...rest } = record;
-  if (said === undefined)
-    return known === undefined || isEnding(record) ? record : takenBack(rest, known, now);
-  if (known !== undefined && isSame(known, said)) return record;
+  if (said === null) return known === undefined || isEnding(record) ? record : takenBack(rest, known, now);
+  if (known !== undefined && isSameNotice(known, said)) return record;
   const by = said.goneAt === null ? "" : `, and it will be gone at ${new Date(said.goneAt).toISOString()}`;
   const next = { ...record, notice: said, reason: reasonFor(record, said) };
   return note(next, "Notice", `its host drains: ${said.text}${by}`, now);
@@ -42,18 +31,6 @@ export function foldNotice(record: WorkerRecord, report: Report, now: Instant): 
 /** Why what was on the machine is lost, if it is. */
 export function lossCause({ notice }: WorkerRecord): LossCause | undefined {
   return notice === undefined ? undefined : "interruption";
-}
-
-function noticeIn({ draining, goneInMs }: Report, now: Instant): Notice | undefined {
-  if (!draining) return undefined;
-  const isSaid = goneInMs !== undefined && goneInMs <= FARTHEST_END_MS;
-  return { text: draining, goneAt: isSaid ? now + Math.round(goneInMs) : null };
-}
-
-/** The time is said as a duration, which the way here makes a little longer each time. */
-function isSame(known: Notice, said: Notice): boolean {
-  if (known.text !== said.text || (known.goneAt === null) !== (said.goneAt === null)) return false;
-  return Math.abs((known.goneAt ?? 0) - (said.goneAt ?? 0)) <= NOTICE_DRIFT_MS;
 }
 
 function takenBack(record: WorkerRecord, known: Notice, now: Instant): WorkerRecord {

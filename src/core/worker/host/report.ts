@@ -1,43 +1,41 @@
+import { aged, type Reported, reportedBy, whatIsSaid } from "../../../probes/believed.ts";
+import { readClock } from "../../../probes/host-clock.ts";
+import { hasEnded, judgeReport, type Verdict } from "../../../probes/report.ts";
 import type { AttemptOrder, Orders, Report } from "../../../schema/host.ts";
+import { placementKey } from "../../../shared/attempt-id.ts";
 import { LAST_BYTE_MS, MAX_KILL_MS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { keepsTimeLimits, waitsToStart } from "../../../shared/means.ts";
 import type { Observed, ObservedAnswer, WantedAttempt } from "../../messages.ts";
 import { foldBoot } from "../life/boot.ts";
-import { foldTrouble } from "../life/health.ts";
+import { foldStale, foldTrouble } from "../life/health.ts";
 import { foldFarewell, isLetGo } from "../life/shutdown.ts";
-import { endPlacement } from "../placements.ts";
+import { endPlacement, isGiven } from "../placements.ts";
 import { usageReported } from "../read/usage.ts";
 import {
   type Living,
   livePlacements,
   ordersRevision,
-  placementKey,
-  type Reported,
+  type ReadonlyLiving,
   type WorkerMemo,
   type WorkerRecord,
   type WorkerState,
 } from "../state.ts";
-import { aged, reportedBy, whatIsSaid } from "./believed.ts";
-import { readClock } from "./host-clock.ts";
 import { foldNotice } from "./notice.ts";
 import { costOfAsks, costOfNews } from "./pace.ts";
 import { keptNow, questionsDue, unneeded, withAnswer } from "./retained-data.ts";
-import { foldStale } from "./stale.ts";
 
 /** The share of a lease that must be used up before it is extended: each extension is a row (rule R4). */
 const EXTEND_BELOW = 2 / 3;
 
-/** What is to be done with a report: an older incarnation must end, an older sequence number says nothing. */
-export function judgeReport(state: Living, report: Report): "stale" | "unknown" | "old" | "fresh" {
-  if (report.incarnation < state.record.incarnation) return "stale";
-  if (report.incarnation > state.record.incarnation) return "unknown";
-  return report.seq <= state.memo.lastSeq ? "old" : "fresh";
+/** What a report is to this worker: only a fresh one means anything. */
+export function verdictOn({ record, memo }: ReadonlyLiving, report: Report): Verdict {
+  return judgeReport(report, { incarnation: record.incarnation, lastSeq: memo.lastSeq });
 }
 
 /** Folds in what the host says (host-protocol.md#report). Only a fresh report means anything. */
 export function foldReport(state: Living, report: Report, now: Instant): WorkerState {
-  if (judgeReport(state, report) !== "fresh") return state;
+  if (verdictOn(state, report) !== "fresh") return state;
   const { hostClock, waitedMs } = heardClock(state, report, now);
   const whole = state.memo.whole || report.full;
   const usage = usageReported(state, report, now);
@@ -53,7 +51,8 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
   if (record.overdueSince !== null && !isLetGo(state)) record = { ...record, overdueSince: null };
   if (record !== state.record) record = { ...record, lastSeq: report.seq, lastReportAt: now, hostClock };
   const next: Living = { ...state, record, memo };
-  const reported = reportedBy(next, { ...report, attempts: aged(report.attempts, waitedMs) }, now);
+  const known = { before: memo.reported, live: livePlacements(state), isGiven: isGiven(state) };
+  const reported = reportedBy(known, { ...report, attempts: aged(report.attempts, waitedMs) }, now);
   const heard = pick(memo.heard, reported);
   const spent = memo.spent + costOfAsks(state.memo, { reported, kept }) + costOfNews(state.record, record);
   const logs = logsOf(memo.logs, reported);
@@ -62,7 +61,7 @@ export function foldReport(state: Living, report: Report, now: Instant): WorkerS
 }
 
 /** What a report shows of its host's clock; older agents do not say what that says. */
-function heardClock({ memo }: Living, { clock }: Report, now: Instant) {
+function heardClock({ memo }: ReadonlyLiving, { clock }: Report, now: Instant) {
   return clock === undefined ? { hostClock: null, waitedMs: 0 } : readClock(memo.hostClock, clock, now);
 }
 
@@ -99,7 +98,7 @@ function foldActs(record: WorkerRecord, { means }: Report): WorkerRecord {
  * everything is over is said again after a while: the allocation may have given up waiting for the last byte.
  * So is anything that it wants to hear again: a delay of its own is over by then.
  */
-export function observationsDue(state: Living, now: Instant): Observed[] {
+export function observationsDue(state: ReadonlyLiving, now: Instant): Observed[] {
   const owed: Observed[] = [];
   // Whoever kills a machine loses what runs on it: how that ended then is no outcome of the command.
   if (state.record.killedBy !== null) return owed;
@@ -113,7 +112,7 @@ export function observationsDue(state: Living, now: Instant): Observed[] {
     const row = state.placements.get(key);
     const heard = state.memo.heard[key];
     const attempts = aged(told, now - at);
-    const over = attempts.every(({ state: how }) => how === "exited" || how === "gone");
+    const over = attempts.every(hasEnded);
     const again = heard !== undefined && (over || heard.again) && now >= heard.at + LAST_BYTE_MS;
     if (row?.state === "ended" || (heard?.said === said && !again)) continue;
     const { worker } = state.record.intent;
@@ -190,7 +189,7 @@ const NOTHING = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
  * What the host shall hold. An attempt that it reports and that no order knows is kept until its allocation
  * has been asked: orders omit it only after that said so (rule R5).
  */
-export function ordersFor(state: Living, answers: number, now: Instant): Orders {
+export function ordersFor(state: ReadonlyLiving, answers: number, now: Instant): Orders {
   const { record, memo } = state;
   const rows = livePlacements(state);
   const { maxKillMs = MAX_KILL_MS } = record.intent.settings;

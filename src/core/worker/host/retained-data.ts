@@ -1,8 +1,9 @@
 import type { Report } from "../../../schema/host.ts";
+import { placementKey } from "../../../shared/attempt-id.ts";
 import { LAST_BYTE_MS, MAX_KEPT_ASKED } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { Observed, ObservedAnswer } from "../../messages.ts";
-import { type Kept, type Living, placementKey, type WorkerMemo } from "../state.ts";
+import type { Kept, ReadonlyLiving, WorkerMemo } from "../state.ts";
 
 /**
  * What hosts keep of sticky runs whose placement is over. Each report says all of it, each run is asked
@@ -23,7 +24,7 @@ export function keptNow(before: Record<string, Kept>, { kept = [] }: Report): Re
 }
 
 /** The allocations that are to be asked. What may be needed now may not be later: they are asked again. */
-export function questionsDue({ record, placements, memo }: Living, now: Instant): Observed[] {
+export function questionsDue({ record, placements, memo }: ReadonlyLiving, now: Instant): Observed[] {
   return Object.values(memo.kept).flatMap(({ run, epoch, answered }) => {
     const again = answered?.needed !== false && now >= (answered?.at ?? 0) + LAST_BYTE_MS;
     if (!again || placements.get(placementKey(run, epoch))?.state === "live") return [];
@@ -41,6 +42,6 @@ export function withAnswer(memo: WorkerMemo, key: string, answer: ObservedAnswer
 }
 
 /** The placements whose data the host may drop. */
-export function unneeded({ memo }: Living): string[] {
+export function unneeded({ memo }: ReadonlyLiving): string[] {
   return Object.keys(memo.kept).filter((key) => memo.kept[key]?.answered?.needed === false);
 }

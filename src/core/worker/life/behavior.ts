@@ -1,14 +1,16 @@
+import { isUnkillable } from "../../../probes/broken.ts";
+import { hasEnded } from "../../../probes/report.ts";
+import { placementKey } from "../../../shared/attempt-id.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { IdleBehavior } from "../../messages.ts";
 import { behaviorOf } from "../host/notice.ts";
-import { isUnkillable } from "../placements.ts";
 import {
   isOwnMachine,
   type Living,
   livePlacements,
   note,
   type PlacementRow,
-  placementKey,
+  type ReadonlyLiving,
   type WorkerState,
 } from "../state.ts";
 
@@ -40,7 +42,7 @@ export const RETIREMENT = {
  * killing all that is still on it (workers.md#t13, workers.md#t14, workers.md#t15). Of the last only the
  * machine's end is an end.
  */
-export function isDrained(state: Living): boolean {
+export function isDrained(state: ReadonlyLiving): boolean {
   const { record } = state;
   if (behaviorOf(record) !== "drain" || (record.phase !== "booting" && record.phase !== "ready"))
     return false;
@@ -50,9 +52,9 @@ export function isDrained(state: Living): boolean {
 }
 
 /** Whether nothing of a placement is left but what its host could not kill in all its tries. */
-function isGivenUp(state: Living, { run, epoch }: PlacementRow): boolean {
+function isGivenUp(state: ReadonlyLiving, { run, epoch }: PlacementRow): boolean {
   const attempts = state.memo.reported[placementKey(run, epoch)]?.attempts ?? [];
   const unkillable = attempts.filter(isUnkillable);
-  const ended = attempts.filter((one) => one.state === "exited" || one.state === "gone");
+  const ended = attempts.filter(hasEnded);
   return unkillable.length > 0 && unkillable.length + ended.length === attempts.length;
 }

@@ -3,7 +3,7 @@ import type { Instant } from "../../../shared/machine.ts";
 import { clause } from "../../../shared/words.ts";
 import type { CreateAnswer, DestroyAnswer, Intent, ProviderFailure } from "../../messages.ts";
 import { saidNo } from "../../refusal.ts";
-import { type Living, note, type WorkerRecord, type WorkerState } from "../state.ts";
+import { type Living, note, type ReadonlyLiving, type WorkerRecord, type WorkerState } from "../state.ts";
 import { callWanted } from "./calls.ts";
 import { shutDown } from "./shutdown.ts";
 
@@ -142,7 +142,7 @@ export function foldCreateAnswer(state: Living, answer: CreateAnswer, now: Insta
 }
 
 /** A create call has failed: whether it, or one before it, may have made the machine all the same. */
-function answered({ record, memo }: Living, { refused }: ProviderFailure): WorkerRecord {
+function answered({ record, memo }: ReadonlyLiving, { refused }: ProviderFailure): WorkerRecord {
   const { calling: _answered, ...known } = record;
   const isThere = record.instance !== null || record.secret !== null;
   return isThere || (refused === true && !memo.mayHaveCalled) ? known : { ...known, mayBeMade: true };

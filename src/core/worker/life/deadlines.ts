@@ -13,6 +13,7 @@ import {
   lastHeardAt,
   livePlacements,
   note,
+  type ReadonlyLiving,
   untoldPlacements,
   type WorkerState,
 } from "../state.ts";
@@ -22,12 +23,12 @@ import { withDoubles } from "./doubles.ts";
 import { goneNow, isLetGo, shutDown } from "./shutdown.ts";
 
 /** When the host's lease ends, if that would lose something, or is all that can still be waited for. */
-function leaseEnd(state: Living): Instant | undefined {
+function leaseEnd(state: ReadonlyLiving): Instant | undefined {
   return livePlacements(state).length > 0 || isLetGo(state) ? state.record.leaseUntil : undefined;
 }
 
 /** When a ready worker whose host says nothing any more is out of time (workers.md#t9). */
-function silentAt(state: Living): Instant | undefined {
+function silentAt(state: ReadonlyLiving): Instant | undefined {
   const { record } = state;
   if (record.phase !== "ready" || record.idleBehavior === "hold") return undefined;
   return (lastHeardAt(state) ?? record.readyAt ?? 0) + record.intent.settings.probeMs;
@@ -37,7 +38,7 @@ function silentAt(state: Living): Instant | undefined {
  * When it is certain that the host has killed everything (rule R4): its lease is over, and for as long as the
  * margin we have known that, and were there to be told otherwise.
  */
-function lostAt(state: Living): Instant | undefined {
+function lostAt(state: ReadonlyLiving): Instant | undefined {
   const end = leaseEnd(state);
   const { overdueSince } = state.record;
   return end === undefined || overdueSince === null
@@ -50,7 +51,7 @@ function lostAt(state: Living): Instant | undefined {
  * self-hosted machine never is: its host may join again whenever it likes
  * (host-protocol.md#self-hosted-machines).
  */
-function givenUpAt(state: Living): Instant | undefined {
+function givenUpAt(state: ReadonlyLiving): Instant | undefined {
   const at = isOwnMachine(state.record) ? undefined : silentAt(state);
   const { overdueSince } = state.record;
   if (at === undefined || overdueSince === null) return undefined;
@@ -62,7 +63,9 @@ function givenUpAt(state: Living): Instant | undefined {
  * what is on it is lost, or it is given up, which for a self-hosted machine that was let go is its end.
  * Undefined: nothing.
  */
-export function ifSilent(state: Living): { at: Instant; ends: "untold" | "runs" | "worker" } | undefined {
+export function ifSilent(
+  state: ReadonlyLiving,
+): { at: Instant; ends: "untold" | "runs" | "worker" } | undefined {
   const over = state.record.overdueSince ?? earliest(leaseEnd(state), silentAt(state));
   const seen = { ...state, record: { ...state.record, overdueSince: over ?? null } };
   const [untold, lost, givenUp] = [untoldUntil(state), lostAt(seen), givenUpAt(seen)];
@@ -73,7 +76,7 @@ export function ifSilent(state: Living): { at: Instant; ends: "untold" | "runs" 
 }
 
 /** Since when the worker has been ready with nothing on it; undefined if it is neither. */
-export function idleSince(state: Living): Instant | undefined {
+export function idleSince(state: ReadonlyLiving): Instant | undefined {
   const { record } = state;
   if (record.phase !== "ready" || record.readyAt === null) return undefined;
   if (livePlacements(state).length > 0) return undefined;
@@ -85,7 +88,7 @@ export function idleSince(state: Living): Instant | undefined {
  * long enough, or at once, idle or booting, if it stands in the way of a run. A self-hosted machine costs
  * nothing, and stays.
  */
-export function proposalAt(state: Living): Instant | undefined {
+export function proposalAt(state: ReadonlyLiving): Instant | undefined {
   const { record, memo } = state;
   if (behaviorOf(record) !== "run" || isOwnMachine(record)) return undefined;
   if (isToMakeRoom(state)) return memo.makeRoomAt ?? undefined;
@@ -94,7 +97,7 @@ export function proposalAt(state: Living): Instant | undefined {
 }
 
 /** Whether its pool wants it gone, and it has had nothing to do since it was told so: idle, or booting. */
-export function isToMakeRoom(state: Living): boolean {
+export function isToMakeRoom(state: ReadonlyLiving): boolean {
   const { makeRoomAt } = state.memo;
   if (makeRoomAt === null) return false;
   return state.record.phase === "booting" || (idleSince(state) ?? Number.POSITIVE_INFINITY) <= makeRoomAt;
@@ -104,7 +107,7 @@ export function isToMakeRoom(state: Living): boolean {
  * When a worker that has never been ready is given up; undefined once it has been. A self-hosted machine
  * has until the end of its enrollment code to enroll, and then no deadline at all.
  */
-export function bootDeadline(state: Living): Instant | undefined {
+export function bootDeadline(state: ReadonlyLiving): Instant | undefined {
   const { record } = state;
   if (isOwnMachine(record)) return isUnclaimed(state) ? record.intent.notAfter : undefined;
   const waits = record.phase === "booting" && record.idleBehavior !== "hold";
@@ -112,7 +115,7 @@ export function bootDeadline(state: Living): Instant | undefined {
 }
 
 /** When time alone changes something. */
-export function lifeWakesAt(state: Living): Instant | undefined {
+export function lifeWakesAt(state: ReadonlyLiving): Instant | undefined {
   const { record } = state;
   const overdue = record.overdueSince === null ? earliest(leaseEnd(state), silentAt(state)) : undefined;
   const create = createWakesAt(state);
@@ -131,7 +134,7 @@ export function lifeWakesAt(state: Living): Instant | undefined {
 }
 
 /** When placements end whose order the host has not fetched: it is silent then (`refuseUntold`). */
-function untoldUntil(state: Living): Instant | undefined {
+function untoldUntil(state: ReadonlyLiving): Instant | undefined {
   const from = untoldPlacements(state).length === 0 ? undefined : silentFrom(state);
   return from === undefined ? undefined : from + 1;
 }
@@ -140,7 +143,7 @@ function untoldUntil(state: Living): Instant | undefined {
  * When a placement ends of which its host says nothing: what was not told when the host is silent, and what
  * it may hold when its lease is over for certain. Undefined: no such placement lives here.
  */
-export function placementEndsAt(state: Living, run: string): Instant | undefined {
+export function placementEndsAt(state: ReadonlyLiving, run: string): Instant | undefined {
   const row = livePlacements(state).find((one) => one.run === run);
   if (row === undefined) return undefined;
   if (row.untold === true) return untoldUntil(state);
@@ -151,24 +154,24 @@ export function placementEndsAt(state: Living, run: string): Instant | undefined
  * When a machine that was adopted is destroyed: not before one lease and its margin after it was first listed
  * (decisions/pool.md#adoption). It has no secret here, so its host cannot join.
  */
-export function orphanEndsAt({ record }: Living): Instant | undefined {
+export function orphanEndsAt({ record }: ReadonlyLiving): Instant | undefined {
   const waits = record.phase === "unknown" && record.idleBehavior !== "hold";
   return waits ? record.leaseUntil + LEASE_MARGIN_MS : undefined;
 }
 
 /** When the provider may be asked again to make the machine, and after that: when it may no longer be. */
-export function createWakesAt(state: Living): Instant | undefined {
+export function createWakesAt(state: ReadonlyLiving): Instant | undefined {
   const { createNotBefore, intent } = state.record;
   return isUnmade(state) ? Math.min(createNotBefore ?? Infinity, intent.notAfter) : undefined;
 }
 
 /** Whether its machine may still be created. */
-export function isUnmade({ record }: Living): boolean {
+export function isUnmade({ record }: ReadonlyLiving): boolean {
   return record.phase === "booting" && record.instance === null && !isOwnMachine(record);
 }
 
 /** Whether nobody has used its enrollment code yet. */
-function isUnclaimed({ record }: Living): boolean {
+function isUnclaimed({ record }: ReadonlyLiving): boolean {
   return record.phase === "booting" && record.secret === null;
 }
 

@@ -1,10 +1,18 @@
+import type { BootOutcome } from "../../../probes/boot.ts";
+import { hasEnded } from "../../../probes/report.ts";
 import type { Report } from "../../../schema/host.ts";
 import { CREATE_STRAGGLER_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import type { BootOutcome } from "../../messages.ts";
 import { loseAll } from "../placements.ts";
-import { isOwnMachine, type Living, note, ordersRevision, type WorkerState } from "../state.ts";
-import { withBootOutcome } from "./boot-outcome.ts";
+import {
+  isOwnMachine,
+  type Living,
+  note,
+  ordersRevision,
+  type ReadonlyLiving,
+  type WorkerState,
+} from "../state.ts";
+import { withBootOutcome } from "./boot.ts";
 
 /**
  * Begins the end: from this step on orders are refused and the machine is to be destroyed, or let go.
@@ -44,7 +52,7 @@ function letGo(state: Living, reason: string, now: Instant): WorkerState {
  * Whether it is a self-hosted machine whose agent is told to end. Its word that it has ended ends it, or the
  * end of its lease, whatever it says then: no listing will.
  */
-export function isLetGo({ record }: Living): boolean {
+export function isLetGo({ record }: ReadonlyLiving): boolean {
   return isOwnMachine(record) && record.phase === "shutdown";
 }
 
@@ -55,7 +63,7 @@ export function isLetGo({ record }: Living): boolean {
 export function foldFarewell(state: Living, report: Report, now: Instant): WorkerState {
   const { record } = state;
   if (!isLetGo(state)) return state;
-  const lives = report.attempts.some((one) => one.state !== "exited" && one.state !== "gone");
+  const lives = !report.attempts.every(hasEnded);
   if (!report.full || lives || report.ordersSeen < record.revision) return state;
   return goneNow(state, "its agent has ended", now);
 }

@@ -3,12 +3,12 @@ import { earliest, type Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
 import { callWaiting } from "../life/calls.ts";
 import { bootDeadline, ifSilent, isUnmade, orphanEndsAt, proposalAt } from "../life/deadlines.ts";
-import { isOwnMachine, type Living } from "../state.ts";
+import { isOwnMachine, type ReadonlyLiving } from "../state.ts";
 
 const STAY = "stay, until an operator says otherwise";
 
 /** What a worker does next by itself, and when; or whose word it waits for (invariant 5). */
-export function nextOf(state: Living, shown: WorkerStatus, now: Instant): Next {
+export function nextOf(state: ReadonlyLiving, shown: WorkerStatus, now: Instant): Next {
   const own = isOwnMachine(state.record);
   switch (shown.state) {
     case "booting":
@@ -25,13 +25,13 @@ export function nextOf(state: Living, shown: WorkerStatus, now: Instant): Next {
   }
 }
 
-function nextOfInvited({ record }: Living): Next {
+function nextOfInvited({ record }: ReadonlyLiving): Next {
   if (record.secret !== null) return nextBy("boot", "become ready with the first report of its host", "host");
   const action = "take the first machine that enrolls with its code, or end with the code";
   return nextAt("give_up", action, record.intent.notAfter, "host");
 }
 
-function nextOfBooting(state: Living, now: Instant): Next {
+function nextOfBooting(state: ReadonlyLiving, now: Instant): Next {
   const { record } = state;
   const deadline = bootDeadline(state);
   if (isUnmade(state)) {
@@ -45,7 +45,7 @@ function nextOfBooting(state: Living, now: Instant): Next {
   return earlierOf(end, nextProposal(state, now));
 }
 
-function nextOfReady(state: Living, { runs, idleBehavior }: WorkerStatus, now: Instant): Next {
+function nextOfReady(state: ReadonlyLiving, { runs, idleBehavior }: WorkerStatus, now: Instant): Next {
   if (runs.length > 0) return nextWithRuns(state, runs.length, idleBehavior);
   const silence = silenceOf(state, "give it up, if its host says nothing until then");
   const proposal = nextProposal(state, now);
@@ -54,7 +54,7 @@ function nextOfReady(state: Living, { runs, idleBehavior }: WorkerStatus, now: I
   return idleBehavior === "hold" || isOwnMachine(state.record) ? stays : earlierOf(stays, silence);
 }
 
-function nextWithRuns(state: Living, count: number, behavior: WorkerStatus["idleBehavior"]): Next {
+function nextWithRuns(state: ReadonlyLiving, count: number, behavior: WorkerStatus["idleBehavior"]): Next {
   const runs = `${count} run${count === 1 ? "" : "s"}`;
   const then = {
     run: "",
@@ -69,14 +69,14 @@ function nextWithRuns(state: Living, count: number, behavior: WorkerStatus["idle
 }
 
 /** That it proposes to its pool to stop; null: it has no cause to. */
-function nextProposal(state: Living, now: Instant): Next | null {
+function nextProposal(state: ReadonlyLiving, now: Instant): Next | null {
   const at = proposalAt(state);
   if (at === undefined) return null;
   if (at <= now) return nextBy("confirm", "wait for its pool to agree that it stops", "pool");
   return nextAt("propose_stop", "stop, if it is still idle then", at, "pool");
 }
 
-function nextOfUnknown(state: Living): Next {
+function nextOfUnknown(state: ReadonlyLiving): Next {
   const { record } = state;
   const orphan = orphanEndsAt(state);
   if (orphan !== undefined)
@@ -95,7 +95,7 @@ const SILENCE = {
 } as const;
 
 /** What its host's silence brings about: first its runs are lost, then it is given up. Null: nothing. */
-function silenceOf(state: Living, action: string): Next | null {
+function silenceOf(state: ReadonlyLiving, action: string): Next | null {
   const end = ifSilent(state);
   if (end === undefined) return null;
   const [code, over] = SILENCE[end.ends];
@@ -103,13 +103,13 @@ function silenceOf(state: Living, action: string): Next | null {
   return nextAt(code, text, end.at, "host");
 }
 
-function nextOfLetGo(state: Living): Next {
+function nextOfLetGo(state: ReadonlyLiving): Next {
   const action = "tell its agent to end, until it has, or its lease is over";
   const end = ifSilent(state);
   return end === undefined ? nextBy("confirm", action, "host") : nextAt("give_up", action, end.at, "host");
 }
 
-function nextOfEnding({ record }: Living, now: Instant): Next {
+function nextOfEnding({ record }: ReadonlyLiving, now: Instant): Next {
   const { instance, destroyAskedAt } = record;
   if (instance === null)
     return nextBy("confirm", "wait for the provider's listings to show that it was not made", "provider");

@@ -4,7 +4,7 @@ import { clause } from "../../../shared/words.ts";
 import { bootTrouble } from "../life/boot.ts";
 import { isUnmade } from "../life/deadlines.ts";
 import { doublesText } from "../life/doubles.ts";
-import { isOwnMachine, type Living } from "../state.ts";
+import { isOwnMachine, type ReadonlyLiving } from "../state.ts";
 
 /** Why a worker is in its state, for programs: the closed list (`docs/operating.md` says what to do). */
 export const WORKER_REASONS = [
@@ -26,7 +26,7 @@ export const WORKER_REASONS = [
 type WorkerReason = (typeof WORKER_REASONS)[number];
 
 /** Why a worker is in its state, with the numbers that this follows from (invariant 5). */
-export function reasonOf(state: Living, shown: WorkerStatus): Why["reason"] {
+export function reasonOf(state: ReadonlyLiving, shown: WorkerStatus): Why["reason"] {
   const { lastReportAt, leaseUntil, runs } = shown;
   const { destroys, createTries } = state.record;
   const reason: Why["reason"] = { code: codeOf(state, shown), text: textOf(state, shown), runs: runs.length };
@@ -41,14 +41,14 @@ export function reasonOf(state: Living, shown: WorkerStatus): Why["reason"] {
 }
 
 /** Why it is so, and what else costs money in its name. */
-function textOf(state: Living, shown: WorkerStatus): string {
+function textOf(state: ReadonlyLiving, shown: WorkerStatus): string {
   const { doubles } = state.record;
   const text = ownText(state, shown);
   return doubles === undefined || shown.state === "gone" ? text : `${clause(text)}; ${doublesText(doubles)}`;
 }
 
 /** Why it is so: of what does not get on, how often that was tried, too. */
-function ownText({ record }: Living, { state: shown, reason }: WorkerStatus): string {
+function ownText({ record }: ReadonlyLiving, { state: shown, reason }: WorkerStatus): string {
   const { createTries = 0, destroys } = record;
   if (shown === "booting" && createTries > 1) return `${clause(reason)}; it was asked ${createTries} times`;
   if (shown === "booting" && record.bootProbe?.ok === false) return `${reason}: ${bootTrouble(record)}`;
@@ -58,7 +58,7 @@ function ownText({ record }: Living, { state: shown, reason }: WorkerStatus): st
   return `${clause(reason)}; the provider was ${asked}, and still lists it`;
 }
 
-function codeOf(state: Living, { state: shown, idleBehavior }: WorkerStatus): WorkerReason {
+function codeOf(state: ReadonlyLiving, { state: shown, idleBehavior }: WorkerStatus): WorkerReason {
   const { record } = state;
   if (shown === "gone") return "gone";
   if (shown === "shutdown") return isOwnMachine(record) ? "let_go" : "destroying";
@@ -76,6 +76,6 @@ function codeOf(state: Living, { state: shown, idleBehavior }: WorkerStatus): Wo
   }
 }
 
-function isAdopted({ record: { intent } }: Living): boolean {
+function isAdopted({ record: { intent } }: ReadonlyLiving): boolean {
   return intent.provider !== null && intent.adopt !== undefined;
 }

@@ -11,6 +11,7 @@ import {
   lastHeardAt,
   livePlacements,
   ordersRevision,
+  type ReadonlyLiving,
   untoldPlacements,
 } from "../state.ts";
 import { nextOf } from "./next.ts";
@@ -21,7 +22,7 @@ import { upsertOf } from "./summary.ts";
 export const OWN_MACHINE = "self-hosted";
 
 /** A worker, whole, as a reader sees it. */
-export function statusOf(state: Living, now: Instant): WorkerStatus {
+export function statusOf(state: ReadonlyLiving, now: Instant): WorkerStatus {
   const { record } = state;
   const { intent, notice, stale = {} } = record;
   const live = livePlacements(state);
@@ -82,7 +83,7 @@ export function shownState(phase: Living["record"]["phase"] | "asked", runs: num
  * nothing of this run, before that is placed elsewhere (`placementEndsAt`), and whether the host has not been
  * told of it (`untold`).
  */
-export function whyOf(state: Living, now: Instant, run?: string): Why {
+export function whyOf(state: ReadonlyLiving, now: Instant, run?: string): Why {
   const shown = statusOf(state, now);
   const reason = reasonOf(state, shown);
   const ends = run === undefined ? undefined : placementEndsAt(state, run);
@@ -92,7 +93,7 @@ export function whyOf(state: Living, now: Instant, run?: string): Why {
 }
 
 /** The run whose placement ended last, of those that are kept. */
-function lastRunOf({ placements }: Living): WorkerStatus["lastRun"] {
+function lastRunOf({ placements }: ReadonlyLiving): WorkerStatus["lastRun"] {
   const [last] = placements.latestEnded("at", 1);
   return last === undefined ? null : { run: last.run, endedAt: iso(last.at) };
 }

@@ -1,19 +1,19 @@
+import { bootOutcomeOf } from "../../../probes/boot.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { WorkerUpsert } from "../../messages.ts";
 import { behaviorOf } from "../host/notice.ts";
-import { bootOutcomeOf } from "../life/boot-outcome.ts";
 import { callWaiting } from "../life/calls.ts";
 import { proposalAt } from "../life/deadlines.ts";
 import { isSurelyUnmade } from "../life/forced.ts";
 import { isSilent } from "../placements.ts";
-import { isOwnMachine, type Living, measuredMemory, type WorkerRecord } from "../state.ts";
+import { isOwnMachine, measuredMemory, type ReadonlyLiving, type WorkerRecord } from "../state.ts";
 import { toldPrice } from "./prices.ts";
 
 /**
  * The worker as its pool is to know it. A silent one is shown `unknown`, so that nothing more is placed on
  * it.
  */
-export function upsertOf(state: Living, now: Instant): WorkerUpsert {
+export function upsertOf(state: ReadonlyLiving, now: Instant): WorkerUpsert {
   const { record } = state;
   const silent = record.phase === "ready" && isSilent(state, now);
   const proposal = proposalAt(state);
@@ -56,7 +56,7 @@ function measuredOf(record: WorkerRecord): Pick<WorkerUpsert, "resources" | "mea
  * That its machine was not made, or that its boot came to nothing. What somebody has asked for, by a kill or
  * a drain, is no failure.
  */
-function failureOf({ record }: Living): Pick<WorkerUpsert, "failure"> {
+function failureOf({ record }: ReadonlyLiving): Pick<WorkerUpsert, "failure"> {
   const { failure, createdAt, askedAt, reason, intent } = record;
   if (failure !== undefined) return { failure };
   if (intent.provider === null || intent.adopt !== undefined) return {};

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { BootOutcome } from "../../../src/core/messages.ts";
-import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
-import { upsertOf } from "../../../src/core/worker/read/summary.ts";
-import type { Living } from "../../../src/core/worker/state.ts";
+import type { WorkerEventIn } from "../../src/core/worker/machine.ts";
+import { upsertOf } from "../../src/core/worker/read/summary.ts";
+import type { Living } from "../../src/core/worker/state.ts";
+import type { BootOutcome } from "../../src/probes/boot.ts";
 import {
   at,
   BOOTED,
@@ -15,7 +15,7 @@ import {
   reloaded,
   report,
   T0,
-} from "../support/worker.ts";
+} from "../core/support/worker.ts";
 
 const kill: WorkerEventIn = { type: "kill", reason: "", by: "ann" };
 const drain: WorkerEventIn = { type: "behavior", behavior: "drain", by: "ann" };

@@ -1,19 +1,45 @@
-import type { AttemptReport, Report } from "../../../schema/host.ts";
-import { parseAttemptId } from "../../../shared/attempt-id.ts";
+// What is believed of the attempts in a report (reports.md). A host may say anything, as often as it likes,
+// so nothing here grows with what it says: placements that this worker was given are heard, a few others are
+// shown to their allocations, and nothing is remembered of the rest. Orders omit it.
+import type { AttemptReport, Report } from "../schema/host.ts";
+import { parseAttemptId, placementKey } from "../shared/attempt-id.ts";
 import {
   MAX_HELD_LOG_CHARS,
   MAX_STRANGERS_ASKED,
   MAX_STRANGERS_LOOKED_UP,
   MAX_UNORDERED_ATTEMPTS,
-} from "../../../shared/limits.ts";
-import type { Instant, Millis } from "../../../shared/machine.ts";
-import { type Living, livePlacements, type PlacementRow, placementKey, type Reported } from "../state.ts";
+} from "../shared/limits.ts";
+import type { Instant, Millis } from "../shared/machine.ts";
 
-/**
- * What is believed of a report (`docs/design/reports.md`). A host may say anything, as often as it likes, so
- * nothing here grows with what it says: placements that were given to it are heard, a few others are shown
- * to their allocations, and of the rest nothing is remembered. Orders omit it.
- */
+/** What the host last said of one placement. `said` tells two reports apart that say something else. */
+export interface Reported {
+  run: string;
+  epoch: number;
+  attempts: AttemptReport[];
+  said: string;
+  /** When that was heard: the ages in it are of that moment. */
+  at: Instant;
+  /** This worker was never given it. */
+  stranger?: true;
+  /** A stranger of which its allocation wants nothing: while the host says it, nobody is asked again. */
+  over?: true;
+}
+
+/** What the reader of a report knows: by key what the host said before, and which placements it was given. */
+export interface Known {
+  before: Record<string, Reported>;
+  live: readonly Given[];
+  /** Whether a placement was ever given to this worker. */
+  isGiven(key: string): boolean;
+}
+
+/** A placement that lives here: what is ordered of it, and since which revision of the orders. */
+interface Given {
+  run: string;
+  epoch: number;
+  revision: number;
+  order: { attempts: { id: string }[] } | null;
+}
 
 /** One placement in a report. Of attempts that are named twice the last word counts. */
 interface Said {
@@ -27,14 +53,14 @@ interface Said {
  * for the attempts that it names, and of all others what was said before holds. An attempt that waits for its
  * time as it was ordered is there, and no news.
  */
-export function reportedBy(state: Living, report: Report, now: Instant): Record<string, Reported> {
-  const rows = new Map(livePlacements(state).map((row) => [placementKey(row.run, row.epoch), row]));
+export function reportedBy(known: Known, report: Report, now: Instant): Record<string, Reported> {
+  const rows = new Map(known.live.map((row) => [placementKey(row.run, row.epoch), row]));
   const said = byPlacement(report);
-  const strangers = strangersIn(state, said, rows, report.full);
-  const reported = report.full ? {} : { ...state.memo.reported };
+  const strangers = strangersIn(known, said, rows, report.full);
+  const reported = report.full ? {} : { ...known.before };
   for (const [key, { run, epoch, attempts }] of said) {
     const row = rows.get(key);
-    const before = state.memo.reported[key];
+    const before = known.before[key];
     if (row === undefined && !strangers.has(key)) continue;
     if (row === undefined && before?.over === true) {
       reported[key] = before;
@@ -48,17 +74,6 @@ export function reportedBy(state: Living, report: Report, now: Instant): Record<
     if (all.length > 0) reported[key] = heardOf({ run, epoch }, all, row, now);
   }
   return report.full ? withMissing(reported, said, rows, report.ordersSeen, now) : reported;
-}
-
-/**
- * Whether an attempt is of a placement that this worker was given, or of a stranger whose run is asked. When
- * a log of any other attempt comes, no run is asked (`docs/design/reports.md`).
- */
-export function isPlaced({ memo, placements }: Living, attempt: string): boolean {
-  const parts = parseAttemptId(attempt);
-  if (parts === undefined) return false;
-  const key = placementKey(parts.run, parts.epoch);
-  return memo.reported[key] !== undefined || placements.get(key) !== undefined;
 }
 
 function byPlacement(report: Report): Map<string, Said> {
@@ -82,12 +97,12 @@ function byPlacement(report: Report): Map<string, Said> {
  * were: those that are known already come first. One that has ended here is none.
  */
 function strangersIn(
-  { memo, placements }: Living,
+  { before, isGiven }: Known,
   said: Map<string, Said>,
-  rows: Map<string, PlacementRow>,
+  rows: Map<string, Given>,
   full: boolean,
 ): Set<string> {
-  const known = Object.entries(memo.reported).flatMap(([key, { stranger }]) => {
+  const known = Object.entries(before).flatMap(([key, { stranger }]) => {
     return stranger === true && !rows.has(key) && (!full || said.has(key)) ? [key] : [];
   });
   const strangers = new Set(known);
@@ -96,13 +111,13 @@ function strangersIn(
     if (strangers.size >= MAX_STRANGERS_ASKED || looks >= MAX_STRANGERS_LOOKED_UP) break;
     if (rows.has(key) || strangers.has(key)) continue;
     looks += 1;
-    if (placements.get(key) === undefined) strangers.add(key);
+    if (!isGiven(key)) strangers.add(key);
   }
   return strangers;
 }
 
 /** Of one placement what its orders name, and a few others, the latest: those before may have just ended. */
-function believedOf(attempts: AttemptReport[], row: PlacementRow | undefined): AttemptReport[] {
+function believedOf(attempts: AttemptReport[], row: Given | undefined): AttemptReport[] {
   if (attempts.length <= MAX_UNORDERED_ATTEMPTS) return attempts;
   const ordered = new Set(row?.order?.attempts.map(({ id }) => id));
   const others = attempts.filter(({ id }) => !ordered.has(id)).slice(-MAX_UNORDERED_ATTEMPTS);
@@ -112,7 +127,7 @@ function believedOf(attempts: AttemptReport[], row: PlacementRow | undefined): A
 
 /** The host has applied these orders and does not hold it: it is gone (host-protocol.md#report). */
 function missingOf(
-  row: PlacementRow | undefined,
+  row: Given | undefined,
   named: Pick<Map<string, unknown>, "has"> | undefined,
   ordersSeen: number,
 ): AttemptReport[] {
@@ -125,7 +140,7 @@ function missingOf(
 function withMissing(
   reported: Record<string, Reported>,
   said: Map<string, Said>,
-  rows: Map<string, PlacementRow>,
+  rows: Map<string, Given>,
   ordersSeen: number,
   now: Instant,
 ): Record<string, Reported> {
@@ -139,7 +154,7 @@ function withMissing(
 function heardOf(
   { run, epoch }: Pick<Reported, "run" | "epoch">,
   attempts: AttemptReport[],
-  row: PlacementRow | undefined,
+  row: Given | undefined,
   now: Instant,
 ): Reported {
   const said = { run, epoch, attempts, said: whatIsSaid(attempts), at: now };

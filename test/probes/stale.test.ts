@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { answerOrder } from "../../../src/core/worker/placements.ts";
-import { statusOf } from "../../../src/core/worker/read/status.ts";
-import type { Living } from "../../../src/core/worker/state.ts";
-import type { Report } from "../../../src/schema/host.ts";
-import { STALE_RUN_MS } from "../../../src/shared/limits.ts";
+import { answerOrder } from "../../src/core/worker/placements.ts";
+import { statusOf } from "../../src/core/worker/read/status.ts";
+import type { Living } from "../../src/core/worker/state.ts";
+import type { Report } from "../../src/schema/host.ts";
+import { STALE_RUN_MS } from "../../src/shared/limits.ts";
 import {
   at,
   holding,
@@ -15,7 +15,7 @@ import {
   report,
   runningOf,
   T0,
-} from "../support/worker.ts";
+} from "../core/support/worker.ts";
 
 /** Reports one after the other, each so many milliseconds after `T0`, on a machine with a run on it. */
 function reported(...reports: [afterMs: number, more: Partial<Report>][]): Living {

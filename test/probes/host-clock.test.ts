@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { type HostClock, readClock } from "../../../src/core/worker/host/host-clock.ts";
-import { observationsDue } from "../../../src/core/worker/host/report.ts";
-import type { Living } from "../../../src/core/worker/state.ts";
-import { at, attemptOf, holding, reloaded, report, T0 } from "../support/worker.ts";
+import { observationsDue } from "../../src/core/worker/host/report.ts";
+import type { Living } from "../../src/core/worker/state.ts";
+import { type HostClock, readClock } from "../../src/probes/host-clock.ts";
+import { at, attemptOf, holding, reloaded, report, T0 } from "../core/support/worker.ts";
 
 const SECOND = 1_000;
 /** What the clock of a host says at T0. */

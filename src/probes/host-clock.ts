@@ -1,4 +1,5 @@
-import type { Instant, Millis } from "../../../shared/machine.ts";
+// What a report shows of its host's clock, and for how long it was on its way.
+import type { Instant, Millis } from "../shared/machine.ts";
 
 /** How a host's clock and ours go together, as far as its reports show. */
 export interface HostClock {
