@@ -10,7 +10,7 @@ import { agentOptions, command, root, worker } from "./bundles.mjs";
 import { checkoutEnv, run } from "./env.mjs";
 import { writeAgentModule, writeApiModule, writeWorkerOptions } from "./generated.mjs";
 
-/** One change can lead to several bundles, one after the other: so long after the last of them it is quiet. */
+/** One change can make several bundles, one after the other: `drover up` starts this long after the last. */
 const QUIET_MS = 300;
 /** `drover up` gives its runs ten seconds. What has not ended after this is killed. */
 const END_WITHIN_MS = 30_000;

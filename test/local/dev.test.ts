@@ -1,9 +1,10 @@
 // `npm run dev` on a copy of the sources: what a change leads to, and that nothing is left after Ctrl-C.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
+import { choosePort } from "../../local/ports.ts";
 import { scratchDir, until } from "./support/scratch.ts";
 import { type Context, leftOf } from "./support/up-process.ts";
 
@@ -12,7 +13,9 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SOURCES = "agent archive bin cli client disk local scripts src package.json wrangler.toml".split(" ");
 const CONFIGS = ["tsconfig.base.json", "tsconfig.client.json"];
 
-test("a change is built, and restarts `drover up`; one that cannot be built leaves it; Ctrl-C ends all", async () => {
+const INSPECTOR_PORT = await choosePort();
+
+test("a change is built and restarts `drover up`, a mistake does not; Ctrl-C ends all", async () => {
   const dir = scratchDir();
   for (const name of [...SOURCES, ...CONFIGS]) cpSync(join(ROOT, name), join(dir, name), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(dir, "node_modules"));
@@ -28,6 +31,15 @@ test("a change is built, and restarts `drover up`; one that cannot be built leav
 
   await until("it is up", () => dev.said().includes("Drover is up at"));
   const { url } = context();
+  // What CONTRIBUTING says of debugging.
+  const stored = execFileSync(process.execPath, ["scripts/stored.mjs", "Pool", "default"], {
+    cwd: dir,
+    env: { ...process.env, DROVER_STATE: stateDir },
+    encoding: "utf8",
+  });
+  expect(stored).toMatch(/record: \{\s+name: 'default',/);
+  const targets = await (await fetch(`http://127.0.0.1:${INSPECTOR_PORT}/json`)).json();
+  expect(targets).toContainEqual(expect.objectContaining({ id: "core:user:drover" }));
 
   // The Worker carries the agent, so this change goes through two bundles.
   change(
@@ -53,6 +65,7 @@ test("a change is built, and restarts `drover up`; one that cannot be built leav
 function startDev(dir: string, stateDir: string) {
   const child: ChildProcess = spawn(process.execPath, ["scripts/dev.mjs", "--state", stateDir], {
     cwd: dir,
+    env: { ...process.env, DROVER_INSPECTOR_PORT: String(INSPECTOR_PORT) },
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });
