@@ -243,6 +243,10 @@ async function portsAreFree({ port, cloudPort }: Identity): Promise<void> {
 function builtWorker(): { script: string; options: string } {
   const script = fileURLToPath(new URL("../dist/worker.js", import.meta.url));
   const options = fileURLToPath(new URL("../dist/worker-options.json", import.meta.url));
-  if (existsSync(script)) return { script, options };
-  throw new UpError(`Drover is not built: ${script} is missing. Run \`npm run build\` in its directory.`);
+  const missing = [script, options].find((path) => !existsSync(path));
+  if (missing === undefined) return { script, options };
+  throw new UpError(
+    `Drover is not built, or by an earlier version: ${missing} is missing. ` +
+      "Run `npm run build` in its directory.",
+  );
 }

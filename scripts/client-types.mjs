@@ -6,6 +6,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
+import { commonOptions } from "./bundles.mjs";
 import { cacheDir } from "./env.mjs";
 
 /** @typedef {Record<string, any>} Schema */
@@ -18,11 +19,12 @@ const REF = "#/components/schemas/";
 
 /**
  * The document as a Drover of these sources serves it. Builds may run side by side: each has its own file.
- * @param {import("esbuild").BuildOptions} common
+ * So has each call, since a module is loaded once.
  * @returns {Promise<Schema>}
  */
-export async function documentOfRoutes(common) {
-  const outfile = join(cacheDir, `routes-${process.pid}.mjs`);
+export async function documentOfRoutes() {
+  const outfile = join(cacheDir, `routes-${process.pid}-${performance.now()}.mjs`);
+  const common = commonOptions();
   await build({ ...common, entryPoints: ["src/routes/app.ts"], outfile, platform: "node", target: "node20" });
   try {
     const { createApp } = await import(pathToFileURL(outfile).href);
@@ -42,7 +44,7 @@ export function clientTypes(document) {
   const types = operations.map(typesOf);
   const components = reachable(document, types.join("\n"));
   return [
-    "// Made by scripts/build.mjs from the OpenAPI document, which the routes make. Do not edit.",
+    "// Made by scripts/generated.mjs from the OpenAPI document, which the routes make. Do not edit.",
     "",
     ...components.map(([name, schema]) => `${docOf(schema)}export type ${name} = ${typeOf(schema)};\n`),
     "/** What a token can call: how it is asked. */",

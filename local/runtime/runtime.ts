@@ -84,6 +84,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       unsafeTriggerHandlers: true,
       cf: false,
       logRequests: false,
+      inspectorPort: inspectorPort(),
       resourcePersistencePath: pathIn(stateDir, "objects"),
       unsafeRuntimeEnv: { [MARK]: stateDir },
       handleStructuredLogs: ({ level, message }) => onLog(level, message),
@@ -187,6 +188,12 @@ function keepingSignals<T>(make: () => T): T {
  */
 export async function endFormerRuntime(stateDir: string): Promise<void> {
   await endTree({ isMark: (entry) => entry === `${MARK}=${stateDir}`, family: false });
+}
+
+/** For developers (CONTRIBUTING.md): who reaches this port of 127.0.0.1 can do all that Drover can. */
+function inspectorPort(): number | undefined {
+  const port = process.env.DROVER_INSPECTOR_PORT;
+  return port === undefined ? undefined : Number(port);
 }
 
 /** What `scripts/worker-options.mjs` has written of `wrangler.toml`; paths are those from the package. */

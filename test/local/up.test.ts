@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -235,4 +245,22 @@ it("workerd that dies before it has read its configuration is started again", as
   await until("it has died", () => existsSync(died) || undefined);
   writeFileSync(guard, whole);
   await answersAndEnds({ stateDir, running, context });
+});
+
+it.each(["worker.js", "worker-options.json"])("a build that lacks %s is told by name", (missing) => {
+  const dir = scratchDir();
+  const root = join(import.meta.dirname, "../..");
+  for (const name of ["bin", "dist", "package.json"])
+    cpSync(join(root, name), join(dir, name), { recursive: true });
+  symlinkSync(join(root, "node_modules"), join(dir, "node_modules"));
+  rmSync(join(dir, "dist", missing));
+  const { status, stderr } = spawnSync(process.execPath, ["bin/drover.mjs", "up"], {
+    cwd: dir,
+    encoding: "utf8",
+  });
+  expect(status).toBe(125);
+  expect(stderr).toContain(
+    `${join(dir, "dist", missing)} is missing. Run \`npm run build\` in its directory.`,
+  );
+  expect(existsSync(join(dir, ".drover"))).toBe(false);
 });
