@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { readIfThere, replaceFile } from "../posix/files.ts";
+import { lives, parseStat } from "../posix/proc.ts";
 import type { Millis } from "../src/shared/machine.ts";
+import { errorText } from "../src/shared/words.ts";
 import {
   WATCHDOG_BARE_LEAD_MS,
   WATCHDOG_LAST_LEAD_MS,
@@ -9,8 +12,6 @@ import {
   WATCHDOG_LOOK_MS,
 } from "./core/bounds.ts";
 import { baseEnvironment } from "./exec/environment.ts";
-import { lives, parseStat } from "./exec/processes/processes.ts";
-import { errorText, readIfThere, replaceFile } from "./files.ts";
 import { say } from "./say.ts";
 
 /**

@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, rmSync } from "node:fs";
 import { constants } from "node:os";
+import { errorCode } from "../../../posix/errors.ts";
+import { readIfThere } from "../../../posix/files.ts";
+import { openFilesLimit } from "../../../posix/open-files.ts";
+import { type Proc, parseStat } from "../../../posix/proc.ts";
 import type { StartError } from "../../../src/schema/host.ts";
+import { errorText } from "../../../src/shared/words.ts";
 import type { TaskEnd } from "../../drivers/driver.ts";
-import { errorCode, errorText, readIfThere } from "../../files.ts";
 import type { AttemptDirs } from "./dirs.ts";
-import { openFilesLimit } from "./open-files.ts";
-import { type Proc, parseStat } from "./processes.ts";
 
 /** What the shim exits with for a task that could not enter its cgroups. */
 const NOT_ENTERED = 125;
