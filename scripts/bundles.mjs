@@ -11,6 +11,7 @@ export const commonOptions = (version) => ({
   format: "esm",
   sourcemap: false,
   logLevel: "warning",
+  loader: { ".sh": "text" },
   define: { DROVER_VERSION: JSON.stringify(version) },
 });
 
