@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { checkoutEnv } from "./scripts/env.mjs";
@@ -10,6 +11,13 @@ const secrets = {
 };
 Object.assign(process.env, checkoutEnv(), secrets);
 
+/** Shell scripts are texts, as in the bundles. */
+const scripts = {
+  name: "shell scripts as texts",
+  load: (id: string) =>
+    id.endsWith(".sh") ? `export default ${JSON.stringify(readFileSync(id, "utf8"))};` : undefined,
+};
+
 // Tests wait for things and not for time: this is how long a thing may take on a busy machine of two cores.
 const patience = { testTimeout: 60_000, hookTimeout: 60_000 };
 
@@ -18,6 +26,7 @@ export default defineConfig({
     // Groups run one after the other: suites that load the machine would take each other's deadlines away.
     projects: [
       {
+        plugins: [scripts],
         test: {
           ...patience,
           name: "node",
@@ -29,6 +38,7 @@ export default defineConfig({
       },
       {
         plugins: [
+          scripts,
           cloudflareTest({
             // What an object throws on purpose would fill the screen.
             verbose: false,
@@ -45,10 +55,11 @@ export default defineConfig({
         },
       },
       {
+        plugins: [scripts],
         test: {
           ...patience,
           name: "processes",
-          include: ["test/{attack,edge,agent,local,crash,docs,fuzz}/**/*.test.ts"],
+          include: ["test/{attack,edge,agent,local,posix,crash,docs,fuzz}/**/*.test.ts"],
           sequence: { groupOrder: 2 },
           // Each file has a Drover of its own, and waits for it most of the time: one alone uses a quarter of
           // two cores.

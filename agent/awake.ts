@@ -1,6 +1,6 @@
+import { readIfThere } from "../posix/files.ts";
 import type { Instant } from "../src/shared/machine.ts";
 import { LOOK_AWAKE_MS, STOOD_STILL_MS } from "./core/bounds.ts";
-import { readIfThere } from "./files.ts";
 
 /** A time in which this agent and its control plane have stood still. */
 export interface Sleep {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Instant, Millis } from "../src/shared/machine.ts";
+import { errorText } from "../src/shared/words.ts";
 import { type Awake, watchSleep } from "./awake.ts";
 import { OUTPUT_REPORT_DELAY_MS } from "./core/bounds.ts";
 import type { HostEvent } from "./core/events.ts";
@@ -12,7 +13,6 @@ import { punchLog } from "./exec/files/punch.ts";
 import type { Origin } from "./exec/files/sticky-data.ts";
 import { lookForNotice } from "./exec/notice.ts";
 import type { Supervisor } from "./exec/supervisor.ts";
-import { errorText } from "./files.ts";
 import type { Journal } from "./journal.ts";
 import type { ControlPlane } from "./plane/control-plane.ts";
 import { bodyOf, exchangeReport, type ReadLog } from "./plane/exchange.ts";

@@ -1,11 +1,12 @@
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makePrivateDir, readIfThere, replaceFile } from "../posix/files.ts";
 import type { Millis } from "../src/shared/machine.ts";
+import { errorText } from "../src/shared/words.ts";
 import { type AttemptJournal, journalOf, leaseOf } from "./core/journal.ts";
 import type { LeaseJournal } from "./core/lease.ts";
 import type { AttemptState, HostState } from "./core/types.ts";
 import { idOf, keyOf } from "./exec/processes/dirs.ts";
-import { errorText, makePrivateDir, readIfThere, replaceFile } from "./files.ts";
 import { say } from "./say.ts";
 
 /** A lease that grew by less than this is not written again: the one in the file is only shorter. */

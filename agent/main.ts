@@ -2,8 +2,11 @@ import { spawnSync } from "node:child_process";
 import { dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
+import { makePrivateDir } from "../posix/files.ts";
+import { type Lock, takeLock } from "../posix/lock.ts";
 import type { Instant, Millis } from "../src/shared/machine.ts";
 import { ACTS } from "../src/shared/means.ts";
+import { errorText } from "../src/shared/words.ts";
 import { makeClock } from "./clock.ts";
 import { initialHost } from "./core/host.ts";
 import { isLeaseEnding } from "./core/lease.ts";
@@ -18,10 +21,8 @@ import { Groups } from "./exec/processes/groups.ts";
 import { shellTellsSignals } from "./exec/processes/shim.ts";
 import { Supervisor } from "./exec/supervisor.ts";
 import { readBootId, readLocalBootId, readResources } from "./facts.ts";
-import { errorText, makePrivateDir } from "./files.ts";
 import { HostAgent } from "./host-agent.ts";
 import { Journal } from "./journal.ts";
-import { lockState } from "./lock.ts";
 import { strangeState } from "./own-state.ts";
 import { Refusal } from "./plane/control-plane.ts";
 import { REFUSED_EXIT_CODE } from "./plane/exchange.ts";
@@ -188,7 +189,7 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   if (strange !== undefined) {
     exit(USAGE_EXIT_CODE, `${stateDir} is no place for its state: ${strange}. Name another --state.`);
   }
-  const holder = lockState(stateDir);
+  const { holder } = lockState(stateDir);
   if (holder !== undefined) {
     const why = `the agent with pid ${holder.pid} serves ${stateDir}.`;
     exit(LOCKED_EXIT_CODE, `${why} Stop it first, or name another --state.`);
@@ -229,6 +230,14 @@ async function run(settings: Settings & { url: string }): Promise<void> {
   }
 }
 
+/**
+ * Makes this process the one agent of a state directory until it ends. Two of them would end each other's
+ * tasks: the one whose incarnation is older stops all that it holds.
+ */
+function lockState(stateDir: string): Lock {
+  return takeLock(join(stateDir, "agent.lock"));
+}
+
 /** Only root runs commands as other users, and what is above its state is not the agent's to open. */
 function sayWhatIsClosed(stateDir: string): void {
   const closed = process.geteuid?.() === 0 ? closedOnWay(dirname(stateDir)) : undefined;
@@ -251,7 +260,7 @@ function watchdogOf({ stateDir, powerOff }: Settings): WatchdogOptions {
  * is stopped, or hangs, keeps its place, and its journal: then only the processes are ended.
  */
 async function endLease(settings: Settings): Promise<void> {
-  const holder = lockState(settings.stateDir);
+  const { holder } = lockState(settings.stateDir);
   const left = openLeft(settings.stateDir);
   if (!isLeaseEnding(left.journal.readLease(), makeClock()())) {
     exit(LEASED_EXIT_CODE, "the lease has been extended");

@@ -1,6 +1,6 @@
 import { unlinkSync } from "node:fs";
 import { uptime } from "node:os";
-import { writeWhole } from "./state/files.ts";
+import { replaceFile } from "../posix/files.ts";
 import { pathIn } from "./state/names.ts";
 
 /** How often the file is written, and after which silence of our own we have stood still. */
@@ -41,7 +41,7 @@ export function beat(
 
 function note(file: string, text: string): void {
   try {
-    writeWhole(file, text, { flush: false });
+    replaceFile(file, text);
   } catch {
     // A full disk, for example. A host that sees nothing keeps to its lease.
     remove(file);

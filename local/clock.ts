@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { z } from "zod";
-import { writeWhole } from "./state/files.ts";
+import { writeAtomically } from "../posix/files.ts";
 import { pathIn } from "./state/names.ts";
 
 /** A wall clock that moves by less against the time since boot is left alone: no delay feels that. */
@@ -133,7 +133,7 @@ export class DroverClock {
     this.#notedMs = this.#last.upMs;
     const note: Note = { ...this.#last, wokenAheadMs: this.#wokenAheadMs };
     try {
-      writeWhole(this.#file, JSON.stringify(note));
+      writeAtomically(this.#file, JSON.stringify(note));
     } catch {
       // A full disk, for example. What was noted before is no later than the truth.
     }

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
-import { errnoOf } from "./state/files.ts";
+import { errorCode } from "../posix/errors.ts";
 
 /**
  * Where ports are chosen from: below what Linux gives to outgoing connections (32768 and up), so that a port
@@ -16,7 +16,7 @@ const TRIES = 200;
 export function portProblem(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const probe = createServer();
-    probe.once("error", (error) => resolve(errnoOf(error) ?? error.message));
+    probe.once("error", (error) => resolve(errorCode(error) ?? error.message));
     probe.listen({ port, host: "127.0.0.1", exclusive: true }, () => probe.close(() => resolve(undefined)));
   });
 }

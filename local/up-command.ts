@@ -1,10 +1,10 @@
 import { existsSync, realpathSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
+import { errorText } from "../src/shared/words.ts";
 import { countText } from "./end-runs.ts";
 import { linesToTry } from "./greeting.ts";
 import { killInstancesBelow } from "./loopback/marks.ts";
 import { isNodeNewEnough, runByNodeOfCheckout } from "./runtime-needs.ts";
-import { errorText } from "./state/files.ts";
 import { DEFAULT_STATE_DIR, removeContext } from "./state/state-dir.ts";
 import { type Up, type UpOptions, up } from "./up.ts";
 import { UpError } from "./up-error.ts";

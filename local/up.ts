@@ -16,7 +16,6 @@ import { endFormerRuntime, startRuntime } from "./runtime/runtime.ts";
 import { tellOfMachine, tellOfRuntime } from "./runtime/watch-runtime.ts";
 import { isInternal, openWorkerLog } from "./runtime/worker-log.ts";
 import { checkRuntimeNeeds } from "./runtime-needs.ts";
-import { takeLock } from "./state/lock.ts";
 import { pathIn } from "./state/names.ts";
 import { strangerAbove } from "./state/own-state.ts";
 import { keepRoom, makeRoom } from "./state/reserve.ts";
@@ -24,7 +23,7 @@ import {
   DEFAULT_STATE_DIR,
   type Identity,
   identityOf,
-  lockPath,
+  lockStateDir,
   openStateDir,
   prepareFolders,
   readPoolNote,
@@ -83,7 +82,7 @@ export async function up(options: UpOptions = {}): Promise<Up> {
   try {
     makeRoom(dir);
     const stateDir = openStateDir(dir, options.fresh);
-    undo.add(takeLock(lockPath(stateDir)));
+    undo.add(lockStateDir(stateDir));
     return await start({ ...options, worker, stateDir }, undo);
   } catch (error) {
     const free = freeBelow(dir);

@@ -14,6 +14,7 @@ export const commonOptions = (ofVersion = version) => ({
   format: "esm",
   sourcemap: false,
   logLevel: "warning",
+  loader: { ".sh": "text" },
   define: { DROVER_VERSION: JSON.stringify(ofVersion) },
 });
 

@@ -1,5 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { entrancesOf } from "../../posix/cgroup.ts";
+import { killTree } from "../../posix/kill.ts";
+import { childrenOf, lives, type Proc, readProc, sendSignal } from "../../posix/proc.ts";
 import type { Means } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";
@@ -10,13 +13,9 @@ import type { AllocDirs } from "../exec/files/alloc-dirs.ts";
 import type { Prestart } from "../exec/prestart.ts";
 import type { AttemptStore } from "../exec/processes/dirs.ts";
 import { readEnd } from "../exec/processes/end.ts";
-import { entrancesOf } from "../exec/processes/group.ts";
 import type { Groups } from "../exec/processes/groups.ts";
-import { killTree } from "../exec/processes/kill.ts";
 import { patiently } from "../exec/processes/patiently.ts";
-import { childrenOf, lives, type Proc, readProc } from "../exec/processes/processes.ts";
 import { readShim, spawnShim } from "../exec/processes/shim.ts";
-import { sendSignal } from "../exec/processes/signal.ts";
 import { measure } from "../exec/processes/usage.ts";
 import type { Driver, Killed, Recovered, TaskEnd, TellEnd } from "./driver.ts";
 
@@ -104,7 +103,9 @@ export class ExecDriver implements Driver {
   async kill(id: string, waitMs: Millis): Promise<Killed> {
     const { allocs, groups, now } = this.#options;
     const running = this.#running.get(id);
-    const query = { markers: markersOf(id, allocs.of(id).local), shim: running?.shim };
+    const markers = markersOf(id, allocs.of(id).local);
+    const isMarked = (environment: string[]) => markers.every((marker) => environment.includes(marker));
+    const query = { isMarked, shim: running?.shim };
     const { empty, killed, left } = await killTree(query, groups.of(id), waitMs, now);
     if (!empty) return { killed, alive: textOf(left) };
     groups.forget(id);

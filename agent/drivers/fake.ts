@@ -1,6 +1,7 @@
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { readIfThere, replaceFile } from "../../posix/files.ts";
 import type { Means } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Instant } from "../../src/shared/machine.ts";
@@ -15,7 +16,6 @@ import {
 import type { RawUsage } from "../core/types.ts";
 import type { AttemptStore } from "../exec/processes/dirs.ts";
 import { StartFault } from "../exec/start-fault.ts";
-import { readIfThere, replaceFile } from "../files.ts";
 import type { Driver, Killed, Recovered, TellEnd } from "./driver.ts";
 
 /** The longest delay that a timer of Node takes; what lasts longer is looked at again then. */

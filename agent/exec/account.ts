@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { isStarved } from "../../disk/starved.ts";
+import { isStarved } from "../../posix/errors.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { baseEnvironment } from "./environment.ts";
 import { MAX_FIRST_LINE_BYTES } from "./files/resolve.ts";

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
+import { sendSignal } from "../../posix/proc.ts";
 import type { Millis } from "../../src/shared/machine.ts";
-import { errorText } from "../files.ts";
+import { errorText } from "../../src/shared/words.ts";
 import { baseEnvironment } from "./environment.ts";
-import { sendSignal } from "./processes/signal.ts";
 
 /** A boot probe that takes longer has failed: a machine that hangs must be seen to hang. */
 const PROBE_TIMEOUT_MS: Millis = 60_000;

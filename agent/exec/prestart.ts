@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { readIfThere, replaceFile } from "../../posix/files.ts";
 import type { TaskSpec } from "../../src/schema/run/run.ts";
 import { type ReadyTask, readyTask, straysFrom } from "../core/attempts/task-environment.ts";
-import { readIfThere, replaceFile } from "../files.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
 import { type Account, accountOf, asMember, checkReach, isOwn, memberOf } from "./account.ts";
 import { baseEnvironment, readNode } from "./environment.ts";

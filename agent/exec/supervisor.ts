@@ -1,14 +1,14 @@
-import { isStarved } from "../../disk/starved.ts";
+import { errorCode, isDiskFull, isStarved } from "../../posix/errors.ts";
 import type { StartError } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { DriverName } from "../../src/schema/run/task.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { driverOf } from "../../src/shared/means.ts";
+import { errorText } from "../../src/shared/words.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { AttemptJournal, FoundAttempt } from "../core/journal.ts";
 import type { NumberedSignal, RawUsage } from "../core/types.ts";
 import type { Driver, Recovered, TaskEnd, TellEnd } from "../drivers/driver.ts";
-import { errorCode, errorText, isDiskFull } from "../files.ts";
 import type { Snapshots } from "../plane/snapshots.ts";
 import type { AllocDirs } from "./files/alloc-dirs.ts";
 import { collectOutputs } from "./files/collect.ts";

@@ -1,7 +1,7 @@
 import type { Orders, Report, StreamName } from "../../src/schema/host.ts";
+import { errorText } from "../../src/shared/words.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { HostMessage } from "../core/messages.ts";
-import { errorText } from "../files.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
 
 type ReportMessage = Extract<HostMessage, { kind: "report" }>;

@@ -1,7 +1,7 @@
 import { type IncomingHttpHeaders, type Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { pipeline, type Readable } from "node:stream";
-import { errorCode } from "../files.ts";
+import { errorCode } from "../../posix/errors.ts";
 import { safeUrl } from "./safe-url.ts";
 
 // `node:http` and not `fetch`: the latter alone would cost a fifth of the agent's memory budget.

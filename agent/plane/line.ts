@@ -1,8 +1,8 @@
 import type { HostFrame } from "../../src/schema/host.ts";
+import { errorText } from "../../src/shared/words.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { HostMessage } from "../core/messages.ts";
-import { errorText } from "../files.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
 import { ordersFrom, staleIf } from "./exchange.ts";
 import type { Line } from "./socket.ts";

@@ -1,9 +1,9 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
+import { errorText } from "../../src/shared/words.ts";
 import { CHUNK_TIMEOUT_MS } from "../core/bounds.ts";
 import type { HostEvent } from "../core/events.ts";
 import type { HostMessage } from "../core/messages.ts";
-import { errorText } from "../files.ts";
 import { say } from "../say.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
 

@@ -65,8 +65,8 @@ fetch() {
 # the file `key` names. If that goes well the file `answer` is what came back.
 offset=0 covered='("@method" "@path" "@query" "content-digest")'
 call() {
-  path=$prefix/v1/hosts/${2%%\?*} query=?
-  case $2 in *\?*) query=?${2#*\?} ;; esac
+  path=$prefix/v1/hosts/${2%%\?*} query='?'
+  case $2 in *\?*) query="?${2#*\?}" ;; esac
   sum=$(digest body) nonce=$(openssl rand -hex 16)
   params="$covered;created=$(($(date +%s) + offset));nonce=\"$nonce\";keyid=\"$keyid\";tag=\"drover-$4\""
   signature=$(printf '"@method": %s\n"@path": %s\n"@query": %s\n"content-digest": %s\n"@signature-params": %s' \

@@ -2,12 +2,13 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Group } from "../../posix/cgroup.ts";
+import { environmentOf, lives, readProc } from "../../posix/proc.ts";
 import type { CreateInstance, Instance } from "../../src/schema/provider.ts";
 import { endTree } from "../runtime/end-processes.ts";
-import { environmentOf, isAlive, readProcess } from "../runtime/processes.ts";
 import { endText } from "../runtime/watch-runtime.ts";
 import { pathIn } from "../state/names.ts";
-import { endCgroup, makeCgroup } from "./cgroup.ts";
+import { makeCgroup } from "./cgroup.ts";
 import { launch } from "./launch.ts";
 import { cgroupName, type Entry, type Places, readLedger, writeCopy, writeLedger } from "./ledger.ts";
 import { instancesBelow, markOf, rootBelow } from "./marks.ts";
@@ -165,7 +166,7 @@ export class LoopbackCloud {
   }
 
   #lives({ id, state, root }: Entry): boolean {
-    if (state !== "running" || root === undefined || !isAlive(root)) return false;
+    if (state !== "running" || root === undefined || !lives(root)) return false;
     return environmentOf(root.pid).includes(markOf(this.#dirOf(id))) && existsSync(this.#dirOf(id));
   }
 
@@ -173,7 +174,7 @@ export class LoopbackCloud {
     const { id, root } = entry;
     const look = () => {
       try {
-        if (root !== undefined && isAlive(root)) return;
+        if (root !== undefined && lives(root)) return;
       } catch {
         return; // nobody can look now; the next look tells
       }
@@ -193,8 +194,8 @@ export class LoopbackCloud {
     });
     child.unref();
     if (child.pid === undefined) throw new Error("this machine can start no more processes");
-    const root = readProcess(child.pid);
-    if (root !== undefined) entry.root = { pid: root.pid, startTicks: root.startTicks };
+    const root = readProc(child.pid);
+    if (root !== undefined) entry.root = { pid: root.pid, startTime: root.startTime };
     entry.state = "running";
     this.#put(entry);
   }
@@ -235,9 +236,10 @@ export class LoopbackCloud {
   }
 
   async #killAll({ id, cgroup, root }: Entry): Promise<void> {
-    if (cgroup !== undefined) await endCgroup(cgroup);
+    const group: Group | undefined =
+      cgroup === undefined ? undefined : { folders: [{ path: cgroup, version: 2 }] };
     const mark = markOf(this.#dirOf(id));
-    await endTree({ isMark: (text) => text === mark, root, family: true });
+    await endTree({ isMarked: (environment) => environment.includes(mark), root }, group);
   }
 
   /**

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { closeSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openFilesLimit } from "../../agent/exec/processes/open-files.ts";
+import { openFilesLimit } from "../../posix/open-files.ts";
 import type { CreateInstance } from "../../src/schema/provider.ts";
 import { MARK } from "./marks.ts";
 

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { z } from "zod";
+import { errorCode } from "../../posix/errors.ts";
+import { writeAtomically } from "../../posix/files.ts";
 import { Instance } from "../../src/schema/provider.ts";
-import { errnoOf, writeWhole } from "../state/files.ts";
 
 /**
  * An instance as it is kept: what the contract shows, and how it is found again. Directories and cgroups of
@@ -14,7 +15,7 @@ export const Entry = Instance.extend({
   /**
    * The first process. Absent until it is started: then only the mark in the environment finds what there is.
    */
-  root: z.object({ pid: z.int(), startTicks: z.number() }).optional(),
+  root: z.object({ pid: z.int(), startTime: z.number() }).optional(),
   cgroup: z.string().optional(),
   endedAtMs: z.number().optional(),
 }).refine(({ id, cgroup }) => cgroup === undefined || basename(cgroup) === cgroupName(id));
@@ -46,7 +47,7 @@ export function readLedger(places: Places, onProblem: (text: string) => void): E
     return Ledger.parse(JSON.parse(readFileSync(places.ledger, "utf8"))).instances;
   } catch (error) {
     const copies = readCopies(places.instances);
-    if (errnoOf(error) !== "ENOENT" || copies.length > 0) {
+    if (errorCode(error) !== "ENOENT" || copies.length > 0) {
       onProblem(
         `The list of machines in ${places.ledger} cannot be read; it is made again from what the ` +
           `directories of the machines say (${copies.length} found).`,
@@ -58,13 +59,13 @@ export function readLedger(places: Places, onProblem: (text: string) => void): E
 
 /** Writes the whole ledger. It is small: one entry for each machine of the last day. */
 export function writeLedger({ ledger }: Places, instances: Iterable<Entry>): void {
-  writeWhole(ledger, JSON.stringify({ version: 1, instances: [...instances] }));
+  writeAtomically(ledger, JSON.stringify({ version: 1, instances: [...instances] }));
 }
 
 /** Writes the copy of an entry, if the instance has a directory. */
 export function writeCopy({ instances }: Places, entry: Entry): void {
   const dir = join(instances, entry.id);
-  if (existsSync(dir)) writeWhole(join(dir, COPY), JSON.stringify(entry));
+  if (existsSync(dir)) writeAtomically(join(dir, COPY), JSON.stringify(entry));
 }
 
 function readCopies(instances: string): Entry[] {

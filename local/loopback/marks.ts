@@ -1,4 +1,5 @@
-import { findTree, killNow, type Tree } from "../runtime/end-processes.ts";
+import { sendSignal } from "../../posix/proc.ts";
+import { findTree, type TreeQuery } from "../../posix/tree.ts";
 import { pathIn } from "../state/names.ts";
 
 /** The environment variable by whose value every process of an instance is found. */
@@ -15,9 +16,10 @@ export function markOf(instanceDir: string): string {
 }
 
 /** All that runs for the cloud of a directory, but for what carries one of the marks in `except`. */
-export function instancesBelow(dir: string, except: ReadonlySet<string> = new Set()): Tree {
+export function instancesBelow(dir: string, except: ReadonlySet<string> = new Set()): TreeQuery {
   const mark = markOf(`${rootBelow(dir)}/`);
-  return { isMark: (entry) => entry.startsWith(mark) && !except.has(entry), family: true };
+  const isMark = (entry: string) => entry.startsWith(mark) && !except.has(entry);
+  return { isMarked: (environment) => environment.some(isMark) };
 }
 
 /**
@@ -25,5 +27,5 @@ export function instancesBelow(dir: string, except: ReadonlySet<string> = new Se
  * that.
  */
 export function killInstancesBelow(dir: string): void {
-  for (const { pid } of findTree(instancesBelow(dir))) killNow(pid);
+  for (const { pid } of findTree(instancesBelow(dir))) sendSignal(pid, "SIGKILL");
 }

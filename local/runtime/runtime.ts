@@ -187,7 +187,8 @@ function keepingSignals<T>(make: () => T): T {
  * SIGKILL of `drover up` the guard needs a moment, and two runtimes would be two live copies of each object.
  */
 export async function endFormerRuntime(stateDir: string): Promise<void> {
-  await endTree({ isMark: (entry) => entry === `${MARK}=${stateDir}`, family: false });
+  const mark = `${MARK}=${stateDir}`;
+  await endTree({ isMarked: (environment) => environment.includes(mark), isMarkedOnly: true });
 }
 
 /** For developers (CONTRIBUTING.md): who reaches this port of 127.0.0.1 can do all that Drover can. */

@@ -1,6 +1,6 @@
 import { chmodSync } from "node:fs";
+import { writeAtomically } from "../../posix/files.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
-import { writeWhole } from "../state/files.ts";
 import { ENTRY } from "./entry.ts";
 
 /**
@@ -19,7 +19,7 @@ import { ENTRY } from "./entry.ts";
  * `drover up`.
  */
 export function writeGuard(path: string, workerd: string): void {
-  writeWhole(
+  writeAtomically(
     path,
     `#!/bin/sh
 trap '' INT

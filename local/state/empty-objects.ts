@@ -1,6 +1,6 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { errnoOf } from "./files.ts";
+import { errorCode } from "../../posix/errors.ts";
 import { pathIn } from "./names.ts";
 
 /** The first page of a database lists its tables, and each table has a page of its own. */
@@ -37,7 +37,7 @@ function namesIn(dir: string): string[] {
   try {
     return readdirSync(dir);
   } catch (error) {
-    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return [];
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return [];
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { DRAFT_ENDING } from "./files.ts";
+import { DRAFT_ENDING } from "../../posix/files.ts";
 
 /**
  * All that `drover up` writes to a state directory. Paths there come from `pathIn`, which takes no other:
@@ -37,5 +37,5 @@ export function isOurs(name: string): boolean {
 
 /** Whether it is the draft of one of ours. */
 export function isDraft(name: string): boolean {
-  return name.endsWith(DRAFT_ENDING) && NAMES.some((ours) => name.startsWith(`${ours}.`));
+  return NAMES.some((ours) => name === ours + DRAFT_ENDING);
 }

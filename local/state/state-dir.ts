@@ -11,10 +11,13 @@ import {
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import { makeDirs } from "../../disk/make-dirs.ts";
+import { errorCode } from "../../posix/errors.ts";
+import { writeAtomically } from "../../posix/files.ts";
+import { takeLock } from "../../posix/lock.ts";
+import { errorText } from "../../src/shared/words.ts";
 import { choosePort } from "../ports.ts";
 import { UpError } from "../up-error.ts";
 import { removeEmptyObjects } from "./empty-objects.ts";
-import { errnoOf, errorText, writeWhole } from "./files.ts";
 import { isDraft, isOurs, NAMES, type Name, pathIn } from "./names.ts";
 import { checkModesStay, checkStateDir, checkStateFiles } from "./own-state.ts";
 
@@ -72,9 +75,19 @@ function ignoreAll(path: string): void {
   if (!existsSync(path) || readFileSync(path, "utf8") !== text) writeFileSync(path, text);
 }
 
-/** Where the lock of a state directory lies (`lock.ts`). */
-export function lockPath(dir: string): string {
-  return pathIn(dir, "lock");
+/**
+ * Locks a state directory for this process; returns what gives it back. Two runtimes on one state directory
+ * are two live copies of every object (platform.md#local-crashes). Throws an `UpError` that names the holder.
+ */
+export function lockStateDir(dir: string): () => void {
+  const path = pathIn(dir, "lock");
+  const lock = takeLock(path);
+  if (lock.holder === undefined) return lock.release;
+  const { pid } = lock.holder;
+  throw new UpError(
+    `Drover is already up here: process ${pid} holds ${path}. Use that one, stop it with Ctrl-C or ` +
+      `\`kill ${pid}\`, or name another state directory with --state.`,
+  );
 }
 
 /**
@@ -123,7 +136,7 @@ export async function identityOf(dir: string, port: number | undefined, machines
     signingKey: kept?.signingKey ?? secret(),
     providerSecret: kept?.providerSecret ?? secret(),
   };
-  writeWhole(path, JSON.stringify(identity));
+  writeAtomically(path, JSON.stringify(identity));
   checkModesStay(dir, path);
   return identity;
 }
@@ -153,12 +166,12 @@ export function readPoolNote(dir: string): string | undefined {
 
 /** Keeps that for the next start. */
 export function writePoolNote(dir: string, shown: string): void {
-  writeWhole(pathIn(dir, "pool.json"), shown);
+  writeAtomically(pathIn(dir, "pool.json"), shown);
 }
 
 /** Tells commands in this directory tree where the control plane is, and how to speak to it. */
 export function writeContext(dir: string, context: { url: string; token: string }): void {
-  writeWhole(pathIn(dir, "context.json"), `${JSON.stringify(context)}\n`);
+  writeAtomically(pathIn(dir, "context.json"), `${JSON.stringify(context)}\n`);
 }
 
 /** Says that there is no control plane here any more. */
@@ -166,6 +179,6 @@ export function removeContext(dir: string): void {
   try {
     rmSync(pathIn(dir, "context.json"));
   } catch (error) {
-    if (errnoOf(error) !== "ENOENT") throw error;
+    if (errorCode(error) !== "ENOENT") throw error;
   }
 }

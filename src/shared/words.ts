@@ -7,3 +7,8 @@ export function because(what: string, reason: string): string {
 export function clause(text: string): string {
   return text.trimEnd().replace(/(?<!\.)\.$/, "");
 }
+
+/** The text of anything that was thrown. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { entrancesOf, membersOf } from "../../agent/exec/processes/group.ts";
 import { Groups, MAX_ATTEMPT_PIDS } from "../../agent/exec/processes/groups.ts";
 import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
-import { killTree } from "../../agent/exec/processes/kill.ts";
-import { readProc } from "../../agent/exec/processes/processes.ts";
 import { spawnShim } from "../../agent/exec/processes/shim.ts";
+import { entrancesOf, membersOf } from "../../posix/cgroup.ts";
+import { killTree } from "../../posix/kill.ts";
+import { readProc } from "../../posix/proc.ts";
 import { ACTS } from "../../src/shared/means.ts";
 import { type Bench, openBench, run, stop } from "./support/bench.ts";
 
@@ -179,9 +179,7 @@ describe.runIf(can("pids"))("a task that forks as fast as it can, below a limit 
     await expect.poll(() => membersOf(group).length, { timeout: 20_000 }).toBeGreaterThan(PIDS / 2);
     expect(membersOf(group).length).toBeLessThanOrEqual(PIDS);
     const shim = readProc(child.pid ?? 0);
-    const outcome = await killTree({ markers: ["no such marker"], shim }, group, 20_000, () =>
-      performance.now(),
-    );
+    const outcome = await killTree({ isMarked: () => false, shim }, group, 20_000, () => performance.now());
     expect(outcome).toMatchObject({ empty: true, killed: true });
     await ended;
     expect(group.folders.some(({ path }) => existsSync(path))).toBe(false);

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readProc } from "../../agent/exec/processes/processes.ts";
 import { measure } from "../../agent/exec/processes/usage.ts";
+import { readProc } from "../../posix/proc.ts";
 import { type Bench, openBench, run } from "./support/bench.ts";
 
 // What real processes use: host-protocol.md#report.

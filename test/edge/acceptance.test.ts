@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { environmentOf, listProcesses } from "../../local/runtime/processes.ts";
+import { environmentOf, listProcs } from "../../posix/proc.ts";
 import { MAX_SPEC_BYTES } from "../../src/shared/limits.ts";
 import { until } from "../local/support/scratch.ts";
 import { leftOf } from "../local/support/up-process.ts";
@@ -53,8 +53,8 @@ function endOf(id: string): Promise<Json> {
 
 /** Processes of a run that are alive, wherever they have gone: each has the run's id in its environment. */
 function livingOf(id: string): number[] {
-  return listProcesses()
-    .filter(({ pid, zombie }) => !zombie && environmentOf(pid).includes(`DROVER_RUN_ID=${id}`))
+  return listProcs()
+    .filter(({ pid, ended }) => !ended && environmentOf(pid).includes(`DROVER_RUN_ID=${id}`))
     .map(({ pid }) => pid);
 }
 

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
-import { environmentOf, listProcesses } from "../../local/runtime/processes.ts";
+import { environmentOf, listProcs } from "../../posix/proc.ts";
 import { expectEnd, mortalsOf, type Scenario, specOf } from "../groups/scenario.ts";
 import { SCENARIOS } from "../groups/scenarios.ts";
 import { until } from "../local/support/scratch.ts";
@@ -69,8 +69,8 @@ function livingOf(id: string): number[] {
   const isTheirs = (entries: string[]) =>
     entries.includes(`DROVER_RUN_ID=${id}`) &&
     entries.some((entry) => entry.startsWith(`DROVER_TASK_DIR=${up.stateDir}/`));
-  return listProcesses()
-    .filter(({ pid, zombie }) => !zombie && isTheirs(environmentOf(pid)))
+  return listProcs()
+    .filter(({ pid, ended }) => !ended && isTheirs(environmentOf(pid)))
     .map(({ pid }) => pid);
 }
 

@@ -4,13 +4,7 @@ import { totalmem } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findHierarchies } from "../../agent/exec/processes/hierarchies.ts";
-import {
-  environmentOf,
-  isAlive,
-  listProcesses,
-  type ProcessInfo,
-  readProcess,
-} from "../../local/runtime/processes.ts";
+import { environmentOf, listProcs, lives, type Proc, readProc } from "../../posix/proc.ts";
 import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
@@ -143,7 +137,7 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
     const memory = one.memory ?? "256MiB";
     const argv = ["sh", "-c", one.script];
     await submit(id, { argv, env, resources: { memory }, killTimeout: "1s" });
-    let last: ProcessInfo | undefined;
+    let last: Proc | undefined;
     let sessions = new Set<number>();
     let groups: string[] = [];
     if (one.abortAt !== undefined) {
@@ -152,7 +146,7 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
       sessions = new Set(livingOf(id).map(({ session }) => session));
       groups = groupsOf(up.stateDir, id);
       expect(groups.length > 0).toBe(by === "cgroup");
-      last = existsSync(far) ? readProcess(Number(readFileSync(far, "utf8"))) : undefined;
+      last = existsSync(far) ? readProc(Number(readFileSync(far, "utf8"))) : undefined;
       expect(last !== undefined).toBe(one.last !== undefined);
       await up.json(200, "POST", `/v1/runs/${id}/abort`, { reason: "enough" });
     }
@@ -160,8 +154,8 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
     expect(status).toMatchObject(one.end);
     expect(status.tasks[0].attempts[0]).toMatchObject({ state: "exited", exit: one.exit });
     expect(livingOf(id)).toEqual([]);
-    expect(last !== undefined && isAlive(last)).toBe(false);
-    expect(listProcesses().filter(({ session, zombie }) => !zombie && sessions.has(session))).toEqual([]);
+    expect(last !== undefined && lives(last)).toBe(false);
+    expect(listProcs().filter(({ session, ended }) => !ended && sessions.has(session))).toEqual([]);
     expect(groups.filter((path) => existsSync(path))).toEqual([]);
     if (one.abortAt !== undefined) {
       const { items } = await up.json(200, "GET", `/v1/runs/${id}/events`);
@@ -179,9 +173,7 @@ describe.each(MEANS)("a command, by $by, that", ({ by, below, cases }) => {
 
 /** Processes of a run that are alive, wherever they have gone: each has the run's id in its environment. */
 function livingOf(id: string) {
-  return listProcesses().filter(
-    ({ pid, zombie }) => !zombie && environmentOf(pid).includes(`DROVER_RUN_ID=${id}`),
-  );
+  return listProcs().filter(({ pid, ended }) => !ended && environmentOf(pid).includes(`DROVER_RUN_ID=${id}`));
 }
 
 /** The folders of a run's cgroups. */

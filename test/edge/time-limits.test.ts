@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { environmentOf, listProcesses } from "../../local/runtime/processes.ts";
+import { environmentOf, listProcs } from "../../posix/proc.ts";
 import { until } from "../local/support/scratch.ts";
 import { endDrover, makeHome, poolConfigOf, type RunningDrover, startDrover } from "./support/drover.ts";
 import type { Json } from "./support/edge.ts";
@@ -149,7 +149,7 @@ function endOf(id: string): Promise<Json> {
 }
 
 function livingOf(id: string): number[] {
-  return listProcesses()
-    .filter(({ pid, zombie }) => !zombie && environmentOf(pid).includes(`DROVER_RUN_ID=${id}`))
+  return listProcs()
+    .filter(({ pid, ended }) => !ended && environmentOf(pid).includes(`DROVER_RUN_ID=${id}`))
     .map(({ pid }) => pid);
 }

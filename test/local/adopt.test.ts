@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { LoopbackCloud } from "../../local/loopback/cloud.ts";
 import type { Entry } from "../../local/loopback/ledger.ts";
-import { readProcess } from "../../local/runtime/processes.ts";
+import { readProc } from "../../posix/proc.ts";
 import { creation, runs, startCloud, type TestCloud } from "./support/cloud.ts";
 import { scratchDir, until } from "./support/scratch.ts";
 
@@ -72,8 +72,8 @@ describe("the next cloud on a directory adopts the machines that live (issue 3, 
   });
 
   const notAlive: [string, (entry: Entry, home: string) => object][] = [
-    ["whose pid has another start time", ({ root }) => ({ root: { ...root, startTicks: 1 } })],
-    ["whose pid is a stranger's", () => ({ root: readProcess(process.pid) })],
+    ["whose pid has another start time", ({ root }) => ({ root: { ...root, startTime: 1 } })],
+    ["whose pid is a stranger's", () => ({ root: readProc(process.pid) })],
     ["whose first process was not written down", () => ({ root: undefined, state: "pending" })],
     ["that was to end", () => ({ state: "stopping" })],
   ];
@@ -96,7 +96,7 @@ describe("the next cloud on a directory adopts the machines that live (issue 3, 
     const dir = scratchDir();
     mkdirSync(join(dir, "instances"));
     const entry = { ...creation("w1", ""), id: "lo-0000000000000001", address: null, createdAt: "" };
-    writeEntries(dir, [{ ...entry, state: "running", root: { pid: 1, startTicks: 1 } }]);
+    writeEntries(dir, [{ ...entry, state: "running", root: { pid: 1, startTime: 1 } }]);
     const { stateOf } = await nextOn(dir);
     expect(stateOf("lo-0000000000000001")).toBe("terminated");
     expect(entriesOf(dir)).toMatchObject([{ id: "lo-0000000000000001", state: "terminated" }]);

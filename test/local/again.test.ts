@@ -77,7 +77,7 @@ test.each([
       expect(gone).toEqual([]);
     }
     // A crash may leave any file half written.
-    else for (const name of NAMES) writeFileSync(join(before.stateDir, `${name}.0badcafe.tmp`), "");
+    else for (const name of NAMES) writeFileSync(join(before.stateDir, `${name}.new`), "");
     up = await startDrover(home);
     expect(await first()).toBe(200);
     expect(await up.stop()).toBe(0);

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { listProcesses } from "../../local/runtime/processes.ts";
+import { listProcs } from "../../posix/proc.ts";
 import {
   endDrover,
   makeHome,
@@ -51,8 +51,7 @@ test("P19: Ctrl-C of drover up aborts what runs, and leaves in the queue what wa
 test("P36: drover up says that workerd or a machine was killed, and what ran there", async () => {
   await submit("busy", "sleep 1000");
   await inState("busy", "running");
-  const childrenOf = (parent: number) =>
-    listProcesses().filter((one) => one.parent === parent && !one.zombie);
+  const childrenOf = (parent: number) => listProcs().filter((one) => one.ppid === parent && !one.ended);
   const machines = new Set(leftOf(up.stateDir));
   const [machine] = childrenOf(up.pid).filter(({ pid, session }) => machines.has(pid) && pid === session);
   const [workerd] = childrenOf(up.pid).filter(({ pid }) => pid !== machine?.pid);

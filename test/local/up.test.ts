@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { portProblem } from "../../local/ports.ts";
-import { listProcesses } from "../../local/runtime/processes.ts";
+import { listProcs } from "../../posix/proc.ts";
 import { PoolConfig } from "../../src/schema/pool.ts";
 import { scratchDir, until } from "./support/scratch.ts";
 import {
@@ -192,7 +192,7 @@ describe("drover up", () => {
   it("takes a directory in which it died while it wrote, and removes the draft", async () => {
     const stateDir = join(scratchDir(), "state");
     mkdirSync(stateDir);
-    const draft = join(stateDir, "instances.json.0badcafe.tmp");
+    const draft = join(stateDir, "instances.json.new");
     writeFileSync(draft, '{"version":1,"inst');
     await whenUp(startUp(stateDir), stateDir);
     expect(existsSync(draft)).toBe(false);
@@ -219,7 +219,7 @@ it("workerd that is killed, and killed again each time that it starts, comes bac
   const context = await whenUp(running, stateDir);
   const killed = new Set<number>();
   while (killed.size < 4) {
-    const children = listProcesses().filter(({ parent, zombie }) => parent === running.pid && !zombie);
+    const children = listProcs().filter(({ ppid, ended }) => ppid === running.pid && !ended);
     for (const { pid } of children) {
       if (!killed.has(pid)) process.kill(pid, "SIGKILL");
       killed.add(pid);
@@ -241,7 +241,7 @@ it("workerd that dies before it has read its configuration is started again", as
   const died = join(stateDir, "died");
   // Its child keeps the pipe open. So Node hears of the death, and never of a broken pipe.
   writeFileSync(guard, `#!/bin/sh\nexec 4<&0\nsleep 300 <&4 >&4 2>&4 &\n: >'${died}'\nkill -9 $$\n`);
-  for (const { parent, pid } of listProcesses()) if (parent === running.pid) process.kill(pid, "SIGKILL");
+  for (const { ppid, pid } of listProcs()) if (ppid === running.pid) process.kill(pid, "SIGKILL");
   await until("it has died", () => existsSync(died) || undefined);
   writeFileSync(guard, whole);
   await answersAndEnds({ stateDir, running, context });

@@ -52,7 +52,9 @@ export const MATRIX: Zone[] = [
   { of: "archive/", values: [], types: [] },
   // What every writer must know of disks.
   { of: "disk/", values: [], types: [] },
-  { of: "agent/", values: [SHARED, "archive/", "disk/", "src/signing/"], types: ["src/schema/"] },
+  // Processes, cgroups, locks and files, as a POSIX system has them.
+  { of: "posix/", values: [SHARED, "disk/"], types: [] },
+  { of: "agent/", values: [SHARED, "archive/", "disk/", "posix/", "src/signing/"], types: ["src/schema/"] },
   // It stands on what is generated from the routes, and on nothing of the server's.
   {
     of: "client/",
@@ -70,15 +72,7 @@ export const MATRIX: Zone[] = [
   },
   {
     of: "local/",
-    // Its machines are started with the limits that its own process was given, as the agent starts commands.
-    values: [
-      SHARED,
-      "client/",
-      "disk/",
-      "src/schema/",
-      "src/providers/provider.ts",
-      "agent/exec/processes/open-files.ts",
-    ],
+    values: [SHARED, "client/", "disk/", "posix/", "src/schema/", "src/providers/provider.ts"],
     types: [],
   },
   // It measures the built package from outside, as a user would, and how long the core takes to decide.

@@ -1,7 +1,8 @@
 import { chmodSync, chownSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { errorCode } from "../../../posix/errors.ts";
+import { makePrivateDir } from "../../../posix/files.ts";
 import { placementOf } from "../../core/attempts/placements.ts";
-import { errorCode, makePrivateDir } from "../../files.ts";
 import type { Account } from "../account.ts";
 import { StartFault } from "../start-fault.ts";
 import { isPlacementGroup, pickGroup } from "./placement-group.ts";

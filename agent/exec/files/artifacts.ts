@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { chmodSync, renameSync, rmSync } from "node:fs";
 import { basename, join, relative, resolve, sep } from "node:path";
+import { readIfThere, replaceFile } from "../../../posix/files.ts";
 import type { Artifact } from "../../../src/schema/run/run.ts";
 import { ARTIFACTS_AT_ONCE, MAX_FILE_NAME_BYTES } from "../../core/bounds.ts";
-import { readIfThere, replaceFile } from "../../files.ts";
 import { StartFault } from "../start-fault.ts";
 import { type Source, shownUrl } from "./download.ts";
 import { type FetchPlace, fetchVerified, placeFetched, unpackFetched } from "./fetched.ts";

@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { packBounds } from "../../../archive/bounds.ts";
 import { ArchiveFault } from "../../../archive/faults.ts";
 import { type PackBounds, pack } from "../../../archive/pack.ts";
+import { isDiskFull } from "../../../posix/errors.ts";
+import { makePrivateDir } from "../../../posix/files.ts";
 import type { OutputsOutcome } from "../../../src/schema/host.ts";
 import { MAX_SNAPSHOT_BYTES, STORE_OUTPUTS_MS } from "../../../src/shared/limits.ts";
 import type { Millis } from "../../../src/shared/machine.ts";
-import { errorText, isDiskFull, makePrivateDir } from "../../files.ts";
+import { errorText } from "../../../src/shared/words.ts";
 import type { Snapshots } from "../../plane/snapshots.ts";
 import type { TaskDirs } from "./alloc-dirs.ts";
 

@@ -3,7 +3,9 @@ import { type IncomingMessage, type Agent as PlainAgent, request as plainRequest
 import { request as tlsRequest } from "node:https";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isDiskFull } from "../../../posix/errors.ts";
 import type { Millis } from "../../../src/shared/machine.ts";
+import { errorText } from "../../../src/shared/words.ts";
 import {
   ARTIFACT_LEAST_BYTES,
   ARTIFACT_RETRY_FIRST_MS,
@@ -12,7 +14,6 @@ import {
   MAX_ARTIFACT_BYTES,
   MAX_REDIRECTS,
 } from "../../core/bounds.ts";
-import { errorText, isDiskFull } from "../../files.ts";
 import type { Answer } from "../../plane/http.ts";
 import { safeUrl } from "../../plane/safe-url.ts";
 import { StartFault } from "../start-fault.ts";

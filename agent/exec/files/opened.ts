@@ -1,5 +1,5 @@
 import { chmodSync, closeSync, constants, type Dirent, fstatSync, openSync, readdirSync } from "node:fs";
-import { errorCode } from "../../files.ts";
+import { errorCode } from "../../../posix/errors.ts";
 
 // Tasks can change what lies in their directories while the agent works there, and the agent may be root. So
 // a directory is opened once, without following a link, and whatever is done in it names it by the descriptor

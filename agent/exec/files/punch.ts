@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { promisify } from "node:util";
+import { errorText } from "../../../src/shared/words.ts";
 import type { HostEvent } from "../../core/events.ts";
 import type { HostMessage } from "../../core/messages.ts";
-import { errorText } from "../../files.ts";
 import { say } from "../../say.ts";
 
 const run = promisify(execFile);

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { readIfThere, replaceFile } from "../../files.ts";
+import { readIfThere, replaceFile } from "../../../posix/files.ts";
 import type { Snapshots } from "../../plane/snapshots.ts";
 import { StartFault } from "../start-fault.ts";
 import { type FetchPlace, fetchVerified, placeFetched, unpackFetched } from "./fetched.ts";

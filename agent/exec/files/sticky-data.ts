@@ -1,10 +1,11 @@
 import { existsSync, readdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { resultOf } from "../../../archive/result.ts";
+import { makePrivateDir, readIfThere, replaceFile } from "../../../posix/files.ts";
 import type { OutputsOutcome } from "../../../src/schema/host.ts";
+import { errorText } from "../../../src/shared/words.ts";
 import type { FoundSticky } from "../../core/journal.ts";
 import type { Beginning } from "../../core/types.ts";
-import { errorText, makePrivateDir, readIfThere, replaceFile } from "../../files.ts";
 import type { Snapshots } from "../../plane/snapshots.ts";
 import { say } from "../../say.ts";
 import { type AllocDirs, UNOWNED } from "./alloc-dirs.ts";

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { errorCode, isDiskFull, makePrivateDir, readIfThere } from "../../files.ts";
+import { errorCode, isDiskFull } from "../../../posix/errors.ts";
+import { makePrivateDir, readIfThere } from "../../../posix/files.ts";
 
 /**
  * How long a deleted attempt is remembered, so that it is never started again (host-protocol.md#orders).

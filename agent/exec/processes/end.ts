@@ -1,5 +1,6 @@
+import type { Group } from "../../../posix/cgroup.ts";
 import type { TaskEnd } from "../../drivers/driver.ts";
-import { type Group, outOfMemoryKills } from "./group.ts";
+import { outOfMemoryKills } from "./group.ts";
 import { readShimEnd, type ShimFiles } from "./shim.ts";
 
 /**

@@ -1,10 +1,10 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+// What may an attempt use, and what becomes of one that uses more?
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isStarved } from "../../../disk/starved.ts";
+import type { Group } from "../../../posix/cgroup.ts";
+import { readIfThere } from "../../../posix/files.ts";
 import type { Resources } from "../../../src/schema/common.ts";
-import { errorCode, readIfThere } from "../../files.ts";
 import type { Hierarchy } from "./hierarchies.ts";
-import { sendSignal } from "./signal.ts";
 
 /** Shares of a processor in the kernel's units: a whole one has this many (`cpu.shares`, `cpu.weight`). */
 const SHARES_PER_CPU = 1_024;
@@ -13,20 +13,15 @@ const LEAST_SHARES = 2;
 const MOST_SHARES = 262_144;
 const MOST_WEIGHT = 10_000;
 
-/** The cgroup of one attempt: a folder in each hierarchy. Its shim is in none, so it outlives its task. */
-export interface Group {
-  folders: { path: string; version: 1 | 2 }[];
-}
-
 /** What one attempt may use. */
 export interface Limits extends Pick<Resources, "memoryBytes" | "vcpus"> {
   pids: number;
 }
 
 /**
- * Makes the cgroup of an attempt, with its limits. Memory is a limit, swap counts to it; processors are a
- * share and only count when there are not enough of them (host-protocol.md#limits). Zero bytes of memory
- * are no limit. Throws what the kernel says.
+ * Makes the cgroup of an attempt, with its limits. Its shim is in none, so it outlives its task. Memory is a
+ * limit, swap counts to it; processors are a share and only count when there are not enough of them
+ * (host-protocol.md#limits). Zero bytes of memory are no limit. Throws what the kernel says.
  */
 export function makeGroup(hierarchies: Hierarchy[], name: string, limits: Limits): Group {
   const folders = hierarchies.map(({ parent, version }) => ({ path: join(parent, name), version }));
@@ -86,11 +81,6 @@ function write(file: string, value: number): void {
   if (existsSync(file)) writeFileSync(file, String(value));
 }
 
-/** The files into which a process writes `0` to enter. */
-export function entrancesOf({ folders }: Group): string[] {
-  return folders.map(({ path }) => join(path, "cgroup.procs"));
-}
-
 /** How many of its processes were killed because its memory was used up. */
 export function outOfMemoryKills({ folders }: Group): number {
   let kills = 0;
@@ -99,87 +89,4 @@ export function outOfMemoryKills({ folders }: Group): number {
     kills += Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
   }
   return kills;
-}
-
-/**
- * Kills all that is in the group, in whichever way the kernel has: `cgroup.kill` is one step and nothing
- * escapes it; else the group is held still while each of its processes is killed, so that none can fork.
- */
-export function killGroup(group: Group): void {
-  for (const { path } of group.folders) {
-    if (!existsSync(join(path, "cgroup.kill"))) continue;
-    tryWrite(join(path, "cgroup.kill"), "1");
-    return;
-  }
-  hold(group, true);
-  for (const pid of membersOf(group)) sendSignal(pid, "SIGKILL");
-  hold(group, false);
-}
-
-/** Holds a group still or lets it go on, where the kernel can. With version 1 only what goes on can die. */
-function hold({ folders }: Group, still: boolean): void {
-  for (const { path, version } of folders) {
-    if (version === 2) tryWrite(join(path, "cgroup.freeze"), still ? "1" : "0");
-    else tryWrite(join(path, "freezer.state"), still ? "FROZEN" : "THAWED");
-  }
-}
-
-/** All processes that are in one of its folders, or in one that was made below. */
-export function membersOf({ folders }: Group): number[] {
-  const pids = new Set<number>();
-  for (const { path } of folders) {
-    for (const folder of withBelow(path)) {
-      for (const line of tryRead(join(folder, "cgroup.procs")).split("\n")) {
-        if (line !== "") pids.add(Number(line));
-      }
-    }
-  }
-  return [...pids];
-}
-
-/**
- * Removes the group. True is the proof that nothing of it lives: the kernel removes no cgroup that has a
- * process in it (`cgroups(7)`).
- */
-export function removeGroup({ folders }: Group): boolean {
-  return folders.every(({ path }) => withBelow(path).reverse().every(removed));
-}
-
-function removed(path: string): boolean {
-  try {
-    rmdirSync(path);
-    return true;
-  } catch (error) {
-    return errorCode(error) === "ENOENT";
-  }
-}
-
-/** A folder and all below it, those above first. */
-function withBelow(path: string): string[] {
-  try {
-    const below = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    return [path, ...below.flatMap(({ name }) => withBelow(join(path, name)))];
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return [path];
-    throw error;
-  }
-}
-
-/** Empty if it cannot be read: it went in between, or is of a kind that lists none. Its removal tells. */
-function tryRead(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    if (isStarved(error)) throw error;
-    return "";
-  }
-}
-
-function tryWrite(file: string, text: string): void {
-  try {
-    if (existsSync(file)) writeFileSync(file, text);
-  } catch (error) {
-    // It went in between, or the kernel is busy with it: the next look tells.
-    if (!["ENOENT", "ENODEV", "EBUSY", "EOPNOTSUPP"].includes(errorCode(error) ?? "")) throw error;
-  }
 }

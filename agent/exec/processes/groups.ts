@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
 import { readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { type Group, killGroup, removeGroup } from "../../../posix/cgroup.ts";
+import { makePrivateDir, readIfThere, replaceFile } from "../../../posix/files.ts";
 import type { Resources } from "../../../src/schema/common.ts";
 import type { Means } from "../../../src/schema/host.ts";
 import type { Millis } from "../../../src/shared/machine.ts";
-import { errorText, makePrivateDir, readIfThere, replaceFile } from "../../files.ts";
+import { errorText } from "../../../src/shared/words.ts";
 import { say } from "../../say.ts";
 import { keyOf } from "./dirs.ts";
-import { type Group, killGroup, makeGroup, removeGroup } from "./group.ts";
+import { makeGroup } from "./group.ts";
 import { findHierarchies, type Hierarchy } from "./hierarchies.ts";
 
 /** Processes and threads of one attempt: far more than a build needs, far fewer than Linux has. */

@@ -1,6 +1,7 @@
+// Where on this machine may the agent make cgroups, and what can these limit?
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { readIfThere } from "../../files.ts";
+import { ownCgroups } from "../../../posix/own-cgroups.ts";
 
 /** What a cgroup can limit. */
 export type Control = "memory" | "pids" | "cpu";
@@ -12,8 +13,6 @@ export interface Hierarchy {
   limits: Control[];
 }
 
-/** Controllers of version 1 that are worth a cgroup. `freezer` holds still what is being killed. */
-const WORTH_A_GROUP = ["memory", "pids", "cpu", "freezer"];
 const LIMITS: readonly Control[] = ["memory", "pids", "cpu"];
 
 /**
@@ -30,62 +29,16 @@ const AGENT_LEAF = "drover-agent";
  * own). `files` stands for `/proc/self`.
  */
 export function findHierarchies(files = "/proc/self"): Hierarchy[] {
-  const own = ownPaths(readIfThere(join(files, "cgroup")) ?? "");
-  const mounts = (readIfThere(join(files, "mountinfo")) ?? "").split("\n").map(parseMount);
   const found: (Hierarchy & Trial)[] = [];
-  for (const mount of mounts) {
-    const path = mount === undefined ? undefined : own.get(mount.key);
-    if (mount === undefined || path === undefined) continue;
-    const parent = parentIn(mount.point, mount.root, path);
-    if (parent === undefined || found.some((other) => other.parent === parent)) continue;
-    const limits = mount.version === 2 ? handDown(parent) : LIMITS.filter((one) => mount.controls.has(one));
+  for (const { path, version, controls } of ownCgroups(files)) {
+    const parent = basename(path) === AGENT_LEAF ? dirname(path) : path;
+    const limits = version === 2 ? handDown(parent) : LIMITS.filter((one) => controls.has(one));
     const trial = tryOut(parent);
-    if (trial !== undefined) found.push({ parent, version: mount.version, limits: [...limits], ...trial });
+    if (trial !== undefined) found.push({ parent, version, limits, ...trial });
   }
-  // Where the kernel kills a group in one step, nothing need be held still for it.
+  // Where the kernel kills a group in one step, nothing need be frozen for it.
   const kills = found.some((one) => one.kills);
   return found.filter(({ version, limits }) => version === 2 || limits.length > 0 || !kills);
-}
-
-interface Mount {
-  /** What stands in `/proc/self/cgroup` for it: its controllers, or nothing for version 2. */
-  key: string;
-  version: 1 | 2;
-  controls: Set<string>;
-  root: string;
-  point: string;
-}
-
-/** Reads a line of `mountinfo` (`proc_pid_mountinfo(5)`), if it is a hierarchy of use. */
-function parseMount(line: string): Mount | undefined {
-  const [before = "", after = ""] = line.split(" - ");
-  const [, , , root = "", point = ""] = before.split(" ");
-  const [type, , options = ""] = after.split(" ");
-  if (type === "cgroup2") return { key: "", version: 2, controls: new Set(), root, point };
-  const controls = new Set(options.split(","));
-  const useful = WORTH_A_GROUP.find((control) => controls.has(control));
-  return type === "cgroup" && useful !== undefined
-    ? { key: useful, version: 1, controls, root, point }
-    : undefined;
-}
-
-/** The path of this process in each hierarchy, by each of its controllers. */
-function ownPaths(text: string): Map<string, string> {
-  const paths = new Map<string, string>();
-  for (const line of text.split("\n")) {
-    const [, controls = "", path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
-    if (path !== undefined) for (const control of controls.split(",")) paths.set(control, path);
-  }
-  return paths;
-}
-
-/** The folder for our cgroups: our own one, if the kernel agrees that we are in it. */
-function parentIn(point: string, root: string, path: string): string | undefined {
-  const below = root === "/" ? path : path.startsWith(root) ? path.slice(root.length) : "";
-  const own = join(point, below);
-  const members = tryRead(join(own, "cgroup.procs")).split("\n");
-  if (!members.includes(String(process.pid))) return undefined;
-  return basename(own) === AGENT_LEAF ? dirname(own) : own;
 }
 
 /** Has a cgroup of version 2 hand its controllers down, as far as the kernel lets it. */

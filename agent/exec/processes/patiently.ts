@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isStarved } from "../../../disk/starved.ts";
+import { isStarved } from "../../../posix/errors.ts";
 import type { Millis } from "../../../src/shared/machine.ts";
 
 const AGAIN_MS: Millis = 100;

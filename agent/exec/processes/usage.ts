@@ -1,9 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { cpus, freemem, totalmem } from "node:os";
 import { join } from "node:path";
+import { type Group, membersOf } from "../../../posix/cgroup.ts";
+import { listPids, listProcs, type Proc, type ProcId } from "../../../posix/proc.ts";
+import { selectTree } from "../../../posix/tree.ts";
 import type { RawUsage } from "../../core/types.ts";
-import { type Group, membersOf } from "./group.ts";
-import { type Proc, readProc } from "./processes.ts";
 
 /** Units of processor time in `/proc/<pid>/stat`: Linux shows hundredths of a second on every machine. */
 const MS_PER_TICK = 10;
@@ -11,7 +12,7 @@ const MS_PER_TICK = 10;
 /** What to measure: the cgroup of an attempt, if it has one, and its shim, which is not counted. */
 export interface Measured {
   group: Group | undefined;
-  shim: Proc | undefined;
+  shim: ProcId | undefined;
 }
 
 /**
@@ -32,7 +33,7 @@ export function measure(attempts: ReadonlyMap<string, Measured>): Record<string,
     let members: number[];
     if (group !== undefined) members = membersOf(group);
     else {
-      all ??= allProcs();
+      all ??= listProcs().filter(({ ended }) => !ended);
       members = below(all, shim);
     }
     found[id] = { ...sumOf(members), ...counted };
@@ -44,7 +45,7 @@ export function measure(attempts: ReadonlyMap<string, Measured>): Record<string,
 export function measureHost(): RawUsage {
   let cpuMs = 0;
   for (const { times } of cpus()) cpuMs += times.user + times.nice + times.sys + times.irq;
-  return { cpuMs, memoryBytes: totalmem() - freemem(), pids: pidsOfHost().length };
+  return { cpuMs, memoryBytes: totalmem() - freemem(), pids: listPids().length };
 }
 
 /** What the kernel counts for a cgroup: which numbers there are depends on its controllers. */
@@ -78,26 +79,9 @@ function sumOf(pids: number[]): RawUsage {
   return sum;
 }
 
-function below(all: Proc[], shim: Proc | undefined): number[] {
+function below(all: Proc[], shim: ProcId | undefined): number[] {
   if (shim === undefined) return [];
-  const tree = new Set([shim.pid]);
-  for (let size = 0; size !== tree.size; ) {
-    size = tree.size;
-    for (const { pid, ppid, session } of all) if (session === shim.pid || tree.has(ppid)) tree.add(pid);
-  }
-  tree.delete(shim.pid);
-  return [...tree];
-}
-
-function allProcs(): Proc[] {
-  return pidsOfHost().flatMap((pid) => {
-    const proc = readProc(pid);
-    return proc === undefined || proc.ended ? [] : [proc];
-  });
-}
-
-function pidsOfHost(): number[] {
-  return readdirSync("/proc").map(Number).filter(Number.isInteger);
+  return selectTree(all, () => false, { shim }).map(({ pid }) => pid);
 }
 
 /** Undefined if it is not there, or went at this moment: it uses nothing any more. */

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { closedOnWay } from "../../../agent/exec/files/way.ts";
-import { removeGroup } from "../../../agent/exec/processes/group.ts";
+import { removeGroup } from "../../../posix/cgroup.ts";
 import { agentOptions } from "../../../scripts/bundles.mjs";
 import type { AttemptOrder } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run/run.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { environmentOf, listProcesses } from "../../../local/runtime/processes.ts";
+import { environmentOf, listProcs } from "../../../posix/proc.ts";
 import { killIfThere, launchDrover, type RunningDrover } from "../../edge/support/drover.ts";
 import { until } from "../../local/support/scratch.ts";
 import type { Chance } from "../../sim/rng.ts";
@@ -55,7 +55,7 @@ export async function strikeWorkerd({
 }: Pick<RunningDrover, "pid" | "stateDir">): Promise<Victims> {
   const mark = `DROVER_RUNTIME=${stateDir}`;
   const workerd = await until("workerd runs", () =>
-    listProcesses().find((one) => one.parent === pid && !one.zombie && environmentOf(one.pid).includes(mark)),
+    listProcs().find((one) => one.ppid === pid && !one.ended && environmentOf(one.pid).includes(mark)),
   );
   killIfThere(workerd.pid);
   return [];
@@ -100,8 +100,8 @@ interface Member {
 /** Processes of the instances of a state directory that are alive, or of one of them. */
 function processesOf(stateDir: string, id?: string): Member[] {
   const mark = `DROVER_INSTANCE=${join(stateDir, "instances")}/`;
-  return listProcesses().flatMap(({ pid, parent, zombie }) => {
-    const environment = zombie ? [] : environmentOf(pid);
+  return listProcs().flatMap(({ pid, ppid: parent, ended }) => {
+    const environment = ended ? [] : environmentOf(pid);
     const instance = environment.find((entry) => entry.startsWith(mark))?.slice(mark.length);
     if (instance === undefined || (id !== undefined && instance !== id)) return [];
     return [{ pid, parent, instance, environment }];
@@ -151,7 +151,7 @@ function machinesOf(running: RunningAttempt[]): string[] {
 interface Entry {
   id: string;
   state: string;
-  root?: { pid: number; startTicks: number };
+  root?: { pid: number; startTime: number };
 }
 
 /** What the cloud has written down: nothing before its first machine. It writes the whole file or nothing. */

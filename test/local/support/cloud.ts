@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
 import { serveCloud } from "../../../local/loopback/server.ts";
-import { readProcess } from "../../../local/runtime/processes.ts";
+import { readProc } from "../../../posix/proc.ts";
 import { type Instance, InstancePage } from "../../../src/schema/provider.ts";
 import { scratchDir, until } from "./scratch.ts";
 
@@ -112,5 +112,5 @@ function send(
 
 /** Whether a process with this pid runs: not gone, and not only waiting to be collected. */
 export function runs(pid: number): boolean {
-  return readProcess(pid)?.zombie === false;
+  return readProc(pid)?.ended === false;
 }

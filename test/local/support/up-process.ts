@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { LoopbackCloud } from "../../../local/loopback/cloud.ts";
-import { environmentOf, listProcesses } from "../../../local/runtime/processes.ts";
+import { environmentOf, listProcs } from "../../../posix/proc.ts";
 import { creation } from "./cloud.ts";
 import { until } from "./scratch.ts";
 
@@ -75,10 +75,10 @@ export async function ask({ url, token }: Context, method: string, path: string)
 /** Processes of the runtime and of machines of a state directory that still run. */
 export function leftOf(stateDir: string): number[] {
   const marks = [`DROVER_RUNTIME=${stateDir}`, `DROVER_INSTANCE=${join(stateDir, "instances")}/`];
-  return listProcesses()
+  return listProcs()
     .filter(
-      ({ pid, zombie }) =>
-        !zombie && environmentOf(pid).some((entry) => marks.some((m) => entry.startsWith(m))),
+      ({ pid, ended }) =>
+        !ended && environmentOf(pid).some((entry) => marks.some((m) => entry.startsWith(m))),
     )
     .map(({ pid }) => pid);
 }

@@ -2,23 +2,24 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { endTree, findTree, selectFamily } from "../../local/runtime/end-processes.ts";
-import type { ProcessInfo } from "../../local/runtime/processes.ts";
-import { scratchDir, until } from "./support/scratch.ts";
+import { endTree } from "../../local/runtime/end-processes.ts";
+import type { Proc } from "../../posix/proc.ts";
+import { findTree, selectTree } from "../../posix/tree.ts";
+import { scratchDir, until } from "../local/support/scratch.ts";
 
-const process_ = (pid: number, parent: number, session: number): ProcessInfo => ({
+const process_ = (pid: number, ppid: number, session: number): Proc => ({
   pid,
-  parent,
+  ppid,
   session,
-  zombie: false,
-  startTicks: pid * 10,
+  ended: false,
+  startTime: pid * 10,
 });
 
 /** 1 is init, 10 a terminal's shell with a child 11; 20 leads the session of an instance. */
 const MACHINE = [process_(1, 0, 1), process_(10, 1, 10), process_(11, 10, 10), process_(20, 11, 20)];
 
 describe("which processes are a family", () => {
-  const cases: [string, ProcessInfo[], number[], number | undefined, number[]][] = [
+  const cases: [string, Proc[], number[], number | undefined, number[]][] = [
     ["nobody without a mark or a root", [], [], undefined, []],
     ["the root", [], [], 20, [20]],
     [
@@ -48,13 +49,41 @@ describe("which processes are a family", () => {
     ],
   ];
   it.each(cases)("%s", (_, more, marked, root, expected) => {
-    const identity = root === undefined ? undefined : { pid: root, startTicks: root * 10 };
-    const found = selectFamily([...MACHINE, ...more], ({ pid }) => marked.includes(pid), identity);
+    const identity = root === undefined ? undefined : { pid: root, startTime: root * 10 };
+    const found = selectTree([...MACHINE, ...more], ({ pid }) => marked.includes(pid), { root: identity });
     expect(found.map(({ pid }) => pid).sort((a, b) => a - b)).toEqual(expected);
   });
 
   it("does not take a process for the root that only has its pid", () => {
-    expect(selectFamily(MACHINE, () => false, { pid: 20, startTicks: 1 })).toEqual([]);
+    expect(selectTree(MACHINE, () => false, { root: { pid: 20, startTime: 1 } })).toEqual([]);
+  });
+
+  // 20 is a shim: its session is that of the tree, and stays so after its death.
+  const shim = { pid: 20, startTime: 200 };
+  const [init = process_(1, 0, 1)] = MACHINE;
+  const ofShims: [string, Proc[], number[]][] = [
+    ["all below the shim, and not the shim", [process_(20, 1, 20), process_(21, 20, 20)], [21]],
+    ["what is left of its session when it is gone", [process_(21, 1, 20)], [21]],
+    ["what has left the session that is left", [process_(21, 1, 20), process_(30, 21, 30)], [21, 30]],
+    [
+      "not a later session that has its number",
+      [
+        { ...process_(20, 1, 20), startTime: 900 },
+        { ...process_(90, 20, 20), startTime: 901 },
+      ],
+      [],
+    ],
+    ["nothing older than the shim", [{ ...process_(21, 1, 20), startTime: 199 }], []],
+  ];
+  it.each(ofShims)("of a shim: %s", (_, procs, expected) => {
+    const found = selectTree([init, ...procs], () => false, { shim });
+    expect(found.map(({ pid }) => pid)).toEqual(expected);
+  });
+
+  it("never takes this process itself, nor what only it has started", () => {
+    const me = process_(process.pid, 20, 20);
+    const mine = process_(process.pid + 1, process.pid, process.pid + 1);
+    expect(selectTree([me, mine], () => false, { shim })).toEqual([]);
   });
 });
 
@@ -66,7 +95,7 @@ describe("ending a tree", () => {
       "breed() { sleep 1000 & [ $1 -gt 0 ] && (breed $(($1 - 1)) & breed $(($1 - 1)) &); }; breed 4";
     const script = `setsid sh -c '${breed}; sleep 1000 & echo $! >"${join(dir, "daemon")}"'\nexit 0\n`;
     spawn("/bin/sh", ["-c", script], { detached: true, stdio: "ignore", env: { DROVER_TEST_TREE: dir } });
-    const tree = { isMark: (entry: string) => entry === mark, family: true };
+    const tree = { isMarked: (environment: string[]) => environment.includes(mark) };
     await until("the crowd is there", () => existsSync(join(dir, "daemon")) && findTree(tree).length > 10);
     const daemon = Number(readFileSync(join(dir, "daemon"), "utf8"));
     expect(findTree(tree).map(({ pid }) => pid)).toContain(daemon);

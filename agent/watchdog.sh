@@ -1,0 +1,81 @@
+#!/bin/sh
+# Ends what runs under a lease that nobody keeps. Every few seconds it looks how much of the lease is left. Near
+# its end it runs "$@", which ends all attempts as the agent would; if that fails to the last it does it itself,
+# as well as a shell can.
+#
+# - The state directory, the pause in seconds, and the seconds before the end of the lease at which it acts for
+#   an agent that is dead or stopped, for one that seems to run, and without Node; then the command that ends
+#   the machine, or nothing; then "$@".
+# - The times are those of /proc/uptime, which the agent's clock counts by: it goes on in sleep.
+# - It ends when watchdog.lock names another one, or is gone; or when the agent is dead and nothing is left to
+#   guard. Until then it does its work once for each end of a lease: an agent that lives ends by itself whatever
+#   it starts later.
+state=$1 pause=$2 dead=$3 last=$4 bare=$5 power_off=$6
+shift 6
+# Seconds that are a sleep if nothing was looked at for longer, and for which the agent has the first word then.
+asleep=8
+stat() { read -r pid _ run _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ start _ <"$1"; } 2>/dev/null
+see_agent() {
+  agent=dead
+  stat "$state/agent.lock" || return
+  named="$pid $start"
+  stat "/proc/$pid/stat" || return
+  [ "$pid $start" = "$named" ] || return
+  case $run in Z | X) ;; T | t) agent=stopped ;; *) agent=runs ;; esac
+}
+see_lease() {
+  text=
+  read -r text <"$state/lease.json"
+  until=${text#*\"until\":}
+  until=${until%%[!0-9]*}
+  [ -n "$until" ] || return
+  read -r now _ </proc/uptime
+  left=$((until / 1000 - ${now%.*}))
+} 2>/dev/null
+kill_bare() {
+  seen=
+  for file in "$state"/groups/*.json; do
+    [ -e "$file" ] || continue
+    rest=$(cat "$file") || continue
+    while path=${rest#*\"path\":\"} && [ "$path" != "$rest" ]; do
+      rest=$path path=${path%%\"*}
+      # shellcheck disable=SC2013 # all of the list is read before any of it is killed
+      for pid in $(cat "$path/cgroup.procs"); do seen=1; kill -9 "$pid"; done
+      [ ! -e "$path/cgroup.kill" ] || echo 1 >"$path/cgroup.kill"
+    done
+  done
+  for folder in /proc/[0-9]*; do
+    tr '\0' '\n' <"$folder/environ" | grep -qF "DROVER_TASK_DIR=$state/" || continue
+    seen=1
+    kill -9 "${folder#/proc/}"
+  done
+  [ -z "$seen" ]
+} 2>/dev/null
+ended=
+while sleep "$pause"; do
+  stat "$state/watchdog.lock" && [ "$pid" = "$$" ] || exit
+  see_agent
+  if ! see_lease; then
+    [ "$agent" != dead ] || exit
+    continue
+  fi
+  # After a sleep of the machine an agent that lives comes first: it may renew the lease.
+  now=${now%.*}
+  [ "$((now - ${seen:-$now}))" -le "$asleep" ] || patience=$((now + asleep))
+  seen=$now
+  [ "$agent" != runs ] || [ "$seen" -ge "${patience:-0}" ] || continue
+  lead=$dead
+  [ "$agent" != runs ] || lead=$last
+  [ "$left" -le "$lead" ] || continue
+  if [ "$ended" != "$until" ]; then
+    echo "$left s before the end of the lease the agent is $agent (${now%.*})"
+    if "$@" </dev/null; then ended=$until; elif see_lease && [ "$left" -le "$bare" ]; then
+      kill_bare && ended=$until
+    fi
+  fi
+  [ "$ended" = "$until" ] || continue
+  [ "$agent$power_off" != dead ] || exit
+  if [ -z "$power_off" ] || [ "$agent" = runs ] || [ "$left" -gt 0 ]; then continue; fi
+  sh -c "$power_off"
+  exit
+done

@@ -1,0 +1,98 @@
+// What is in a cgroup, and how is it ended?
+import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { errorCode, isStarved } from "./errors.ts";
+import { sendSignal } from "./proc.ts";
+
+/** A cgroup: a folder in each hierarchy. */
+export interface Group {
+  folders: { path: string; version: 1 | 2 }[];
+}
+
+/** The files into which a process writes `0` to enter. */
+export function entrancesOf({ folders }: Group): string[] {
+  return folders.map(({ path }) => join(path, "cgroup.procs"));
+}
+
+/**
+ * Kills all that is in the group, in whichever way the kernel has: `cgroup.kill` is one step and nothing
+ * escapes it; else the group is frozen while each of its processes is killed, so that none can fork.
+ */
+export function killGroup(group: Group): void {
+  for (const { path } of group.folders) {
+    if (!existsSync(join(path, "cgroup.kill"))) continue;
+    tryWrite(join(path, "cgroup.kill"), "1");
+    return;
+  }
+  freeze(group, true);
+  for (const pid of membersOf(group)) sendSignal(pid, "SIGKILL");
+  freeze(group, false);
+}
+
+/** Freezes a group or lets it go on, where the kernel can. With version 1 only what goes on can die. */
+function freeze({ folders }: Group, frozen: boolean): void {
+  for (const { path, version } of folders) {
+    if (version === 2) tryWrite(join(path, "cgroup.freeze"), frozen ? "1" : "0");
+    else tryWrite(join(path, "freezer.state"), frozen ? "FROZEN" : "THAWED");
+  }
+}
+
+/** All processes that are in one of its folders, or in one that was made below. */
+export function membersOf({ folders }: Group): number[] {
+  const pids = new Set<number>();
+  for (const { path } of folders) {
+    for (const folder of withBelow(path)) {
+      for (const line of tryRead(join(folder, "cgroup.procs")).split("\n")) {
+        if (line !== "") pids.add(Number(line));
+      }
+    }
+  }
+  return [...pids];
+}
+
+/**
+ * Removes the group. True is the proof that nothing of it lives: the kernel removes no cgroup that has a
+ * process in it (`cgroups(7)`).
+ */
+export function removeGroup({ folders }: Group): boolean {
+  return folders.every(({ path }) => withBelow(path).reverse().every(removed));
+}
+
+function removed(path: string): boolean {
+  try {
+    rmdirSync(path);
+    return true;
+  } catch (error) {
+    return errorCode(error) === "ENOENT";
+  }
+}
+
+/** A folder and all below it, those above first. */
+function withBelow(path: string): string[] {
+  try {
+    const below = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    return [path, ...below.flatMap(({ name }) => withBelow(join(path, name)))];
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return [path];
+    throw error;
+  }
+}
+
+/** Empty if it cannot be read: it went in between, or is of a kind that lists none. Its removal tells. */
+function tryRead(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (isStarved(error)) throw error;
+    return "";
+  }
+}
+
+function tryWrite(file: string, text: string): void {
+  try {
+    if (existsSync(file)) writeFileSync(file, text);
+  } catch (error) {
+    // It went in between, or the kernel is busy with it: the next look tells.
+    if (!["ENOENT", "ENODEV", "EBUSY", "EOPNOTSUPP"].includes(errorCode(error) ?? "")) throw error;
+  }
+}
