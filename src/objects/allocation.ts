@@ -15,7 +15,7 @@ import {
   allocationFrom,
   type Existing,
 } from "../core/allocation/state.ts";
-import { answerPlace } from "../core/allocation/summary.ts";
+import { answerPlace, summaryOf } from "../core/allocation/summary.ts";
 import { type Ask, isRepeated } from "../core/allocation/user/idempotency.ts";
 import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user/requests.ts";
 import { refusalOfUpdate } from "../core/allocation/user/update.ts";
@@ -29,7 +29,7 @@ import type {
   Place,
   PlaceAnswer,
 } from "../core/messages.ts";
-import type { RunState, RunStatus } from "../schema/run/run.ts";
+import type { RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";
@@ -39,8 +39,8 @@ import { hasNews, LogStore, readLog } from "./files/log-store.ts";
 import { sendOfAllocation } from "./messages/allocation-messages.ts";
 import type { AllocationPeer } from "./messages/peers.ts";
 import { peersOf } from "./messages/stubs.ts";
-import { explainRun, placedRun, statsOfRun } from "./reads/allocation-reads.ts";
-import { existing, isSettled, refusedBy, refuseOther } from "./reads/existing.ts";
+import { eventsAfter, explainRun, placedRun, settledRun, statsOfRun } from "./reads/allocation-reads.ts";
+import { existing, refusedBy, refuseOther } from "./reads/existing.ts";
 import type { AllocationApi, Asked, LogChunk, LogRequest, SubmitRequest, UpdateRequest } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { ValueStore } from "./store.ts";
@@ -113,9 +113,11 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async wait(states: RunState[], waitMs: number): Promise<RunStatus> {
-    this.#entered();
-    await until(this.#actor, () => isSettled(this.#actor.state, states), waitMs);
-    return readRun(this.#existing(), this.#shell.now());
+    return readRun(await settledRun(this.#entered(), this.#actor, states, waitMs), this.#shell.now());
+  }
+
+  async summary(states: RunState[] = [], waitMs = 0): Promise<RunSummary> {
+    return summaryOf(await settledRun(this.#entered(), this.#actor, states, waitMs));
   }
 
   async abort({ waitMs, ...wish }: Parameters<AllocationApi["abort"]>[0]): Promise<RunStatus> {
@@ -148,11 +150,7 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
   }
 
   async events(after: number, waitMs: number): ReturnType<AllocationApi["events"]> {
-    this.#shell.enter();
-    const newer = () => this.#existing().record.events.filter((event) => event.seq > after);
-    await until(this.#actor, () => newer().length > 0 || this.#existing().record.ended, waitMs);
-    const { record } = this.#existing();
-    return { items: newer(), dropped: record.eventsDropped, ended: record.ended };
+    return eventsAfter(this.#entered(), this.#actor, after, waitMs);
   }
 
   async why(): Promise<Why> {

@@ -14,7 +14,7 @@ import { type PoolEvent, type PoolMessage, poolMachine } from "../core/pool/mach
 import { eventsAfter, hasEvents } from "../core/pool/read/events.ts";
 import { type QueuePage, type QueueStretch, queuePage } from "../core/pool/read/lists.ts";
 import { metricsOf } from "../core/pool/read/metrics.ts";
-import { explainRun, poolView, runSummary } from "../core/pool/read/views.ts";
+import { explainRun, poolView } from "../core/pool/read/views.ts";
 import {
   isLiveRun,
   isLiveWorker,
@@ -27,9 +27,9 @@ import { answerRun } from "../core/pool/rows/runs.ts";
 import { answerWorker } from "../core/pool/rows/workers.ts";
 import { type Configured, isRemoved, type PoolState } from "../core/pool/state.ts";
 import { Rows } from "../core/rows.ts";
+import { runSummary } from "../core/run-summary.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type { ListedWorker, PoolEventList, PoolView, WorkerState } from "../schema/pool.ts";
-import type { RunSummary } from "../schema/run/run.ts";
 import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";
 import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
@@ -40,7 +40,7 @@ import { invite } from "./reads/invitations.ts";
 import { RunLists } from "./reads/run-lists.ts";
 import { RunWaits } from "./reads/run-waits.ts";
 import { workersOf } from "./reads/worker-lists.ts";
-import type { Invitation, InvitationRequest, PoolApi, RunFilter, Unsettled } from "./rpc.ts";
+import type { Invitation, InvitationRequest, PoolApi, RunFilter, RunNews, RunWait } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
@@ -103,12 +103,8 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
   }
 
   async upsertRun(upsert: RunUpsert): Promise<PoolAnswer> {
-    const key = runKey(upsert.submittedAt, upsert.run);
-    this.#lists.seen(upsert.run, key);
-    const before = this.#actor.state.runs.get(key)?.labels;
-    const state = this.#shell.enter({ type: "run", upsert });
-    this.#waits.relabeled(before, state.runs.get(key)?.labels);
-    return answerRun(state, upsert, this.#shell.now());
+    this.#lists.seen(upsert.run, runKey(upsert.submittedAt, upsert.run));
+    return answerRun(this.#shell.enter({ type: "run", upsert }), upsert, this.#shell.now());
   }
 
   async upsertWorker(upsert: WorkerUpsert): Promise<WorkerUpsertAnswer> {
@@ -169,24 +165,13 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     return { ...this.#lists.page(state, filter, page.limit, page.cursor), mark };
   }
 
-  async wait(filter: RunFilter, waitMs: number, mark?: string): Promise<RunSummary[] | null> {
+  async wait(question: RunWait, waitMs: number, mark?: string): Promise<RunNews | null> {
     this.#shell.enter();
     const state = this.#configured();
-    const { ids } = filter;
-    const how = ids === undefined ? { mark: mark ?? "" } : { rows: this.#lists.rowsOf(state, ids) };
-    const rows = await this.#waits.first(state, filter, waitMs, how);
-    return rows === undefined ? null : rows.map((row) => runSummary(row, this.#name));
-  }
-
-  async settled(filter: RunFilter, waitMs: number): Promise<Unsettled> {
-    this.#shell.enter();
-    const state = this.#configured();
-    const rows = filter.ids ? this.#lists.rowsOf(state, filter.ids) : [...state.runs.live()];
-    return this.#waits.settled(state, filter, rows, waitMs);
-  }
-
-  async gone(ids: string[], waitMs: number, mark: string): Promise<void> {
-    await this.#waits.gone(this.#shell.enter(), ids, waitMs, mark);
+    const { ids, all } = question;
+    const rows = () => (ids ? this.#lists.rowsOf(state, ids) : all ? state.runs.live() : []);
+    const news = await this.#waits.news(state, question, rows, waitMs, mark);
+    return news && { ...news, items: news.items.map((row) => runSummary(row, this.#name)) };
   }
 
   async workers(states: WorkerState[]): Promise<ListedWorker[]> {

@@ -106,6 +106,8 @@ export interface AllocationApi {
   read(): Promise<RunStatus>;
   /** Answers when the run is in one of `states`, or can never be again, or `waitMs` are over. */
   wait(states: RunState[], waitMs: number): Promise<RunStatus>;
+  /** The run as lists show it; with `states` as `wait` does. */
+  summary(states?: RunState[], waitMs?: number): Promise<RunSummary>;
   abort(request: AbortCall): Promise<RunStatus>;
   /**
    * Starts tasks again that run; `all`: those that have ended, too. Codes: `not_running`, `terminal`,
@@ -133,11 +135,18 @@ export interface RunFilter {
   labels: Record<string, string>;
 }
 
-/** How many of the runs that are asked for are not in one of the states. */
-export interface Unsettled {
-  /** They can still come to be. */
+/** A question that waits for the first match or, with `all`, until each run that is selected matches. */
+export interface RunWait extends RunFilter {
+  all: boolean;
+}
+
+/** What has come of a question. */
+export interface RunNews {
+  /** The runs that have come to match. */
+  items: RunSummary[];
+  /** How many runs do not match yet, and still can; known of a question with ids or `all`. */
   open: number;
-  /** At least one has ended in another state: they will never all be. */
+  /** At least one run that is selected can match no more. */
   missed: boolean;
 }
 
@@ -173,29 +182,19 @@ export interface PoolApi {
   /** Answers when the worker is there for which a machine can enroll with the code. */
   invite(request: InvitationRequest): Promise<Invitation>;
   /**
-   * Newest first. `cursor` is the `next` of an earlier answer. `mark` names the moment, for `wait` and
-   * `gone`.
+   * Newest first. `cursor` is the `next` of an earlier answer. `mark` names the moment, for `wait`.
    */
   list(
     filter: RunFilter,
     page: { limit: number; cursor?: string },
   ): Promise<{ items: RunSummary[]; next: string | null; mark: string }>;
   /**
-   * Answers with the runs that match first after the moment of `mark`, at which none did, or with none when
-   * `waitMs` are over or none of the ids can match any more. Null: what has changed since then is not known
-   * any more, so list anew. With ids no mark is needed: their rows are read.
+   * Answers when there is news since the moment of `mark`, or now if there is no mark: a run has come to
+   * match; or with `all` each run that is selected does, or one can no more; or none of the ids can any more;
+   * or `waitMs` are over. Null: list anew, since a run with one of the ids was deleted, runs have another
+   * value of one of the labels, or the mark is too old.
    */
-  wait(filter: RunFilter, waitMs: number, mark?: string): Promise<RunSummary[] | null>;
-  /**
-   * Answers when all live runs with the filter's ids and labels are in its states, or cannot all be any
-   * more, or `waitMs` are over, with what is missing then.
-   */
-  settled(filter: RunFilter, waitMs: number): Promise<Unsettled>;
-  /**
-   * Answers when one of the runs with these ids has been deleted since the moment of `mark`, or when that is
-   * not known any more, or `waitMs` are over.
-   */
-  gone(ids: string[], waitMs: number, mark: string): Promise<void>;
+  wait(question: RunWait, waitMs: number, mark?: string): Promise<RunNews | null>;
   workers(states: WorkerState[]): Promise<ListedWorker[]>;
 }
 

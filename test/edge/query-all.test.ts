@@ -17,7 +17,7 @@ describe("a wait for all says that it holds only if it does (api.md#wait-for-all
     const edge = createEdge();
     edge.addRun("a", { state: "running", labels });
     edge.fault = (call) => {
-      if (call === "pool default settled") edge.setState("a", "failed");
+      if (call === "pool default wait") edge.setState("a", "failed");
     };
     expect(await edge.json(200, "GET", path)).toMatchObject({ items: [], all: missed });
   });

@@ -72,16 +72,19 @@ test.each(CASES)(
 
 test("S9: a run that is deleted between a look and the wait that follows it is not missed", async () => {
   await makePool(NO_MACHINES);
-  for (const id of ["a", "b"]) await submit(id);
-  await abort("a");
+  for (const id of ["a", "b", "c", "d"]) await submit(id);
+  for (const id of ["a", "c", "d"]) await abort(id);
   const pool = objects.pool("default");
-  const { mark } = await pool.list({ states: [], labels: {} }, { limit: 1 });
+  const markNow = async () => (await pool.list({ states: [], labels: {} }, { limit: 1 })).mark;
+  const ask = (ids: string[], mark: string) =>
+    pool.wait({ ids, labels: {}, states: ["running"], all: false }, LONG_MS, mark);
+  const before = await markNow();
   await deleteByHand("a");
-  await pool.gone(["a", "b"], LONG_MS, mark);
-  const later = await pool.list({ states: [], labels: {} }, { limit: 1 });
-  const held = pool.gone(["a", "b"], LONG_MS, later.mark);
+  expect(await ask(["a", "b"], before)).toBeNull();
+  const held = ask(["b", "c"], await markNow());
   await eventually(async () => ((await waiting()) === 1 ? true : undefined));
-  await abort("b");
-  await deleteByHand("b");
-  await held;
+  await deleteByHand("d");
+  expect(await waiting()).toBe(1);
+  await deleteByHand("c");
+  expect(await held).toBeNull();
 }, 30_000);

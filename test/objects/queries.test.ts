@@ -43,7 +43,8 @@ describe("labels that change while they are waited for (api.md#update)", () => {
     await tellOf("done", "complete", 1, { set: "x" });
     await tellOf("open", "running", 1, { set: "x", n: "1" });
     const answer = answerQuery(objects, question({ labels: { set: "x" }, all: true }));
-    const narrower = pool().wait({ ids: ["open"], labels: { set: "x" }, states: ["complete"] }, 60_000);
+    const one = { ids: ["open"], labels: { set: "x" }, states: ["complete" as const], all: false };
+    const narrower = pool().wait(one, 60_000);
     await eventually(async () => ((await waiting()) === 2 ? true : undefined));
     await tellOf("open", "running", 2, { set: "y", n: "1" });
     const { items, all } = await answer;
@@ -77,7 +78,7 @@ describe("labels that change while they are waited for (api.md#update)", () => {
   test("also between the list and the wait; and other labels wake nobody", async () => {
     await makePool({ maxInstances: 0 });
     await tellOf("a", "running", 1, { set: "x" });
-    const filter = { labels: { set: "y" }, states: ["running" as const] };
+    const filter = { labels: { set: "y" }, states: ["running" as const], all: false };
     const { mark } = await pool().list(filter, { limit: 1 });
     await tellOf("a", "running", 2, { set: "y" });
     expect(await pool().wait(filter, 60_000, mark)).toBeNull();

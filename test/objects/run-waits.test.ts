@@ -26,24 +26,24 @@ test("who waits reads anew if more has changed at once than is remembered (api.m
   const ids = Array.from({ length: MAX_CHANGES_KEPT + 1 }, (_, index) => `r${index}`);
   const { state, change } = rowsOf(ids);
   const waits = new RunWaits(() => () => undefined);
-  const filter = { labels: {}, states: ["complete" as const] };
-  const wait = waits.first(state, filter, 60_000, { mark: waits.mark(state) });
+  const question = { labels: {}, states: ["complete" as const], all: false };
+  const wait = waits.news(state, question, () => [], 60_000, waits.mark(state));
   expect(waits.size).toBe(1);
   for (const id of ids) change(id, 2);
   waits.changed(state);
   expect(waits.size).toBe(0);
-  expect(await wait).toBeUndefined();
+  expect(await wait).toBeNull();
 });
 
 describe("a pool holds so many waits, and no more (platform.md#limits: an isolate has 128 MB)", () => {
-  const filter = (ids?: string[]) => ({ ids, labels: {}, states: ["complete" as const] });
+  const filter = (ids?: string[]) => ({ ids, labels: {}, states: ["complete" as const], all: false });
   const full = { code: "unavailable", retryAfterMs: 1_000 };
   const idsOf = (set: string, count: number) => Array.from({ length: count }, (_, at) => `${set}-${at}`);
   const begin = () => {
     const { state, change, runs } = rowsOf(["first"]);
     const waits = new RunWaits(() => () => undefined);
     const rows = [...runs.values()];
-    const ask = (ids?: string[]) => waits.first(state, filter(ids), 60_000, { rows });
+    const ask = (ids?: string[]) => waits.news(state, filter(ids), () => rows, 60_000);
     return { state, change, waits, ask };
   };
 

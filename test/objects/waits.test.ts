@@ -39,8 +39,8 @@ async function ask(one: RunQuestion): Promise<RunSummary[]> {
   const { ids, labels, states, all, waitMs } = one;
   if (ids === undefined) return (await answerQuery(objects, one)).items;
   const filter = { ids, labels, states };
-  if (all) await objects.pool("default").settled(filter, waitMs);
-  else return (await objects.pool("default").wait(filter, waitMs)) ?? [];
+  const news = await objects.pool("default").wait({ ...filter, all }, waitMs);
+  if (!all) return news?.items ?? [];
   return (await objects.pool("default").list(filter, { limit: 1_000 })).items;
 }
 
@@ -115,7 +115,7 @@ describe("a wait outlives the object that it is held by (api.md#waiting)", () =>
 
 describe("what a wait by ids is over for (api.md#query-4)", () => {
   const ids = IDS.slice(0, 2);
-  const ask = { ids, labels: {}, states: ["failed" as const] };
+  const ask = { ids, labels: {}, states: ["failed" as const], all: false };
 
   test("none of them can match any more: it answers at once, with none", async () => {
     await makePool({ maxInstances: 0 });
@@ -123,23 +123,25 @@ describe("what a wait by ids is over for (api.md#query-4)", () => {
     const answer = pool().wait(ask, 60_000);
     await eventually(async () => ((await waiting()) === 1 ? true : undefined));
     await tell(ids, "complete", 2);
-    expect(await answer).toEqual([]);
+    expect(await answer).toEqual({ items: [], open: 0, missed: true });
   });
 
   test("not all can be any more: it answers at once, with how many are missing", async () => {
     await makePool({ maxInstances: 0 });
     await tell(ids, "pending", 1);
-    const answer = pool().settled(ask, 60_000);
+    const answer = pool().wait({ ...ask, all: true }, 60_000);
     await eventually(async () => ((await waiting()) === 1 ? true : undefined));
     await tell(ids.slice(1), "complete", 2);
-    expect(await answer).toEqual({ open: 1, missed: true });
+    expect(await answer).toEqual({ items: [], open: 1, missed: true });
   });
 
   test("its time is over: it is forgotten", async () => {
     await makePool({ maxInstances: 0 });
     await tell(ids, "pending", 1);
-    expect(await pool().wait(ask, 20)).toEqual([]);
-    expect(await pool().settled(ask, 20)).toEqual({ open: 2, missed: false });
+    for (const all of [false, true]) {
+      const nothing = { items: [], open: 2, missed: false };
+      expect(await pool().wait({ ...ask, all }, 20)).toEqual(nothing);
+    }
     expect(await waiting()).toBe(0);
   });
 });

@@ -1,10 +1,11 @@
-import type { RunState } from "../../schema/run/run.ts";
+import type { RunState, RunSummary } from "../../schema/run/run.ts";
 import type { PlaceAnswer, RunUpsert } from "../messages.ts";
+import { runSummary } from "../run-summary.ts";
 import { commandOf, resourcesOf, tasksOf } from "../spec.ts";
 import { needsOfRun } from "./placements/orders.ts";
 import { avoidedWorkers } from "./placements/reschedule.ts";
 import { preferredWorker } from "./placements/sticky.ts";
-import { type AllocationRecord, type AllocationState, openPlacement } from "./state.ts";
+import { type AllocationRecord, type AllocationState, type Existing, openPlacement } from "./state.ts";
 
 /** Characters of the command line that lists show. */
 const COMMAND_CHARS = 80;
@@ -55,6 +56,15 @@ export function upsertOf(record: AllocationRecord, epoch: number): RunUpsert {
     epoch,
     ended: record.endedEpoch,
   };
+}
+
+/** The run as lists show it, with the worker of its latest placement. */
+export function summaryOf(state: Existing): RunSummary {
+  const { record } = state;
+  const placement = record.ended
+    ? record.placements.at(-1)
+    : (openPlacement(state) ?? record.placements.at(-1));
+  return runSummary({ ...upsertOf(record, 0), worker: placement?.worker ?? null }, record.spec.pool);
 }
 
 /** What `place` and `poke` are answered: the run as it is now (rule R6). */

@@ -168,7 +168,7 @@ function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
     case "unwanted":
       return foldUnwanted(state, event.forget, now);
     case "forget_answered":
-      return foldForgotten(state, event.key, event.answer);
+      return foldForgotten(state, event.key, event.answer, now);
     case "place_answered":
       if (event.poked) state.memo.index.heard.note(event.key, now);
       return foldPlaceAnswer(state, event.key, event.answer, now);

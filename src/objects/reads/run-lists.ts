@@ -1,6 +1,6 @@
-import { runSummary } from "../../core/pool/read/views.ts";
 import type { RunRow } from "../../core/pool/record.ts";
 import type { Configured } from "../../core/pool/state.ts";
+import { runSummary } from "../../core/run-summary.ts";
 import type { RunSummary } from "../../schema/run/run.ts";
 import type { RunFilter } from "../rpc.ts";
 import type { SqlRowDisk } from "../store.ts";

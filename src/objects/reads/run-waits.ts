@@ -1,287 +1,228 @@
+// Who waits for runs of a pool, what ends a wait, and what is it answered with?
+
 import type { RunRow } from "../../core/pool/record.ts";
 import type { Changes } from "../../core/pool/rows/changes.ts";
 import type { PoolState } from "../../core/pool/state.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_HELD_WAIT_IDS, MAX_HELD_WAITS } from "../../shared/limits.ts";
-import { isTerminal } from "../../shared/run-state.ts";
-import type { RunFilter, Unsettled } from "../rpc.ts";
+import type { RunNews, RunWait } from "../rpc.ts";
 import { platformTimer, type Timer } from "../waiting.ts";
 import { canMatch, isMatch, isSelected } from "./run-filter.ts";
-
-/** What one wait has come to, or not yet. It is told of the rows that change, and reads no others. */
-interface Watch<Answer> {
-  /** A row that the filter may be about has changed. */
-  changed(row: RunRow): void;
-  /** Whether the wait is over. */
-  over(): boolean;
-  /** What is answered now: at the end, or when the time is over. */
-  answer(): Answer;
-}
-
-/** All who ask the same question wait together: what changes is looked at once for all of them. */
-interface Group {
-  key: string;
-  filter: RunFilter;
-  watch: Watch<unknown>;
-  /** Called when it is over; `again`: the rows must be read anew. */
-  waiters: Set<(answer: unknown) => void>;
-}
-
-type Labels = Readonly<Record<string, string>>;
 
 /** When a pool that holds as many waits as it can may have room again. */
 const FULL_RETRY_MS = 1_000;
 
-/** The rows must be read anew: what has changed meanwhile is not known any more. */
-const AGAIN = Symbol("again");
+/** `RunNews` with rows. */
+type RowNews = Omit<RunNews, "items"> & { items: RunRow[] };
 
 /**
- * Everybody who waits for runs of a pool. A change is shown only to those whose filter names the run, or one
- * of its labels, so it costs what it concerns and not how many wait; and whoever asks the same waits as one.
+ * All waits of a pool (api.md#waiting). A change is shown to those waits alone that it concerns, and equal
+ * waits are one: what a change costs depends neither on how many clients wait nor on how many runs there are.
  */
 export class RunWaits {
-  readonly #groups = new Map<string, Group>();
-  readonly #byId = new Map<string, Set<Group>>();
-  readonly #byLabel = new Map<string, Set<Group>>();
-  readonly #others = new Set<Group>();
+  readonly #watches = new Map<string, Watch>();
+  /** The watches by their topics. */
+  readonly #byTopic = new Map<string, Set<Watch>>();
   readonly #timer: Timer;
   #changes: Changes | undefined;
   /** Marks are good as long as this is the same. */
   #epoch = "";
   #seen = 0;
-  #deletions = 0;
 
   constructor(timer: Timer = platformTimer) {
     this.#timer = timer;
   }
 
-  /** How many wait. */
+  /** How many clients wait. */
   get size(): number {
     let size = 0;
-    for (const { waiters } of this.#groups.values()) size += waiters.size;
+    for (const { waiters } of this.#watches.values()) size += waiters.size;
     return size;
   }
 
-  /** Names this moment: what has changed since can be told as long as no labels change, in this process. */
+  /** Names this moment. What has changed since can be told for as long as this process remembers it. */
   mark(state: PoolState): string {
     this.changed(state);
-    return `${this.#epoch} ${this.#seen} ${this.#deletions}`;
+    return `${this.#epoch} ${this.#seen}`;
   }
 
-  /** Shows what has changed to those whom it concerns. Called after every event. */
-  changed({ memo: { changes }, runs }: PoolState): void {
+  /** Shows what has changed to the waits that it concerns. Called after every event. */
+  changed(state: PoolState): void {
+    const { changes } = state.memo;
     if (changes !== this.#changes || !changes.remembers(this.#seen)) this.#begin(changes);
-    this.#tellOfDeleted(changes);
-    if (changes.latest === this.#seen) return;
-    const touched = new Set<Group>();
-    if (this.#groups.size > 0) {
-      for (const [, { table, key }] of changes.since(this.#seen)) {
-        const row = table === "run" ? runs.get(key) : undefined;
-        if (row !== undefined) this.#show(row, touched);
+    const touched = new Set<Watch>();
+    const news = this.#watches.size > 0 ? changesSince(state, this.#seen) : [];
+    for (const { topics, row } of news) {
+      for (const watch of topics.flatMap((topic) => [...(this.#byTopic.get(topic) ?? [])])) {
+        watch.show(row);
+        touched.add(watch);
       }
     }
     this.#seen = changes.latest;
-    for (const group of touched) if (group.watch.over()) this.#end(group, group.watch.answer());
+    for (const watch of touched) if (watch.isOver) watch.end();
   }
 
   /**
-   * A run's labels may have changed. Queries by a label that has changed must read the rows again, and so
-   * must queries with an older mark: a row has the labels that a run has now, and not those that it had.
+   * Holds until there is news for the question since the moment of `mark`, or `waitMs` are over; null: look
+   * again (`PoolApi.wait`). `rows` has the rows that the question is about, if it must know what is open.
+   * Throws `unavailable` if this pool holds as many waits as it can.
    */
-  relabeled(before: Labels | undefined, after: Labels | undefined): void {
-    if (before === undefined || after === undefined) return;
-    const names = Object.keys({ ...before, ...after }).filter((name) => before[name] !== after[name]);
-    if (names.length === 0) return;
-    this.#epoch = crypto.randomUUID();
-    for (const group of [...this.#groups.values()]) {
-      if (names.some((name) => Object.hasOwn(group.filter.labels, name))) this.#end(group, AGAIN);
-    }
-  }
-
-  /** Queries that name a run that was deleted must read the rows again, and learn that it is gone. */
-  #tellOfDeleted(changes: Changes): void {
-    if (changes.deletions === this.#deletions) return;
-    for (const run of changes.deletedSince(this.#deletions) ?? this.#byId.keys()) {
-      for (const group of [...(this.#byId.get(run) ?? [])]) this.#end(group, AGAIN);
-    }
-    this.#deletions = changes.deletions;
-  }
-
-  /** Holds until one of these runs has been deleted since the moment of `mark`, or that is not known. */
-  async gone(state: PoolState, ids: string[], waitMs: number, mark: string): Promise<void> {
-    this.changed(state);
-    const [epoch, , deletions] = mark.split(" ");
-    const since = epoch === this.#epoch ? this.#changes?.deletedSince(Number(deletions)) : undefined;
-    if (since === undefined || since.some((run) => ids.includes(run))) return;
-    const filter = { ids, labels: {}, states: [] };
-    await this.#wait(`gone ${JSON.stringify(ids)}`, filter, () => NEVER_OVER, waitMs);
-  }
-
-  /**
-   * The runs that match first, after the moment of `mark`, at which none did; none if the time is over, or
-   * none can any more. Undefined if the mark is too old, or labels have changed: read the rows anew.
-   */
-  async first(
+  async news(
     state: PoolState,
-    filter: RunFilter,
+    question: RunWait,
+    rows: () => Iterable<RunRow>,
     waitMs: number,
-    how: { mark: string } | { rows: RunRow[] },
-  ): Promise<RunRow[] | undefined> {
+    mark?: string,
+  ): Promise<RowNews | null> {
     this.changed(state);
-    const rows = "rows" in how ? how.rows : this.#since(state, how.mark);
-    if (rows === undefined) return undefined;
-    const now = rows.filter((row) => isMatch(row, filter));
-    if (now.length > 0) return now;
-    const make = () => firstOf(filter, "rows" in how ? rows : undefined);
-    const answer = await this.#wait(`first ${JSON.stringify(filter)}`, filter, make, waitMs);
-    // Of the watch that was made here, or is asked the same.
-    return answer === AGAIN ? undefined : (answer as RunRow[]);
+    const key = JSON.stringify(question);
+    const watch = this.#watches.get(key) ?? new Watch(question, rows());
+    if (mark !== undefined) {
+      const [epoch, after] = mark.split(" ");
+      if (epoch !== this.#epoch || !state.memo.changes.remembers(Number(after))) return null;
+      for (const { topics, row } of changesSince(state, Number(after))) {
+        if (topics.some((topic) => watch.topics.has(topic))) watch.show(row);
+      }
+    }
+    if (watch.isOver) watch.end();
+    if (watch.isOver || waitMs <= 0) return watch.answer;
+    this.#add(key, watch);
+    return new Promise((resolve) => {
+      const done = () => {
+        stop();
+        watch.waiters.delete(done);
+        if (watch.waiters.size === 0) this.#remove(key, watch);
+        resolve(watch.answer);
+      };
+      const stop = this.#timer(waitMs, done);
+      watch.waiters.add(done);
+    });
   }
 
-  /** Holds until all runs that the filter selects are in its states, or cannot all be any more. */
-  async settled(state: PoolState, filter: RunFilter, rows: RunRow[], waitMs: number): Promise<Unsettled> {
-    this.changed(state);
-    const make = () => allOf(filter, rows);
-    const answer = await this.#wait(`all ${JSON.stringify(filter)}`, filter, make, waitMs);
-    // As above. Who must read anew asks again, as after any wait for all.
-    return answer === AGAIN ? { open: 1, missed: false } : (answer as Unsettled);
-  }
-
-  /** A pool's state was loaded, or too much has changed at once: nobody knows what has changed before. */
+  /** A pool's state was loaded, or too much has changed at once: what has changed before is not known. */
   #begin(changes: Changes): void {
     this.#changes = changes;
     this.#epoch = crypto.randomUUID();
     this.#seen = changes.latest;
-    this.#deletions = changes.deletions;
-    for (const group of [...this.#groups.values()]) this.#end(group, AGAIN);
-  }
-
-  /** The runs that have changed since that moment; undefined if it is not remembered. */
-  #since({ runs }: PoolState, mark: string): RunRow[] | undefined {
-    const [epoch, number] = mark.split(" ");
-    const after = Number(number);
-    if (epoch !== this.#epoch || !this.#changes?.remembers(after)) return undefined;
-    const changes = [...this.#changes.since(after)].filter(([, { table }]) => table === "run");
-    return changes.flatMap(([, { key }]) => runs.get(key) ?? []);
-  }
-
-  #show(row: RunRow, touched: Set<Group>): void {
-    const places = [this.#others, this.#byId.get(row.run)];
-    if (this.#byLabel.size > 0) {
-      for (const name in row.labels) places.push(this.#byLabel.get(labelKey(name, row.labels[name])));
-    }
-    for (const place of places) {
-      for (const group of place ?? []) {
-        group.watch.changed(row);
-        touched.add(group);
-      }
+    for (const watch of [...this.#watches.values()]) {
+      watch.show(undefined);
+      watch.end();
     }
   }
 
-  async #wait(key: string, filter: RunFilter, make: () => Watch<unknown>, waitMs: number): Promise<unknown> {
-    const found = this.#groups.get(key);
-    const group = found ?? { key, filter, watch: make(), waiters: new Set() };
-    if (group.watch.over() || waitMs <= 0) return group.watch.answer();
-    this.#assertRoom(found === undefined ? (filter.ids?.length ?? 0) : 0);
-    if (found === undefined) this.#add(group);
-    return new Promise((resolve) => {
-      const stop = this.#timer(waitMs, () => {
-        group.waiters.delete(done);
-        if (group.waiters.size === 0) this.#remove(group);
-        resolve(group.watch.answer());
-      });
-      const done = (answer: unknown) => {
-        stop();
-        resolve(answer);
-      };
-      group.waiters.add(done);
-    });
+  #add(key: string, watch: Watch): void {
+    const isNew = !this.#watches.has(key);
+    this.#assertRoom(isNew ? watch.ids : 0);
+    if (!isNew) return;
+    this.#watches.set(key, watch);
+    for (const topic of watch.topics) {
+      const watches = this.#byTopic.get(topic);
+      if (watches === undefined) this.#byTopic.set(topic, new Set([watch]));
+      else watches.add(watch);
+    }
   }
 
-  /** Throws `unavailable` if this pool cannot hold one wait more, for so many ids that no other asks for. */
+  #remove(key: string, watch: Watch): void {
+    this.#watches.delete(key);
+    for (const topic of watch.topics) {
+      const watches = this.#byTopic.get(topic);
+      watches?.delete(watch);
+      if (watches?.size === 0) this.#byTopic.delete(topic);
+    }
+  }
+
+  /** Throws if there is no room for one more wait, with so many ids that no other wait names. */
   #assertRoom(ids: number): void {
-    let held = ids;
-    for (const { filter } of this.#groups.values()) held += filter.ids?.length ?? 0;
-    if (this.size < MAX_HELD_WAITS && held <= MAX_HELD_WAIT_IDS) return;
+    const held = [...this.#watches.values()].reduce((sum, watch) => sum + watch.ids, 0);
+    if (this.size < MAX_HELD_WAITS && held + ids <= MAX_HELD_WAIT_IDS) return;
     const text =
-      `the pool holds ${this.size} waits for ${held - ids} ids already, and takes no more: ask again, ` +
+      `the pool holds ${this.size} waits for ${held} ids already, and takes no more: ask again, ` +
       "or by a label instead of by ids, or without `wait`";
     throw new DroverError("unavailable", text, { retryAfterMs: FULL_RETRY_MS });
   }
+}
 
-  #end(group: Group, answer: unknown): void {
-    this.#remove(group);
-    for (const done of group.waiters) done(answer);
-    group.waiters.clear();
+/** One question, and all who wait for its answer. It looks at the rows that change, and at no others. */
+class Watch {
+  /** What concerns it: changes with one of these topics. */
+  readonly topics: ReadonlySet<string>;
+  /** One for each client; called at the end. */
+  readonly waiters = new Set<() => void>();
+  readonly #question: RunWait;
+  /** The runs that have come to match, by id. */
+  readonly #matches = new Map<string, RunRow>();
+  /** The runs that do not match yet. */
+  readonly #open = new Set<string>();
+  #isMissed = false;
+  #hasNews = false;
+  #isLost = false;
+
+  constructor(question: RunWait, rows: Iterable<RunRow>) {
+    this.#question = question;
+    this.topics = new Set(topicsOfQuestion(question));
+    for (const row of rows) this.show(row);
+    this.#matches.clear();
+    this.#hasNews = false;
   }
 
-  #add(group: Group): void {
-    this.#groups.set(group.key, group);
-    const { ids, labels } = group.filter;
-    const [label] = Object.entries(labels);
-    if (ids !== undefined) for (const id of ids) addTo(this.#byId, id, group);
-    else if (label !== undefined) addTo(this.#byLabel, labelKey(...label), group);
-    else this.#others.add(group);
+  get ids(): number {
+    return this.#question.ids?.length ?? 0;
   }
 
-  #remove(group: Group): void {
-    this.#groups.delete(group.key);
-    const { ids, labels } = group.filter;
-    const [label] = Object.entries(labels);
-    if (ids !== undefined) for (const id of ids) removeFrom(this.#byId, id, group);
-    else if (label !== undefined) removeFrom(this.#byLabel, labelKey(...label), group);
-    else this.#others.delete(group);
+  /** Takes in a row as it is now. Without one the rows must be read again. */
+  show(row: RunRow | undefined): void {
+    this.#hasNews = true;
+    this.#isLost ||= row === undefined;
+    if (row === undefined) return;
+    const matches = isMatch(row, this.#question);
+    const isOpen = !matches && canMatch(row, this.#question);
+    if (matches) this.#matches.set(row.run, row);
+    if (isOpen) this.#open.add(row.run);
+    else this.#open.delete(row.run);
+    if (!matches && !isOpen && isSelected(row, this.#question)) this.#isMissed = true;
+  }
+
+  /** Whether it can be answered. Who asks by ids knows how these were at first: only news ends that wait. */
+  get isOver(): boolean {
+    const { ids, all } = this.#question;
+    if (this.#isLost) return true;
+    if (ids !== undefined && !this.#hasNews) return false;
+    if (all) return this.#isMissed || this.#open.size === 0;
+    return this.#matches.size > 0 || (ids !== undefined && this.#open.size === 0);
+  }
+
+  /** What is answered now, at the end or when the time is over. */
+  get answer(): RowNews | null {
+    if (this.#isLost) return null;
+    return { items: [...this.#matches.values()], open: this.#open.size, missed: this.#isMissed };
+  }
+
+  end(): void {
+    for (const done of [...this.waiters]) done();
   }
 }
 
-/** Waits for what no change of a row tells. */
-const NEVER_OVER: Watch<unknown> = { changed: () => {}, over: () => false, answer: () => undefined };
-
-/** Waits for the first run that matches; of `rows`, if given, while one of these can. */
-function firstOf(filter: RunFilter, rows?: RunRow[]): Watch<RunRow[]> {
-  const found: RunRow[] = [];
-  const open = rows && new Set(rows.filter((row) => canMatch(row, filter)).map(({ run }) => run));
-  return {
-    changed(row) {
-      if (isMatch(row, filter)) found.push(row);
-      else if (!canMatch(row, filter)) open?.delete(row.run);
-    },
-    over: () => found.length > 0 || open?.size === 0,
-    answer: () => found,
-  };
+/** What has changed since then, each with its topics; without a row: what no row tells. */
+function* changesSince(
+  { memo, runs }: PoolState,
+  after: number,
+): Generator<{ topics: string[]; row?: RunRow }> {
+  for (const { table, key } of memo.changes.since(after)) {
+    const row = table === "run" ? runs.get(key) : undefined;
+    if (row !== undefined) yield { topics: topicsOfRow(row), row };
+    else if (table === "deleted") yield { topics: [`run ${key}`] };
+    else if (table === "label") yield { topics: [`label ${key}`] };
+  }
 }
 
-/** Waits until no run is open. Runs that come meanwhile count, too. */
-function allOf(filter: RunFilter, rows: RunRow[]): Watch<Unsettled> {
-  const open = new Set<string>();
-  let missed = false;
-  const changed = (row: RunRow) => {
-    if (!isSelected(row, filter)) return;
-    const mayStill = !isMatch(row, filter) && canMatch(row, filter);
-    if (mayStill) open.add(row.run);
-    else open.delete(row.run);
-    if (!mayStill && !isMatch(row, filter)) missed = true;
-  };
-  for (const row of rows) if (!isTerminal(row.state)) changed(row);
-  return {
-    changed,
-    over: () => missed || open.size === 0,
-    answer: () => ({ open: open.size, missed }),
-  };
+function topicsOfRow({ run, labels }: RunRow): string[] {
+  const pairs = Object.entries(labels).map(([name, value]) => `pair ${name} ${value}`);
+  return ["all", `run ${run}`, ...pairs];
 }
 
-function labelKey(name: string, value: string | undefined): string {
-  return `${name}\0${value}`;
-}
-
-function addTo(index: Map<string, Set<Group>>, key: string, group: Group): void {
-  const groups = index.get(key);
-  if (groups === undefined) index.set(key, new Set([group]));
-  else groups.add(group);
-}
-
-function removeFrom(index: Map<string, Set<Group>>, key: string, group: Group): void {
-  const groups = index.get(key);
-  groups?.delete(group);
-  if (groups?.size === 0) index.delete(key);
+/** Of several labels one pair is enough: a run that has them all has this one. */
+function topicsOfQuestion({ ids, labels }: RunWait): string[] {
+  const [pair] = Object.entries(labels).map(([name, value]) => `pair ${name} ${value}`);
+  const names = Object.keys(labels).map((name) => `label ${name}`);
+  return [...(ids?.map((id) => `run ${id}`) ?? [pair ?? "all"]), ...names];
 }

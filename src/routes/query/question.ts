@@ -1,6 +1,9 @@
-// What a query asks.
-import type { RunState } from "../../schema/run/run.ts";
+// What does a query for runs ask, and what does a look at them find?
+
+import type { Objects, RunWait } from "../../objects/rpc.ts";
+import type { RunList, RunState, RunSummary } from "../../schema/run/run.ts";
 import type { Position } from "./cursor.ts";
+import type { Hold } from "./hold.ts";
 
 /** What a query asks, in whichever way it came (api.md#query). */
 export interface RunQuestion {
@@ -17,4 +20,28 @@ export interface RunQuestion {
   waitMs: number;
   limit: number;
   position?: Position | undefined;
+}
+
+/** What one look at the runs has found. */
+export interface Look {
+  /** The answer, if it is given now. */
+  answer: RunList;
+  /** It is given now: there is a match, or none can come. */
+  isOver: boolean;
+  /** Each wait ends when something has changed, with the runs that have come to match. */
+  wait: () => Promise<RunSummary[]>[];
+  /** Of those the runs that the question selects, in the order of an answer. */
+  select: (news: RunSummary[]) => RunSummary[];
+}
+
+/** Waits at a pool until there is news for the question; none means to look again. */
+export async function newsOf(
+  objects: Objects,
+  hold: Hold,
+  pool: string,
+  question: RunWait,
+  mark: string,
+): Promise<RunSummary[]> {
+  const news = await hold.ask((leftMs) => objects.pool(pool).wait(question, leftMs, mark));
+  return news?.items ?? [];
 }

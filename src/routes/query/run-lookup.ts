@@ -1,5 +1,7 @@
-import type { Objects, RunFilter } from "../../objects/rpc.ts";
-import type { RunSpecInput, RunStatus, RunSummary, ServiceStatus } from "../../schema/run/run.ts";
+// Which runs have these ids, as they are now, and who says so?
+
+import type { Objects } from "../../objects/rpc.ts";
+import type { RunSummary, ServiceStatus } from "../../schema/run/run.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
 import { inParallel } from "../http/parallel.ts";
@@ -8,8 +10,6 @@ import { askPools } from "./fan-out.ts";
 
 /** Ids in one call to a pool: as many as one page can answer. */
 const IDS_PER_CALL = 1_000;
-/** Characters of a command line in a list. */
-const COMMAND_CHARS = 80;
 
 /** Which runs are looked up, and how well. */
 export interface Wanted {
@@ -36,17 +36,16 @@ export interface Found {
  * or may lag. Only an allocation says that an id does not exist, and then the whole query is 404
  * `unknown_run` with all such ids (api.md#query-1, api.md#query-5).
  */
-export async function lookUp(objects: Objects, wanted: Wanted): Promise<Found> {
-  const { ids, told } = wanted;
-  const all: RunFilter = { states: [...RUN_STATES], labels: {} };
-  const { answers, service } = await askPools(wanted.pools, (name) => listIds(objects, name, all, ids));
+export async function lookUp(objects: Objects, { ids, pools, isDoubtful, told }: Wanted): Promise<Found> {
+  const { answers, service } = await askPools(pools, (name) => listIds(objects, name, ids));
   const rows = [...answers.values()].flatMap(({ items }) => items);
   const known = new Map(rows.map((run) => [run.id, run]));
-  await ask(
-    objects,
-    ids.filter((id) => isUnsure(known.get(id), told.get(id), wanted)),
-    told,
-  );
+  const unsure = ids.filter((id) => {
+    const row = known.get(id);
+    // An end is final, whoever knows of it; but a run that its pool lacks may have been deleted.
+    return row === undefined || (!isTerminal(row.state) && isDoubtful(row));
+  });
+  await ask(objects, unsure, told);
   for (const [id, run] of told) {
     const row = known.get(id);
     if (row === undefined || row.version <= run.version) known.set(id, run);
@@ -55,25 +54,12 @@ export async function lookUp(objects: Objects, wanted: Wanted): Promise<Found> {
   return { known, inPools: new Set(rows.map(({ id }) => id)), marks, service };
 }
 
-/**
- * Whether only the allocation can tell. An end is final, whoever knows of it, but a run that its pool lacks
- * may have been deleted since it was asked.
- */
-function isUnsure(
-  row: RunSummary | undefined,
-  told: RunSummary | undefined,
-  { isDoubtful }: Wanted,
-): boolean {
-  if (row !== undefined && told !== undefined && isTerminal(told.state)) return false;
-  return row === undefined || (!isTerminal(row.state) && isDoubtful(row));
-}
-
 async function ask(objects: Objects, ids: readonly string[], told: Map<string, RunSummary>): Promise<void> {
   const unknown = new Set<string>();
   const expired = new Set<string>();
   await inParallel(ids, async (id) => {
     try {
-      told.set(id, summaryOf(await objects.allocation(id).read()));
+      told.set(id, await objects.allocation(id).summary());
     } catch (error) {
       if (hasCode(error, "unknown_run")) unknown.add(id);
       else if (hasCode(error, "expired_run")) expired.add(id);
@@ -87,16 +73,17 @@ async function ask(objects: Objects, ids: readonly string[], told: Map<string, R
   }
 }
 
+/** The runs of a pool with these ids, and the moment before the first call. */
 async function listIds(
   objects: Objects,
   pool: string,
-  filter: RunFilter,
   ids: readonly string[],
 ): Promise<{ items: RunSummary[]; mark: string }> {
+  const all = { states: [...RUN_STATES], labels: {} };
   const found: RunSummary[] = [];
   let first: string | undefined;
   for (let from = 0; from < ids.length; from += IDS_PER_CALL) {
-    const some = { ...filter, ids: ids.slice(from, from + IDS_PER_CALL) };
+    const some = { ...all, ids: ids.slice(from, from + IDS_PER_CALL) };
     const { items, mark } = await objects.pool(pool).list(some, { limit: IDS_PER_CALL });
     found.push(...items);
     first ??= mark;
@@ -111,31 +98,4 @@ function unknownRuns(ids: string[]): DroverError {
       ? `there is no run "${first}"; \`drover ps\` lists the runs there are`
       : `there are no runs with ${ids.length} of these ids, such as "${first}"; \`runs\` names them`;
   return new DroverError("unknown_run", text, { extra: { runs: ids } });
-}
-
-/** The command that stands for a run: its own, or that of its leader, or of its first main task. */
-function argvOf(spec: RunStatus["spec"]): unknown[] {
-  const { argv, tasks = [] } = spec as RunSpecInput; // what was stored is what the schema has let through
-  const shown = tasks.find(({ leader }) => leader) ?? tasks.find(({ lifecycle }) => !lifecycle?.hook);
-  return argv ?? shown?.argv ?? [];
-}
-
-/** A run as lists show it, from the run as its allocation shows it. */
-export function summaryOf(status: RunStatus): RunSummary {
-  const { id, state, version, pool, labels, exitCode, submittedAt, startedAt, finishedAt, spec } = status;
-  const argv = argvOf(spec);
-  return {
-    id,
-    state,
-    version,
-    pool,
-    labels,
-    priority: Number(spec.priority),
-    command: argv.join(" ").slice(0, COMMAND_CHARS),
-    exitCode,
-    worker: status.placements.at(-1)?.worker ?? null,
-    submittedAt,
-    startedAt,
-    finishedAt,
-  };
 }

@@ -1,9 +1,11 @@
-import type { Objects, Unsettled } from "../../objects/rpc.ts";
+// Are all runs that labels and pools select in one of the states, and if not, how many are missing?
+
+import type { Objects, RunNews } from "../../objects/rpc.ts";
 import type { RunList } from "../../schema/run/run.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
 import { hasCode } from "../http/problem.ts";
-import { Hold } from "./hold.ts";
+import type { Hold } from "./hold.ts";
 import type { RunQuestion } from "./question.ts";
 import { listRuns } from "./run-list.ts";
 
@@ -11,17 +13,21 @@ import { listRuns } from "./run-list.ts";
  * Waits until all runs that the labels and pools select are in one of the states (api.md#wait-for-all). The
  * answer has those that are, and says whether these are all.
  */
-export async function queryAllOf(objects: Objects, question: RunQuestion): Promise<RunList> {
+export async function queryAllOf(objects: Objects, question: RunQuestion, hold: Hold): Promise<RunList> {
   const { states, labels, pools, limit, position } = question;
-  const hold = new Hold(question.waitMs);
-  let ended = await lookAtEnded(objects, question, hold);
   for (;;) {
-    const { missed } = ended;
-    const { open, missed: justMissed } = await unsettled(objects, question, hold, missed ? 0 : hold.leftMs);
-    // Pools tell of live runs alone: what has ended since the look, or while its pool was away, they do not.
-    if (!missed) ended = await lookAtEnded(objects, question, hold);
-    const possible = !ended.missed && !justMissed;
-    if (open > 0 && possible && hold.leftMs > 0) continue;
+    const ended = await hold.ask((leftMs) => lookAtEnded(objects, question, leftMs));
+    const ask = (waitMs: () => number) =>
+      Promise.all(
+        pools.map((name) => missingIn(objects, question, hold, name, waitMs, ended.marks.get(name))),
+      );
+    let missing = await ask(() => (ended.missed ? 0 : hold.leftMs));
+    // The pool that was over first may have new runs by now.
+    if (pools.length > 1) missing = await ask(() => 0);
+    const counts = missing.filter((one) => one !== null);
+    const open = counts.reduce((sum, one) => sum + one.open, 0);
+    const possible = !ended.missed && !counts.some(({ missed }) => missed);
+    if (counts.length < missing.length || (open > 0 && possible && hold.leftMs > 0)) continue;
     const { marks: _, ...found } = await hold.ask(() =>
       listRuns(objects, pools, { states, labels }, { limit, position }),
     );
@@ -29,47 +35,38 @@ export async function queryAllOf(objects: Objects, question: RunQuestion): Promi
   }
 }
 
-/** Whether one has ended in none of the states; not sure while there is a pool that does not answer. */
+/**
+ * Whether a run has ended in none of the states, and the moment of that look in each pool: a pool watches its
+ * live runs alone. Not sure while there is a pool that does not answer.
+ */
 async function lookAtEnded(
   objects: Objects,
-  question: RunQuestion,
-  hold: Hold,
-): Promise<{ missed: boolean; isSure: boolean }> {
-  const { labels, pools } = question;
+  { labels, pools, ...question }: RunQuestion,
+  leftMs: number,
+): Promise<{ missed: boolean; isSure: boolean; marks: Map<string, string> }> {
   const states = RUN_STATES.filter((state) => isTerminal(state) && !question.states.includes(state));
-  if (states.length === 0) return { missed: false, isSure: true };
-  return hold.ask(async (leftMs) => {
-    const { items, service } = await listRuns(objects, pools, { states, labels }, { limit: 1 });
-    const silent = service.find(({ initialized, healthy }) => initialized && !healthy);
-    const missed = items.length > 0;
-    if (!missed && silent !== undefined && leftMs > 0)
-      throw new DroverError("unavailable", silent.error ?? "");
-    return { missed, isSure: silent === undefined };
-  });
+  if (states.length === 0) return { missed: false, isSure: true, marks: new Map() };
+  const { items, service, marks } = await listRuns(objects, pools, { states, labels }, { limit: 1 });
+  const silent = service.find(({ initialized, healthy }) => initialized && !healthy);
+  const missed = items.length > 0;
+  if (!missed && silent !== undefined && leftMs > 0) throw new DroverError("unavailable", silent.error ?? "");
+  return { missed, isSure: silent === undefined, marks };
 }
 
-/**
- * Holds until nothing is open in any pool. While one is waited for, others may get new runs: all count now.
- */
-async function unsettled(
+/** Holds until no run of a pool is missing; null: look again. A pool that does not exist has none. */
+async function missingIn(
   objects: Objects,
   { states, labels, pools }: RunQuestion,
   hold: Hold,
-  waitMs: number,
-): Promise<Unsettled> {
-  const ask = async (name: string, ms: () => number): Promise<Unsettled> => {
-    try {
-      return await hold.ask(() => objects.pool(name).settled({ states, labels }, ms()));
-    } catch (error) {
-      // A pool that has gone, or is about to be made, has no runs.
-      if (pools.length > 1 && hasCode(error, "unknown_pool")) return { open: 0, missed: false };
-      throw error;
-    }
-  };
-  const waited = await Promise.all(pools.map((name) => ask(name, () => Math.min(waitMs, hold.leftMs))));
-  const now = waited.length === 1 ? waited : await Promise.all(pools.map((name) => ask(name, () => 0)));
-  return {
-    open: now.reduce((sum, { open }) => sum + open, 0),
-    missed: [...waited, ...now].some(({ missed }) => missed),
-  };
+  pool: string,
+  waitMs: () => number,
+  mark: string | undefined,
+): Promise<Omit<RunNews, "items"> | null> {
+  const wait = { states, labels, all: true };
+  try {
+    return await hold.ask(() => objects.pool(pool).wait(wait, waitMs(), mark));
+  } catch (error) {
+    if (pools.length > 1 && hasCode(error, "unknown_pool")) return { open: 0, missed: false };
+    throw error;
+  }
 }

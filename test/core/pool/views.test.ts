@@ -1,14 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type LastRuns, listedWorkers, queuePage } from "../../../src/core/pool/read/lists.ts";
-import {
-  explainRun,
-  poolView,
-  runSummary,
-  runsByWorker,
-  workerSummary,
-} from "../../../src/core/pool/read/views.ts";
+import { explainRun, poolView, runsByWorker, workerSummary } from "../../../src/core/pool/read/views.ts";
 import type { RunRow, WorkerRow } from "../../../src/core/pool/record.ts";
 import type { QueuePlace } from "../../../src/core/pool/rows/run-index.ts";
+import { runSummary } from "../../../src/core/run-summary.ts";
 import { ListedWorker, PoolView, WorkerSummary } from "../../../src/schema/pool.ts";
 import { RunSummary } from "../../../src/schema/run/run.ts";
 import { Why } from "../../../src/schema/why.ts";

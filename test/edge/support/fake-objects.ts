@@ -209,6 +209,9 @@ function allocationOf(world: FakeWorld, id: string, until: Until): AllocationApi
       };
       return (await until(waitMs, look)) ?? run().status;
     },
+    async summary(states = [], waitMs = 0) {
+      return summaryOf(await this.wait(states, waitMs));
+    },
     async abort({ reason, by, waitMs }) {
       const found = run();
       if (!isTerminal(found.status.state)) found.status = changed(found.status, { abort: { reason, by } });
@@ -273,6 +276,7 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       .map(summaryOf)
       .sort((a, b) => (`${a.submittedAt} ${a.id}` < `${b.submittedAt} ${b.id}` ? 1 : -1));
   };
+  const markOf = () => JSON.stringify(rows({ states: [...RUN_STATES], labels: {} }));
   return {
     view: async () => {
       if (!world.pools.has(name)) throw new DroverError("unknown_pool", `There is no pool "${name}".`);
@@ -313,31 +317,25 @@ function poolOf(world: FakeWorld, name: string, until: Until): PoolApi {
       const items = behind.slice(0, limit);
       const last = items.at(-1);
       const more = behind.length > limit && last !== undefined;
-      return { items, next: more ? `${last.submittedAt} ${last.id}` : null, mark: "now" };
+      return { items, next: more ? `${last.submittedAt} ${last.id}` : null, mark: markOf() };
     },
-    async wait(filter, waitMs) {
+    async wait({ ids, states, labels, all }, waitMs, mark) {
+      const which = { labels, ...(ids === undefined ? {} : { ids }) };
       const look = () => {
-        const found = rows(filter);
-        return found.length > 0 ? found : undefined;
-      };
-      return (await until(waitMs, look)) ?? [];
-    },
-    async settled({ ids, states, labels }, waitMs) {
-      const look = () => {
-        const others = RUN_STATES.filter((state) => !states.includes(state));
-        const found = rows({ states: others, labels, ...(ids === undefined ? {} : { ids }) });
-        const open = found.filter(({ state }) => !isTerminal(state)).length;
-        return { open, missed: open < found.length && ids !== undefined };
+        const others = rows({ ...which, states: RUN_STATES.filter((state) => !states.includes(state)) });
+        const open = others.filter(({ state }) => !isTerminal(state)).length;
+        return { items: rows({ ...which, states }), open, missed: open < others.length };
       };
       const over = () => {
-        const { open, missed } = look();
-        return open === 0 || missed ? true : undefined;
+        if (ids?.some((id) => !world.runs.has(id))) return null;
+        if (ids !== undefined && markOf() === mark) return undefined;
+        const news = look();
+        const isNoneLeft = news.open === 0 && (all || ids !== undefined);
+        const isOver = isNoneLeft || (all ? news.missed : news.items.length > 0);
+        return isOver ? news : undefined;
       };
-      await until(waitMs, over);
-      return look();
-    },
-    async gone(ids, waitMs) {
-      await until(waitMs, () => ids.some((id) => !world.runs.has(id)) || undefined);
+      const news = await until(waitMs, over);
+      return news === undefined ? look() : news;
     },
     workers: async (states) =>
       [listedWorkerOf(`${name}-w1`, name)].filter((worker) => states.includes(worker.state)),

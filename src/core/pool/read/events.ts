@@ -1,7 +1,8 @@
 import type { PoolEvent, PoolEventList } from "../../../schema/pool.ts";
+import { runSummary } from "../../run-summary.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 import type { ReadonlyConfigured } from "../state.ts";
-import { runSummary, runsByWorker, workerSummary } from "./views.ts";
+import { runsByWorker, workerSummary } from "./views.ts";
 
 /** Rows in one answer. */
 export const MAX_EVENTS_READ = 1_000;
@@ -25,7 +26,8 @@ export function eventsAfter(state: ReadonlyConfigured, after: number | null): Po
 
 /** Whether there is anything to tell after the change of this number, as far as this process can know. */
 export function hasEvents({ memo }: ReadonlyConfigured, after: number): boolean {
-  return memo.changes.latest > after;
+  for (const { table } of memo.changes.since(after)) if (table === "run" || table === "worker") return true;
+  return false;
 }
 
 type Found = { rows: (RunRow | WorkerRow)[]; isAll: boolean };
@@ -37,8 +39,9 @@ function livingRows({ runs, workers }: ReadonlyConfigured): Found {
 /** From memory, if all that has changed since is remembered; else from the tables. */
 function rowsAfter({ memo, runs, workers }: ReadonlyConfigured, after: number): Found {
   if (memo.changes.isComplete(after)) {
-    const rows = [...memo.changes.since(after)].flatMap(([, { table, key }]) => {
-      return (table === "run" ? runs.get(key) : workers.get(key)) ?? [];
+    const rows = [...memo.changes.since(after)].flatMap(({ table, key }) => {
+      if (table === "run") return runs.get(key) ?? [];
+      return table === "worker" ? (workers.get(key) ?? []) : [];
     });
     return { rows, isAll: rows.length <= MAX_EVENTS_READ };
   }

@@ -1,6 +1,5 @@
 import type { Resources } from "../../../schema/common.ts";
 import type { PoolView, WorkerSummary } from "../../../schema/pool.ts";
-import type { RunSummary } from "../../../schema/run/run.ts";
 import type { NextCode, Why } from "../../../schema/why.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
@@ -18,24 +17,6 @@ import { isUnmade, type MachineWait, machineOf, waitForMachine } from "../provid
 import { capacityOfRow, type PoolRecord, type RunRow, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { priceOfRow, spendOf } from "./money.ts";
-
-/** A run as lists show it. */
-export function runSummary(row: RunRow, pool: string): RunSummary {
-  return {
-    id: row.run,
-    state: row.state,
-    version: row.version,
-    pool,
-    labels: row.labels,
-    priority: row.priority,
-    command: row.command,
-    exitCode: row.exitCode,
-    worker: row.worker,
-    submittedAt: iso(row.submittedAt),
-    startedAt: orNull(row.startedAt),
-    finishedAt: orNull(row.finishedAt),
-  };
-}
 
 /** A worker as lists show it, with the runs that the pool has placed on it. */
 export function workerSummary(row: WorkerRow, runs: string[], pool: string): WorkerSummary {

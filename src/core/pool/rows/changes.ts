@@ -1,16 +1,18 @@
+// Which rows of a pool have changed since a given moment, and which changes does no row tell?
+
 import type { Instant } from "../../../shared/machine.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 
 /** Changes that are remembered by a running pool: who follows it is answered from these. */
 export const MAX_CHANGES_KEPT = 10_000;
-/** Deleted runs that are remembered by a running pool, for those who wait for them. */
-export const MAX_DELETIONS_KEPT = 1_000;
 /** Numbers that one millisecond has room for. */
 const NUMBERS_A_MS = 1_000;
 
-/** A row that has changed. */
+/** What has changed. */
 export interface Change {
-  table: "run" | "worker";
+  /** The table of a row; or `deleted`: a run was, or `label`: a run has another value of it now. */
+  table: "run" | "worker" | "deleted" | "label";
+  /** That of the row; the id of the run that was deleted; the name of the label. */
   key: string;
 }
 
@@ -32,9 +34,6 @@ export class Changes {
   /** All changes above this that this process has seen are in `#recent`. */
   #forgotten = Number.NEGATIVE_INFINITY;
   #latest: number;
-  /** The runs that were deleted latest, and how many were before them. */
-  #deleted: string[] = [];
-  #deletedBefore = 0;
 
   readonly #stored: () => number;
 
@@ -59,30 +58,11 @@ export class Changes {
     return after >= this.#forgotten;
   }
 
-  /** How many runs were deleted since this process began. Readers of changes hear nothing of them. */
-  get deletions(): number {
-    return this.#deletedBefore + this.#deleted.length;
-  }
-
-  /** A run was deleted, by hand or because its retention is over. */
-  deleted(run: string): void {
-    this.#deleted.push(run);
-    if (this.#deleted.length <= 2 * MAX_DELETIONS_KEPT) return;
-    this.#deletedBefore += this.#deleted.length - MAX_DELETIONS_KEPT;
-    this.#deleted = this.#deleted.slice(-MAX_DELETIONS_KEPT);
-  }
-
-  /** The runs that were deleted after the first so many; undefined if that is not remembered. */
-  deletedSince(count: number): string[] | undefined {
-    return count < this.#deletedBefore ? undefined : this.#deleted.slice(count - this.#deletedBefore);
-  }
-
   /** What has changed after the one of this number, as far as it is remembered. Costs what has changed. */
-  *since(after: number): Generator<[number, Change]> {
+  *since(after: number): Generator<Change> {
     for (let at = this.#placeAfter(after); at < this.#numbers.length; at += 1) {
-      const number = this.#numbers[at] ?? 0;
-      const change = this.#recent.get(number);
-      if (change !== undefined) yield [number, change];
+      const change = this.#recent.get(this.#numbers[at] ?? 0);
+      if (change !== undefined) yield change;
     }
   }
 
@@ -97,9 +77,15 @@ export class Changes {
     return low;
   }
 
+  /** A run was deleted, by hand or because its retention is over. */
+  deleted(run: string, now: Instant): void {
+    this.#note({ table: "deleted", key: run }, now);
+  }
+
   run(after: RunRow, before: RunRow | undefined, key: string, now: Instant): RunRow {
     const seen = ({ state, exitCode, worker, opened, ended, startedAt }: RunRow) =>
       `${state} ${exitCode} ${worker} ${opened} ${ended} ${startedAt}`;
+    if (before !== undefined) this.#noteLabels(before.labels, after.labels, now);
     if (before !== undefined && seen(before) === seen(after)) return after;
     return { ...after, number: this.#number({ table: "run", key }, before?.number, now) };
   }
@@ -111,10 +97,23 @@ export class Changes {
     return { ...after, number: this.#number({ table: "worker", key }, before?.number, now) };
   }
 
+  /** A row has the labels that a run has now, and not those that it had. */
+  #noteLabels(before: RunRow["labels"], after: RunRow["labels"], now: Instant): void {
+    if (before === after) return;
+    for (const name in { ...before, ...after }) {
+      if (before[name] !== after[name]) this.#note({ table: "label", key: name }, now);
+    }
+  }
+
   #number(change: Change, before: number | undefined, now: Instant): number {
+    if (before !== undefined) this.#recent.delete(before);
+    return this.#note(change, now);
+  }
+
+  /** Gives a change the next number. */
+  #note(change: Change, now: Instant): number {
     this.#latest = Math.max(this.#latest + 1, now * NUMBERS_A_MS);
     this.#complete ??= this.#latest - 1;
-    if (before !== undefined) this.#recent.delete(before);
     this.#recent.set(this.#latest, change);
     this.#numbers.push(this.#latest);
     const [oldest] = this.#recent.keys();

@@ -68,13 +68,13 @@ export function foldUnwanted(state: PoolState, { run, submittedAt }: Forget, now
 }
 
 /** Its owner has forgotten it, or has never been this submission: the row goes, too. */
-export function foldForgotten(state: PoolState, key: string, answer: ForgetAnswer): PoolState {
+export function foldForgotten(state: PoolState, key: string, answer: ForgetAnswer, now: Instant): PoolState {
   const row = state.runs.get(key);
   const another = answer.kind === "run" && runKey(answer.run.submittedAt, answer.run.run) !== key;
   if (row === undefined || !isOver(row) || (answer.kind === "run" && !another)) return state;
   state.memo.counting.forget(row);
   state.runs.delete(key);
   state.memo.expired.delete(key);
-  state.memo.changes.deleted(row.run);
+  state.memo.changes.deleted(row.run, now);
   return state;
 }

@@ -1,0 +1,26 @@
+// What do lists show of a run?
+
+import type { RunSummary } from "../schema/run/run.ts";
+import type { RunUpsert } from "./messages.ts";
+
+/** A run as lists show it (api.md#query), whoever is asked. */
+export function runSummary(run: RunUpsert & { worker: string | null }, pool: string): RunSummary {
+  return {
+    id: run.run,
+    state: run.state,
+    version: run.version,
+    pool,
+    labels: run.labels,
+    priority: run.priority,
+    command: run.command,
+    exitCode: run.exitCode,
+    worker: run.worker,
+    submittedAt: new Date(run.submittedAt).toISOString(),
+    startedAt: orNull(run.startedAt),
+    finishedAt: orNull(run.finishedAt),
+  };
+}
+
+function orNull(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}
