@@ -275,6 +275,54 @@ describe("a wait outlives the object that holds it (api.md#waiting)", () => {
   });
 });
 
+describe("what a wait costs (api.md#waiting)", () => {
+  const list = "pool default list";
+  const wait = "pool default wait";
+  const summary = (id: string) => `allocation ${id} summary`;
+  const cases: [string, string, string[]][] = [
+    ["for the first of all", "state=done", [list, wait]],
+    ["for the first of two ids", "id=a&id=b&state=done", [list, summary("a"), summary("b"), wait]],
+    ["for one id", "id=a&state=done", [list, summary("a"), summary("a")]],
+    ["for all to end", "state=done&all=1", [wait, list]],
+    ["for all to succeed", "state=complete&all=1", [list, wait, list]],
+    ["for both ids to end", "id=a&id=b&state=done&all=1", [list, summary("a"), summary("b"), wait, list]],
+  ];
+  test.each(cases)("%s: so many calls to objects", async (_what, query, expected) => {
+    const edge = createEdge();
+    for (const id of ["a", "b"]) edge.addRun(id, { state: "running" });
+    await edge.json(200, "GET", "/v1/runs");
+    edge.calls.length = 0;
+    const answer = idsOf(edge, `/v1/runs?${query}&wait=60s`);
+    const isHeld = () => edge.longestWaitMs > 50_000;
+    await expect.poll(isHeld).toBe(true);
+    for (const id of ["a", "b"]) edge.setState(id, "complete");
+    expect((await answer).length).toBeGreaterThan(0);
+    expect(edge.calls).toEqual(expected);
+  });
+
+  test("without a pool there is nothing to wait for", async () => {
+    const edge = createEdge();
+    edge.pools.clear();
+    for (const all of ["", "&all=1"]) {
+      expect(await idsOf(edge, `/v1/runs?state=done&wait=60s${all}`)).toEqual([]);
+    }
+  });
+
+  test("of more ids than a page has runs, all that match are answered", async () => {
+    const edge = createEdge();
+    const ids = Array.from({ length: 150 }, (_, index) => `r${index}`);
+    for (const id of ids) edge.addRun(id);
+    const answer = idsOf(edge, `/v1/runs?${ids.map((id) => `id=${id}`).join("&")}&state=running&wait=60s`);
+    await expect.poll(() => edge.longestWaitMs).toBeGreaterThan(50_000);
+    for (const id of ids) {
+      const run = edge.runs.get(id);
+      if (run !== undefined) run.row = run.status = changed(run.status, { state: "running" });
+    }
+    edge.wake();
+    expect(await answer).toEqual(ids);
+  });
+});
+
 describe("service: how each pool that was asked is (api.md#query-service)", () => {
   test("a pool that fails hides no other, and says so", async () => {
     const edge = createEdge("broken", "default");

@@ -12,12 +12,13 @@ import { lookAtIds } from "./run-query-ids.ts";
 
 /** Answers at once if something matches, else as soon as something does, else with nothing in time. */
 export async function answerQuery(objects: Objects, question: RunQuestion): Promise<RunList> {
-  const { ids, all, limit } = question;
+  const { ids, all } = question;
   if (ids?.length === 0) return all ? { ...NOTHING, all: NONE_MISSING } : NOTHING;
   const hold = new Hold(question.waitMs);
   if (ids === undefined && all) return queryAllOf(objects, question, hold);
   const look =
     ids === undefined ? () => lookAtPools(objects, question, hold) : lookAtIds(objects, question, hold, ids);
+  const limit = ids?.length ?? question.limit; // with ids there are no pages
   let news: RunSummary[] = [];
   for (;;) {
     const { answer, isOver, wait, select } = await look();

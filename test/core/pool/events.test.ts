@@ -60,6 +60,22 @@ test("numbers only grow, also over a restart and for many changes in one millise
   expect(later).toBeGreaterThan(items.at(-1)?.number ?? 0);
 });
 
+test("other labels and deletions are no events, and whoever waits for runs finds them (api.md#waiting)", () => {
+  const { state } = story();
+  const { next } = eventsAfter(state, null);
+  const later = at(state, T0 + 5, run("a", { version: 2, labels: { team: "x" } }));
+  const { changes } = later.memo;
+  changes.deleted("b");
+  expect(hasEvents(later, next)).toBe(false);
+  expect([...changes.since(next)]).toEqual([
+    { table: "label", key: "team" },
+    { table: "deleted", key: "b" },
+  ]);
+  const last = eventsAfter(later, next);
+  expect(last.items).toEqual([]);
+  expect(told(eventsAfter(at(later, T0 + 9, ends("a")), last.next))).toEqual(["a complete"]);
+});
+
 test("a reader who was behind a run that is deleted now is past its change, and waits for the next", () => {
   const { state } = story();
   const { next } = eventsAfter(state, null);
