@@ -11,17 +11,6 @@ import { askPools } from "./fan-out.ts";
 /** Ids in one call to a pool: as many as one page can answer. */
 const IDS_PER_CALL = 1_000;
 
-/** Which runs are looked up, and how well. */
-export interface Wanted {
-  ids: readonly string[];
-  /** The names of the pools to ask. */
-  pools: readonly string[];
-  /** Whether what a pool says of a run may be behind what matters here, so that the run itself is asked. */
-  isDoubtful: (run: RunSummary) => boolean;
-  /** What the runs themselves have said before. What they say now is added. */
-  told: Map<string, RunSummary>;
-}
-
 /** The runs with these ids, and which of them their pools have at hand. */
 export interface Found {
   known: Map<string, RunSummary>;
@@ -34,9 +23,15 @@ export interface Found {
 /**
  * The runs with these ids as they are now: from the pools, and from their allocations where a pool lacks one
  * or may lag. Only an allocation says that an id does not exist, and then the whole query is 404
- * `unknown_run` with all such ids (api.md#query-1, api.md#query-5).
+ * `unknown_run` with all such ids (api.md#query-1, api.md#query-5). `isDoubtful`: whether what a pool says
+ * may be behind what matters here. `told` has what the runs themselves have said; their answers are added.
  */
-export async function lookUp(objects: Objects, { ids, pools, isDoubtful, told }: Wanted): Promise<Found> {
+export async function lookUp(
+  objects: Objects,
+  { ids, pools }: { ids: readonly string[]; pools: readonly string[] },
+  isDoubtful: (run: RunSummary) => boolean,
+  told: Map<string, RunSummary>,
+): Promise<Found> {
   const { answers, service } = await askPools(pools, (name) => listIds(objects, name, ids));
   const rows = [...answers.values()].flatMap(({ items }) => items);
   const known = new Map(rows.map((run) => [run.id, run]));

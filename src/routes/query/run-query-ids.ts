@@ -25,7 +25,7 @@ export function lookAtIds(
   // Only the first look doubts the pools: what has changed since, they have said.
   let isDoubtful = ({ state }: RunSummary) => !states.includes(state);
   return async () => {
-    const found = await hold.ask(() => lookUp(objects, { ids: distinct, pools, isDoubtful, told }));
+    const found = await hold.ask(() => lookUp(objects, { ids: distinct, pools }, isDoubtful, told));
     isDoubtful = () => false;
     const selected = [...found.known.values()].filter((run) => isSelected(run, question));
     const others = selected.filter(({ state }) => !states.includes(state));
