@@ -60,7 +60,7 @@ test("numbers only grow, also over a restart and for many changes in one millise
   expect(later).toBeGreaterThan(items.at(-1)?.number ?? 0);
 });
 
-test("other labels and deletions are no events, and whoever waits for runs finds them (api.md#waiting)", () => {
+test("other labels and deletions are no events, but who waits for runs finds them (api.md#waiting)", () => {
   const { state } = story();
   const { next } = eventsAfter(state, null);
   const later = at(state, T0 + 5, run("a", { version: 2, labels: { team: "x" } }));
