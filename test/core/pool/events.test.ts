@@ -65,7 +65,7 @@ test("other labels and deletions are no events, but who waits for runs finds the
   const { next } = eventsAfter(state, null);
   const later = at(state, T0 + 5, run("a", { version: 2, labels: { team: "x" } }));
   const { changes } = later.memo;
-  changes.deleted("b");
+  changes.deleted("b", T0 + 5);
   expect(hasEvents(later, next)).toBe(false);
   expect([...changes.since(next)]).toEqual([
     { table: "label", key: "team" },
