@@ -45,7 +45,9 @@ describe("an invitation", () => {
     const state = at(configured({ maxInstances: 1 }), T0, invite(), run("a"));
     const due = poolMachine.due(state, T0).filter(({ kind }) => kind === "create");
     expect(due.map(({ to }) => to)).toEqual(["default-s-1", "default-s-2"]);
-    expect(due[0]).toMatchObject({ body: { provider: null, notAfter: T0 + HOUR, worker: "default-s-1" } });
+    expect(due[0]).toMatchObject({
+      body: { kind: "self-hosted", notAfter: T0 + HOUR, worker: "default-s-1" },
+    });
     expect(due[0]).toMatchObject({ body: { settings: { bootCommand: "true" } } });
   });
 

@@ -86,9 +86,9 @@ export function intentOf(state: ReadonlyConfigured, row: WorkerRow): Intent {
   // One that is told now, in a pool that is deleted by force, comes too late.
   const until = row.phase === "asked" && state.record.forced !== undefined ? 0 : notAfter;
   const any = { worker, pool: name, notAfter: until, settings };
-  if (row.own !== undefined) return { ...any, provider: null };
+  if (row.own !== undefined) return { ...any, kind: "self-hosted" };
   const { provider, image, tags } = config;
-  return { ...any, instanceType, type, provider, image, tags, adopt: row.adopt };
+  return { ...any, kind: "cloud", instanceType, type, provider, image, tags, adopt: row.adopt };
 }
 
 /** Folds in what a worker says of itself. An older version than the pool has says nothing. */
