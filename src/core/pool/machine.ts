@@ -310,7 +310,7 @@ function leaverOf({ memo, workers }: ReadonlyConfigured, now: Instant): string |
 /** Those that do not know of themselves yet. No provider is asked for a self-hosted machine. */
 function toldToBe(workers: readonly WorkerRow[]): WorkerRow[] {
   return workers.filter((row) => {
-    return row.phase === "asked" ? row.own !== undefined || row.turn !== undefined : isUnheard(row);
+    return row.phase === "asked" ? row.kind === "self-hosted" || row.turn !== undefined : isUnheard(row);
   });
 }
 
@@ -325,7 +325,7 @@ function goingOnByType(workers: readonly WorkerRow[]): Map<string, string[]> {
   for (const row of workers) {
     const goesOn = row.phase === "booting" || row.phase === "ready" || row.phase === "unknown";
     if (!goesOn || row.idleBehavior !== "run" || isUnheard(row)) continue;
-    const type = row.own === undefined ? row.instanceType : SELF_HOSTED;
+    const type = row.kind === "cloud" ? row.instanceType : SELF_HOSTED;
     const same = byType.get(type);
     if (same === undefined) byType.set(type, [row.worker]);
     else same.push(row.worker);

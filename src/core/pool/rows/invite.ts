@@ -19,7 +19,7 @@ export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now
   const { record } = state;
   const wanted = { worker, instanceType: SELF_HOSTED, type: UNKNOWN_TYPE, notAfter: now + ttlMs };
   // It is up when its host says anything: nothing has to boot there.
-  const row: WorkerRow = { ...newWorkerRow(record, wanted, now), own: true };
+  const row: WorkerRow = { ...newWorkerRow(record, wanted, now), kind: "self-hosted" };
   const settings = { ...row.settings, bootCommand: "true" };
   state.workers.set(worker, { ...row, settings, resources: null }, now);
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
@@ -28,6 +28,6 @@ export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now
 /** Whether as many codes wait to be used as may. */
 export function isFullOfInvitations({ workers }: ReadonlyConfigured): boolean {
   let open = 0;
-  for (const row of workers.live()) if (row.own !== undefined && row.resources === null) open += 1;
+  for (const row of workers.live()) if (row.kind === "self-hosted" && row.resources === null) open += 1;
   return open >= MAX_OPEN_ENROLLMENTS;
 }
