@@ -76,7 +76,16 @@ function machine(worker: string, config: PoolConfig): WorkerRow {
   const times = { askedAt: T0, notAfter: T0, stopUntil: 0, missingSince: null, pausedUntil: 0, heardAt: T0 };
   const said = { version: 1, phase: "ready", idleBehavior: "run", address: null, reason: "" } as const;
   const boot = { instance: `i-${worker}`, readyAt: T0, booted: true, refusals: 0 };
-  return { worker, ...said, ...boot, ...times, instanceType: "m", type: TYPE, settings: settingsOf(config) };
+  return {
+    worker,
+    kind: "cloud",
+    ...said,
+    ...boot,
+    ...times,
+    instanceType: "m",
+    type: TYPE,
+    settings: settingsOf(config),
+  };
 }
 
 /** A disk that holds these rows and takes no others: what is measured is what is decided. */

@@ -236,8 +236,8 @@ export interface WorkerFailure extends Omit<ProviderFailure, "class"> {
 }
 export type WorkerUpsertAnswer = { kind: "ok"; consent: boolean } | NoSuch;
 
-/** Pool → CloudWorker: be this machine, unless `notAfter` has passed. */
-export type Intent = CreateWorker | OwnMachine;
+/** Pool → CloudWorker: be this machine, unless `notAfter` has passed. `kind` says who brings it. */
+export type Intent = CreateWorker | SelfHosted;
 
 interface AnyMachine {
   worker: string;
@@ -249,6 +249,7 @@ interface AnyMachine {
 
 /** A machine that a provider is asked to make. */
 export interface CreateWorker extends AnyMachine {
+  kind: "cloud";
   instanceType: string;
   type: InstanceType;
   provider: ProviderConfig;
@@ -265,8 +266,8 @@ export interface CreateWorker extends AnyMachine {
 /**
  * A self-hosted machine: nobody makes it, lists it or destroys it. Its code can be used until `notAfter`.
  */
-export interface OwnMachine extends AnyMachine {
-  provider: null;
+export interface SelfHosted extends AnyMachine {
+  kind: "self-hosted";
 }
 
 export interface WorkerSettings {

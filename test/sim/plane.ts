@@ -19,7 +19,7 @@ const SHARE_OF_MEMORY = 0.97;
 
 /** What a host measures: of a machine of the cloud not all that its type says. */
 function resourcesOn({ record }: WorkerState): Resources {
-  if (record === null || record.intent.provider === null) return RESOURCES;
+  if (record === null || record.intent.kind === "self-hosted") return RESOURCES;
   const says = resourcesOfType(record.intent.type);
   return { ...says, memoryBytes: Math.floor(says.memoryBytes * SHARE_OF_MEMORY) };
 }

@@ -15,7 +15,7 @@ import type {
   WorkerAnswer,
   WorkerUpsert,
 } from "../messages.ts";
-import { OWN_MACHINE } from "../worker/read/status.ts";
+import { SELF_HOSTED } from "../worker/read/status.ts";
 import { foldConfigure } from "./configure.ts";
 import { foldEndAnswer, runsToEnd, workersToKill, workersToRetire } from "./forced.ts";
 import type { Plan } from "./plan/pass.ts";
@@ -281,7 +281,7 @@ function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] 
   const isDone = leaving === true && !hasLiveRuns(state);
   const drained = new Set([...workersToRetire(state), ...workersToGiveUp(state)]);
   for (const [type, workers] of state.workers.derive(goingOnByType)) {
-    if (!isDone && (type === OWN_MACHINE || Object.hasOwn(config.instanceTypes, type))) continue;
+    if (!isDone && (type === SELF_HOSTED || Object.hasOwn(config.instanceTypes, type))) continue;
     for (const to of workers) drained.add(to);
   }
   for (const to of drained) owed.push({ to, kind: "drain_worker", repeatedBy: "self" });
@@ -310,7 +310,7 @@ function leaverOf({ memo, workers }: ReadonlyConfigured, now: Instant): string |
 /** Those that do not know of themselves yet. No provider is asked for a self-hosted machine. */
 function toldToBe(workers: readonly WorkerRow[]): WorkerRow[] {
   return workers.filter((row) => {
-    return row.phase === "asked" ? row.own !== undefined || row.turn !== undefined : isUnheard(row);
+    return row.phase === "asked" ? row.kind === "self-hosted" || row.turn !== undefined : isUnheard(row);
   });
 }
 
@@ -325,7 +325,7 @@ function goingOnByType(workers: readonly WorkerRow[]): Map<string, string[]> {
   for (const row of workers) {
     const goesOn = row.phase === "booting" || row.phase === "ready" || row.phase === "unknown";
     if (!goesOn || row.idleBehavior !== "run" || isUnheard(row)) continue;
-    const type = row.own === undefined ? row.instanceType : OWN_MACHINE;
+    const type = row.kind === "cloud" ? row.instanceType : SELF_HOSTED;
     const same = byType.get(type);
     if (same === undefined) byType.set(type, [row.worker]);
     else same.push(row.worker);

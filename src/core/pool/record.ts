@@ -27,8 +27,8 @@ export interface RunRow extends RunUpsert {
   endNumber?: number;
 }
 
-/** A worker in the pool's ledger. `asked`: the permit is given, the worker itself does not know yet. */
-export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
+/** What any worker has in the ledger. `asked`: the permit is given, the worker itself does not know yet. */
+export interface AnyWorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   phase: WorkerUpsert["phase"] | "asked";
   instanceType: string;
   /**
@@ -36,13 +36,7 @@ export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
    * Of a self-hosted machine: nothing, so that no version counts on it before its host has said what it has.
    */
   type: InstanceType;
-  /** It is a self-hosted machine: it has joined by a code, and no provider knows it. Absent: it is not. */
-  own?: true;
   askedAt: Instant;
-  /** When it was last its turn to call the provider (`turns.ts`), and as which version. Absent: never. */
-  turn?: { version: number; at: Instant };
-  /** A listing has shown its machine, and nobody knew of it. Absent: it was asked for. */
-  adopt?: { id: string; address: string | null };
   notAfter: Instant;
   /** Until when the pool has agreed that it stops: nothing is placed on it. */
   stopUntil: Instant;
@@ -54,8 +48,6 @@ export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   /** As they were when it was asked for: the worker decides by these. */
   settings: WorkerSettings;
   heardAt: Instant;
-  /** It was asked for at another address than that of the pool's provider now: it is wanted no more. */
-  elsewhere?: true;
   /** Since when it has been ending. Absent: it is not, or an earlier version has stored that. */
   endingAt?: Instant | undefined;
   /** It was taken for gone then, and what it cost until then is counted. Absent: it never was. */
@@ -63,6 +55,28 @@ export interface WorkerRow extends Omit<WorkerUpsert, "phase" | "wantsStop"> {
   /** That of its latest change (`changes.ts`). Absent: it has not changed since there are numbers. */
   number?: number;
 }
+
+/** A worker whose machine a provider makes. */
+export interface CloudRow extends AnyWorkerRow {
+  kind: "cloud";
+  /** When it was last its turn to call the provider (`turns.ts`), and as which version. Absent: never. */
+  turn?: { version: number; at: Instant };
+  /** A listing has shown its machine, and nobody knew of it. Absent: it was asked for. */
+  adopt?: { id: string; address: string | null };
+  /** It was asked for at another address than that of the pool's provider now: it is wanted no more. */
+  elsewhere?: true;
+}
+
+/** One whose machine has joined by a code: no provider knows it, so no call or listing is about it. */
+interface SelfHostedRow extends AnyWorkerRow {
+  kind: "self-hosted";
+  turn?: undefined;
+  adopt?: undefined;
+  elsewhere?: undefined;
+}
+
+/** A worker in the pool's ledger, by who brings its machine. */
+export type WorkerRow = CloudRow | SelfHostedRow;
 
 /** Everything about a pool that must survive, but for its rows. Stored as one value. */
 export interface PoolRecord {
@@ -164,19 +178,19 @@ export function hasTurn({ turn, version }: WorkerRow): boolean {
 
 /** Whether it waits for its turn to call the provider: it was never told of itself, or says so. */
 export function isWaiting(row: WorkerRow): boolean {
-  if (row.own !== undefined) return false;
+  if (row.kind === "self-hosted") return false;
   if (row.phase === "asked") return row.turn === undefined;
   return row.waits !== undefined && !hasTurn(row);
 }
 
-/** What the machine of a worker has: what its type says, or what a host of one's own has measured. */
+/** What the machine of a worker has: what its type says, or what a self-hosted one has measured. */
 export function capacityOfRow({ resources, type }: WorkerRow): Resources {
   return resources ?? resourcesOfType(type);
 }
 
 /** The live workers whose machines a provider makes: the only ones that permits and listings are about. */
-export function* providedWorkers({ workers }: { workers: ReadonlyRows<WorkerRow> }): Generator<WorkerRow> {
-  for (const row of workers.live()) if (row.own === undefined) yield row;
+export function* providedWorkers({ workers }: { workers: ReadonlyRows<WorkerRow> }): Generator<CloudRow> {
+  for (const row of workers.live()) if (row.kind === "cloud") yield row;
 }
 
 /** What a worker needs of its pool's configuration. */

@@ -32,7 +32,7 @@ import { shutDown } from "./life/shutdown.ts";
 import { endOf, foldOrder, foldTold, refuseUntold } from "./placements.ts";
 import { poolKnows, upsertOf } from "./read/summary.ts";
 import {
-  isOwnMachine,
+  isSelfHosted,
   type JoinNote,
   type Living,
   livePlacements,
@@ -110,14 +110,15 @@ export const workerMachine: Machine<WorkerState, WorkerEventIn, WorkerMessage> =
 
 function cloudCallsDue(state: ReadonlyLiving, now: Instant): WorkerMessage[] {
   const { record } = state;
-  const { provider, worker } = record.intent;
-  if (provider === null) return [];
+  const { intent } = record;
+  if (intent.kind === "self-hosted") return [];
   const call = record.waits === true ? undefined : callWanted(record);
   if (call === "create") {
-    if (record.createNotBefore !== null || now >= record.intent.notAfter) return [];
-    return [{ to: "provider", kind: call, repeatedBy: "self", body: record.intent }];
+    if (record.createNotBefore !== null || now >= intent.notAfter) return [];
+    return [{ to: "provider", kind: call, repeatedBy: "self", body: intent }];
   }
   if (call === undefined || record.instance === null) return [];
+  const { worker, provider } = intent;
   const body = { worker, instance: record.instance.id, provider };
   return [{ to: "provider", kind: call, repeatedBy: "self", body }];
 }
@@ -254,7 +255,7 @@ function numbered(before: WorkerState, after: WorkerState): WorkerState {
     const { phase, reason, readyAt, acts, failure, prices, instance } = one;
     const machine = [instance?.id, instance?.address];
     // What a provider's machine has is told when it is ready, not when its host enrolls.
-    const measured = isOwnMachine(one) ? one.measured : undefined;
+    const measured = isSelfHosted(one) ? one.measured : undefined;
     const told = [phase, behaviorOf(one), reason, readyAt, measured, acts, failure, prices];
     const ends = [isSurelyUnmade(one), one.forced];
     return [...told, ...machine, ...ends, callWaiting(one), one.doubles];

@@ -12,7 +12,7 @@ import type {
   EndedHow,
   IdleBehavior,
   Intent,
-  OwnMachine,
+  SelfHosted,
   ToldPrice,
   WantedAttempt,
   WorkerFailure,
@@ -218,16 +218,16 @@ export interface ReadonlyWorker {
 /** The same, of a worker that exists. */
 export type ReadonlyLiving = ReadonlyWorker & { readonly record: WorkerRecord };
 
-/** Whether its machine is one's own: no provider has made it, lists it or will destroy it. */
-export function isOwnMachine(record: WorkerRecord): record is WorkerRecord & { intent: OwnMachine } {
-  return record.intent.provider === null;
+/** Whether its machine is self-hosted: no provider has made it, lists it or will destroy it. */
+export function isSelfHosted(record: WorkerRecord): record is WorkerRecord & { intent: SelfHosted } {
+  return record.intent.kind === "self-hosted";
 }
 
 const NOTHING: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
 
 /** What its machine has: what its type says, or what a host of one's own has measured. */
 export function capacityOf({ intent, measured = NOTHING }: WorkerRecord): Resources {
-  return intent.provider === null ? measured : resourcesOfType(intent.type);
+  return intent.kind === "self-hosted" ? measured : resourcesOfType(intent.type);
 }
 
 /**
@@ -235,7 +235,7 @@ export function capacityOf({ intent, measured = NOTHING }: WorkerRecord): Resour
  * is what it has (`capacityOf`).
  */
 export function measuredMemory(record: WorkerRecord): number | undefined {
-  return isOwnMachine(record) ? undefined : record.measured?.memoryBytes || undefined;
+  return isSelfHosted(record) ? undefined : record.measured?.memoryBytes || undefined;
 }
 
 /** The placements that have not ended. */

@@ -107,7 +107,7 @@ describe("A1: at a quota of the provider that our own machines fill, the first r
   });
 
   test("`why` does not say that a later run comes first", () => {
-    const own = workerRow("own", "ready", { own: true });
+    const own = workerRow("own", "ready", { kind: "self-hosted" });
     const both = held(configured(config, [placed("c", "own"), needy, later], [own]), quota(T0 + MINUTE));
     expect(plan(both, T0).reserved).toEqual({ run: "later", worker: "own" });
     expect(explainRun(both, "needy", T0)?.reason.text).not.toContain("own");
@@ -164,7 +164,7 @@ describe("A2: a machine that stands in the way leaves at once", () => {
     ["booting, and no run counts on it", ["w2", "booting"], [], ["w2"]],
     ["busy: it is asked when its last run has ended", ["w2"], [placed("c", "w2")], []],
     ["held by an operator: it stays", ["w2", "ready", { idleBehavior: "hold" }], [], []],
-    ["one of one's own: it stays", ["w2", "ready", { own: true }], [], []],
+    ["one of one's own: it stays", ["w2", "ready", { kind: "self-hosted" }], [], []],
     ["leaving already: nobody asks again", ["w2", "ready", { stopUntil: T0 + 1 }], [], []],
   ])("%s", (_what, row, on, leavers) => {
     const kept = workerRow("w1", "ready", { idleBehavior: "hold" });

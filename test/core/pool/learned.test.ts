@@ -72,7 +72,7 @@ describe("a pool learns how much memory the machines of a type have", () => {
   });
 
   test("nothing from a self-hosted machine", () => {
-    const own = small("w1", "booting", { own: true });
+    const own = small("w1", "booting", { kind: "self-hosted" });
     expect(at(configured(BOTH, [], [own]), T0, measured("w1", 900)).record.learned).toBeUndefined();
   });
 

@@ -65,7 +65,7 @@ describe("what a pool's machines cost an hour (api.md#spend: spend per hour, wor
   );
 
   test("a self-hosted machine costs nothing", () => {
-    const own = workerRow("w1", "ready", { own: true, type: at(), resources: NEED });
+    const own = workerRow("w1", "ready", { kind: "self-hosted", type: at(), resources: NEED });
     expect(priceOfRow(own)).toBe(0);
     expect(spendOf(configured({ instanceTypes: types, maxInstances: 0 }, [], [own]))).toEqual({
       perHour: 0,

@@ -65,7 +65,7 @@ const worker: fc.Arbitrary<WorkerRow> = fc
     const type = instanceTypes[more.instanceType];
     return workerRow(id, phase, {
       type,
-      ...(own ? { own: true as const } : {}),
+      ...(own ? { kind: "self-hosted" as const } : {}),
       ...instance,
       ...calls,
       ...more,

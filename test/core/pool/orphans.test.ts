@@ -191,7 +191,7 @@ describe("a machine whose instance type was removed from the configuration drain
     ["one that is held", { idleBehavior: "hold" as const }, 0],
     ["one that drains", { idleBehavior: "drain" as const }, 0],
     ["one that is being destroyed", { phase: "shutdown" as const }, 0],
-    ["one of one's own", { own: true as const }, 0],
+    ["one of one's own", { kind: "self-hosted" as const }, 0],
     ["one of another type", { instanceType: "other" }, 0],
   ])(
     "%s: %o, told %d times",

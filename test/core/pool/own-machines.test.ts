@@ -36,8 +36,13 @@ const invite = (worker = "default-s-1"): PoolEvent => ({ type: "invite", worker,
 function own(worker: string, phase: WorkerRow["phase"] = "ready", more: Partial<WorkerRow> = {}): WorkerRow {
   const type = { vcpus: 0, memory: 0, disk: 0, gpus: 0, price: 0 };
   const resources = phase === "ready" ? BIG : null;
-  const row = workerRow(worker, phase, { instance: null, instanceType: "self-hosted", type, own: true });
-  return { ...row, resources, ...more };
+  const row = workerRow(worker, phase, {
+    instance: null,
+    instanceType: "self-hosted",
+    type,
+    kind: "self-hosted",
+  });
+  return { ...row, resources, ...more } as WorkerRow;
 }
 
 describe("an invitation", () => {
@@ -45,7 +50,9 @@ describe("an invitation", () => {
     const state = at(configured({ maxInstances: 1 }), T0, invite(), run("a"));
     const due = poolMachine.due(state, T0).filter(({ kind }) => kind === "create");
     expect(due.map(({ to }) => to)).toEqual(["default-s-1", "default-s-2"]);
-    expect(due[0]).toMatchObject({ body: { provider: null, notAfter: T0 + HOUR, worker: "default-s-1" } });
+    expect(due[0]).toMatchObject({
+      body: { kind: "self-hosted", notAfter: T0 + HOUR, worker: "default-s-1" },
+    });
     expect(due[0]).toMatchObject({ body: { settings: { bootCommand: "true" } } });
   });
 

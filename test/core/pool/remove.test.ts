@@ -96,7 +96,11 @@ describe("or it is drained (cases.md#case-7: deleted while a run is being placed
   });
 
   test("self-hosted machines are let go, too; one that is held stays, and keeps the pool", () => {
-    const own = workerRow("mine", "ready", { own: true, instanceType: "self-hosted", resources: null });
+    const own = workerRow("mine", "ready", {
+      kind: "self-hosted",
+      instanceType: "self-hosted",
+      resources: null,
+    });
     const state = draining({}, [], [own, workerRow("w1", "ready", { idleBehavior: "hold" })]);
     expect(owed(state, T0, "drain_worker").map(({ to }) => to)).toEqual(["mine"]);
   });

@@ -135,7 +135,7 @@ describe("a run that only another type holds, while there are as many machines a
   });
 
   test("a self-hosted machine makes no room, nor does any if no type would hold the run", () => {
-    const own = workerRow("w0", "ready", { own: true });
+    const own = workerRow("w0", "ready", { kind: "self-hosted" });
     expect(plan(configured(config, [needy], [own, ...workers]), T0).reserved?.worker).toBe("w1");
     const never = waiting("never", vcpus(9));
     const state = configured(config, [never], workers);

@@ -214,7 +214,7 @@ describe("A6 M04-last: a worker in a list says what it did last", () => {
     ],
     [
       "of no type, a self-hosted machine",
-      listed(workerRow("w1", "ready", { own: true }), new Map()),
+      listed(workerRow("w1", "ready", { kind: "self-hosted" }), new Map()),
       { providerType: null },
     ],
   ])("%s", (_what, found, expected) => {

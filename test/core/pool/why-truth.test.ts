@@ -35,7 +35,12 @@ const full = (more: Partial<PoolConfigInput>, worker: WorkerRow, resources = vcp
   configured(more, [placed("b", worker.worker, { resources }), waiting("a", { resources })], [worker]);
 const none = { vcpus: 0, memory: 0, disk: 0, gpus: 0, price: 0 };
 const ownMachine = {
-  ...workerRow("w1", "ready", { instance: null, instanceType: "self-hosted", type: none, own: true }),
+  ...workerRow("w1", "ready", {
+    instance: null,
+    instanceType: "self-hosted",
+    type: none,
+    kind: "self-hosted",
+  }),
   resources: { ...NEED, vcpus: 16, memoryBytes: 2 ** 36 },
 };
 const MIB = 2 ** 20;
@@ -165,7 +170,7 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
       row({ failure }),
       row(),
       row({ instance: "i-1" }),
-      row({ own: true }),
+      row({ kind: "self-hosted" }),
     ];
     expect(shown.map((one) => workerSummary(one, [], "default").machine)).toEqual([
       "refused",

@@ -70,7 +70,7 @@ class ObviousPlan {
     if (row.idleBehavior !== "run" || row.stopUntil > this.#now) return false;
     if (row.pausedUntil > this.#now && row.refusals > 2) return false;
     return (
-      row.phase === "ready" || (row.own === undefined && (row.phase === "booting" || row.phase === "asked"))
+      row.phase === "ready" || (row.kind === "cloud" && (row.phase === "booting" || row.phase === "asked"))
     );
   }
 
@@ -177,7 +177,7 @@ class ObviousPlan {
   }
 
   #provided(): WorkerRow[] {
-    return this.#workers().filter((row) => row.own === undefined);
+    return this.#workers().filter((row) => row.kind === "cloud");
   }
 
   /** The hold-offs of this type that are closed, or whose one trial is under way. */
@@ -203,7 +203,7 @@ class ObviousPlan {
   }
 
   #noType({ resources }: RunRow): string {
-    const own = this.#workers().filter((row) => row.own !== undefined);
+    const own = this.#workers().filter((row) => row.kind === "self-hosted");
     const machines = own.map((row) => this.#machineOf(row).has);
     return machines.some((has) => areHeld(has, [resources])) ? "own_machine" : "no_type";
   }
@@ -228,7 +228,7 @@ class ObviousPlan {
     const none = this.#state.record.config.maxInstances === 0;
     if (this.#said.reserved !== null || !full || none) return;
     const isInWay = (row: WorkerRow) =>
-      row.own === undefined && held.every((hold) => this.#isIn(hold, row.instanceType));
+      row.kind === "cloud" && held.every((hold) => this.#isIn(hold, row.instanceType));
     const leave = (row: WorkerRow) =>
       row.phase === "shutdown" ? this.#now < row.heardAt + 300_000 : this.#now < row.stopUntil;
     const isLeft = this.#workers().some((row) => isInWay(row) && leave(row));
@@ -243,7 +243,7 @@ class ObviousPlan {
     );
     if (this.#said.reserved !== null || quotas.length === 0 || instance !== null) return;
     const inWay = (row: WorkerRow) =>
-      row.own === undefined && quotas.every((hold) => this.#isIn(hold, row.instanceType));
+      row.kind === "cloud" && quotas.every((hold) => this.#isIn(hold, row.instanceType));
     this.#keep(run, inWay, false);
   }
 

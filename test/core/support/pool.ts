@@ -129,11 +129,12 @@ export const vcpus = (count: number) => ({ resources: { ...NEED, vcpus: count } 
 export function workerRow(
   worker: string,
   phase: WorkerRow["phase"] = "ready",
-  more: Partial<WorkerRow> = {},
+  more: Partial<Omit<WorkerRow, "kind">> & { kind?: WorkerRow["kind"] } = {},
 ): WorkerRow {
   const isUp = phase !== "asked" && phase !== "booting";
   return {
     worker,
+    kind: "cloud",
     version: phase === "asked" ? 0 : 1,
     phase,
     idleBehavior: "run",
@@ -153,7 +154,7 @@ export function workerRow(
     settings: settingsOf(poolConfig()),
     heardAt: T0,
     ...more,
-  };
+  } as WorkerRow;
 }
 
 /** What a worker says of itself. */

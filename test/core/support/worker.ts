@@ -1,4 +1,4 @@
-import type { CreateWorker, Order, OwnMachine } from "../../../src/core/messages.ts";
+import type { CreateWorker, Order, SelfHosted } from "../../../src/core/messages.ts";
 import { settingsOf } from "../../../src/core/pool/record.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../../../src/core/worker/machine.ts";
@@ -36,6 +36,7 @@ export const TASK = {
 export function intent(more: Partial<CreateWorker> = {}): CreateWorker {
   const config = poolConfig();
   return {
+    kind: "cloud",
     worker: "default-s-1",
     pool: "default",
     instanceType: "small",
@@ -49,10 +50,10 @@ export function intent(more: Partial<CreateWorker> = {}): CreateWorker {
 }
 
 /** That a self-hosted machine may join, for an hour. */
-export function invitation(more: Partial<OwnMachine> = {}): OwnMachine {
+export function invitation(more: Partial<SelfHosted> = {}): SelfHosted {
   const settings = { ...settingsOf(poolConfig()), bootCommand: "true" };
   const notAfter = T0 + 60 * MINUTE;
-  return { worker: "default-s-1", pool: "default", provider: null, notAfter, settings, ...more };
+  return { worker: "default-s-1", pool: "default", kind: "self-hosted", notAfter, settings, ...more };
 }
 
 /** What the self-hosted machine has that joins in these stories. */

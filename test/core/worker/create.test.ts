@@ -19,6 +19,7 @@ const MINUTE = 60_000;
 const CONSISTENCY_MS = 10 * SECOND;
 
 const INTENT: CreateWorker = {
+  kind: "cloud",
   worker: "w1",
   pool: "default",
   instanceType: "small",

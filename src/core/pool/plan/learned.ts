@@ -13,8 +13,8 @@ import type { Learned, PoolRecord, WorkerRow } from "../record.ts";
  * has had it forgotten.
  */
 export function learn(record: PoolRecord, before: WorkerRow, after: WorkerRow): PoolRecord {
-  const { instanceType, type, measuredMemory, own } = after;
-  if (own !== undefined || measuredMemory === undefined) return record;
+  const { instanceType, type, measuredMemory, kind } = after;
+  if (kind === "self-hosted" || measuredMemory === undefined) return record;
   if (measuredMemory === before.measuredMemory) return record;
   const configured = ownValue(record.config.instanceTypes, instanceType);
   if (!isSameType(configured, type)) return record;
@@ -41,7 +41,7 @@ export function learnedAfterConfigure(record: PoolRecord, config: PoolConfig): P
  * undefined: nothing is known beyond what the type says. Of a self-hosted machine see `capacityOfRow`.
  */
 export function knownMemory({ config, learned }: PoolRecord, row: WorkerRow): number | undefined {
-  if (row.own !== undefined) return undefined;
+  if (row.kind === "self-hosted") return undefined;
   if (row.measuredMemory !== undefined) return row.measuredMemory;
   const known = learnedOf(learned, row.instanceType);
   return isSameType(ownValue(config.instanceTypes, row.instanceType), row.type) ? known : undefined;

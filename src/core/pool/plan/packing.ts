@@ -26,7 +26,7 @@ export interface Machine {
  * The same view gives the same plan, whichever of its workers was seen first. Those that were asked for
  * together have numbers at the end of their names.
  */
-export function byAge(workers: readonly WorkerRow[]): WorkerRow[] {
+export function byAge<Row extends WorkerRow>(workers: readonly Row[]): Row[] {
   return workers.toSorted(
     (a, b) => a.askedAt - b.askedAt || a.worker.length - b.worker.length || (a.worker < b.worker ? -1 : 1),
   );

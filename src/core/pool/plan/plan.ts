@@ -67,7 +67,7 @@ function openPass(state: ReadonlyConfigured, now: Instant): Pass {
 }
 
 function leaving(workers: readonly WorkerRow[]): WorkerRow[] {
-  return workers.filter((row) => row.own === undefined && (row.phase === "shutdown" || row.stopUntil > 0));
+  return workers.filter((row) => row.kind === "cloud" && (row.phase === "shutdown" || row.stopUntil > 0));
 }
 
 /** A machine that has not left after so long is no room to come: another one is let go. */
@@ -245,7 +245,7 @@ const COUNTED_ON_REFUSALS = 2;
 
 function mayTakeRuns(row: WorkerRow, now: Instant): boolean {
   // Of a self-hosted machine nobody knows whether it will ever join: it counts when it is ready.
-  const toCome = (row.phase === "booting" || row.phase === "asked") && row.own === undefined;
+  const toCome = (row.phase === "booting" || row.phase === "asked") && row.kind === "cloud";
   const phase = row.phase === "ready" || toCome;
   const paused = now < row.pausedUntil && row.refusals > COUNTED_ON_REFUSALS;
   return phase && row.idleBehavior === "run" && now >= row.stopUntil && !paused;
@@ -299,5 +299,5 @@ export function fitsOwnMachine({ workers }: Pick<ReadonlyConfigured, "workers">,
 }
 
 function roomOfOwn(workers: readonly WorkerRow[]): ReturnType<typeof remaining>[] {
-  return workers.filter((row) => row.own !== undefined).map((row) => remaining(capacityOfRow(row), []));
+  return workers.filter((row) => row.kind === "self-hosted").map((row) => remaining(capacityOfRow(row), []));
 }

@@ -59,7 +59,7 @@ export class Counting {
    * until when its cost is counted, since a machine that was taken for gone may come back.
    */
   worker(after: WorkerRow, before: WorkerRow | undefined, now: Instant): WorkerRow {
-    if (before === undefined || after.own !== undefined) return after;
+    if (before === undefined || after.kind === "self-hosted") return after;
     for (const [name, value] of happened(before, after, now)) {
       this.#add(name, value);
       this.#owed = true;

@@ -31,7 +31,7 @@ export function openGate(state: ReadonlyConfigured, now: Instant): Gate {
       const held = heldOf(type);
       if (held.some(({ cause }) => cause !== "quota") || config.maxInstances === 0) return null;
       if (held.length === 0 && instances < config.maxInstances) return null;
-      return (row) => row.own === undefined && holdsOn(held, row).length === held.length;
+      return (row) => row.kind === "cloud" && holdsOn(held, row).length === held.length;
     },
     why(type) {
       const held = heldOf(type);
@@ -60,7 +60,7 @@ export function triedDespiteQuota(
   if (!isBeingMade(row)) return null;
   const quotas = holdsOn(state.record.holds, row).filter(({ cause }) => cause === "quota");
   if (quotas.length === 0) return null;
-  return (other) => other.own === undefined && holdsOn(quotas, other).length === quotas.length;
+  return (other) => other.kind === "cloud" && holdsOn(quotas, other).length === quotas.length;
 }
 
 /** Whether the provider may yet answer with a machine. */

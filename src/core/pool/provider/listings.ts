@@ -36,7 +36,7 @@ function emptySweptAt({ memo, record }: ReadonlyConfigured): Instant {
 
 /** Whether a provider may have any of these machines, and whether some or all of those are ending. */
 function toBeListed(workers: readonly WorkerRow[]): { some: boolean; ending: "no" | "some" | "all" } {
-  const listed = workers.filter((row) => row.own === undefined && row.phase !== "asked");
+  const listed = workers.filter((row) => row.kind === "cloud" && row.phase !== "asked");
   const count = listed.filter((row) => row.phase === "shutdown").length;
   return { some: listed.length > 0, ending: count === 0 ? "no" : count < listed.length ? "some" : "all" };
 }

@@ -57,6 +57,7 @@ function adoptedRow(
   const notAfter = now;
   const row: WorkerRow = {
     ...newWorkerRow(record, { worker, instanceType: name, type, notAfter }, now),
+    kind: "cloud",
     phase: "unknown",
     instance: id,
     address,

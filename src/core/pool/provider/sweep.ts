@@ -50,7 +50,7 @@ export function foldListing(before: Configured, answer: ListAnswer, now: Instant
     if (known === undefined && instance.state !== "terminated") continue;
     unknown.delete(worker);
     // It was taken for gone, and lives: its worker takes it into the ledger again.
-    const lives = known?.phase === "gone" && known.own === undefined && instance.state !== "terminated";
+    const lives = known?.phase === "gone" && known.kind === "cloud" && instance.state !== "terminated";
     if (lives) see(worker, { instance });
   }
   const sweepError = answer.partial === undefined ? null : `a listing is not whole: ${answer.partial}`;

@@ -3,7 +3,7 @@ import { CREATE_NOT_AFTER_MS } from "../../../shared/limits.ts";
 import { earliest, type Instant, type Millis } from "../../../shared/machine.ts";
 import { byAge } from "../plan/packing.ts";
 import { unwantedCreates } from "../plan/unwanted.ts";
-import { type Hold, isWaiting, type WorkerRow } from "../record.ts";
+import { type CloudRow, type Hold, isWaiting, type WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { isTried } from "./gate.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
@@ -98,8 +98,8 @@ function turnsOf(workers: readonly WorkerRow[]): Instant[] {
 }
 
 /** Those that wait for a turn: first the destroys, then the creates, the oldest of each first. */
-function waitingOf(workers: readonly WorkerRow[]): WorkerRow[] {
-  const waiting = byAge(workers.filter((row) => isWaiting(row)));
+function waitingOf(workers: readonly WorkerRow[]): CloudRow[] {
+  const waiting = byAge(workers.filter((row) => row.kind === "cloud").filter(isWaiting));
   const destroys = waiting.filter((row) => row.waits === "destroy");
   return [...destroys, ...waiting.filter((row) => row.waits !== "destroy")];
 }

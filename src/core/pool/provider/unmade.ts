@@ -8,13 +8,13 @@ import type { ReadonlyConfigured } from "../state.ts";
 import { holdsOn, isClosed } from "./hold-offs.ts";
 import { isFirstAfter } from "./turns.ts";
 
-/** What came of asking the provider for a worker's machine; null: it is one's own. */
+/** What came of asking the provider for a worker's machine; null: it is self-hosted. */
 export function machineOf({
-  own,
+  kind,
   instance,
   failure,
 }: WorkerRow): NonNullable<WorkerSummary["machine"]> | null {
-  if (own !== undefined) return null;
+  if (kind === "self-hosted") return null;
   if (instance !== null) return "made";
   if (failure === undefined) return "asked";
   return saidNo(failure) ? "refused" : "unconfirmed";
@@ -23,7 +23,7 @@ export function machineOf({
 /** Whether a worker is booting by its state, and yet has no machine that could boot. */
 export function isUnmade(row: WorkerRow): boolean {
   return (
-    (row.phase === "booting" || row.phase === "asked") && machineOf(row) !== "made" && row.own === undefined
+    (row.phase === "booting" || row.phase === "asked") && machineOf(row) !== "made" && row.kind === "cloud"
   );
 }
 

@@ -18,11 +18,11 @@ export function assumedPrice({ price = 0 }: Pick<InstanceType, "price">): number
  * costs nothing here; null: not known.
  */
 export function priceOfRow({
-  own,
+  kind,
   type,
   toldPrice,
-}: Pick<WorkerRow, "own" | "type" | "toldPrice">): number | null {
-  return own === undefined ? (toldPrice?.price ?? type.price ?? null) : 0;
+}: Pick<WorkerRow, "kind" | "type" | "toldPrice">): number | null {
+  return kind === "cloud" ? (toldPrice?.price ?? type.price ?? null) : 0;
 }
 
 /** What a machine has cost until then, since its price last changed, or it was last taken for gone. */

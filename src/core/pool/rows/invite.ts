@@ -1,7 +1,7 @@
 import type { InstanceType } from "../../../schema/pool.ts";
 import { MAX_OPEN_ENROLLMENTS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
-import { OWN_MACHINE } from "../../worker/read/status.ts";
+import { SELF_HOSTED } from "../../worker/read/status.ts";
 import type { WorkerRow } from "../record.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
 import { newWorkerRow } from "./workers.ts";
@@ -17,9 +17,9 @@ const UNKNOWN_TYPE: InstanceType = { vcpus: 0, memory: 0, disk: 0, gpus: 0, pric
 export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now: Instant): Configured {
   if (state.workers.get(worker) !== undefined || isFullOfInvitations(state)) return state;
   const { record } = state;
-  const wanted = { worker, instanceType: OWN_MACHINE, type: UNKNOWN_TYPE, notAfter: now + ttlMs };
+  const wanted = { worker, instanceType: SELF_HOSTED, type: UNKNOWN_TYPE, notAfter: now + ttlMs };
   // It is up when its host says anything: nothing has to boot there.
-  const row: WorkerRow = { ...newWorkerRow(record, wanted, now), own: true };
+  const row: WorkerRow = { ...newWorkerRow(record, wanted, now), kind: "self-hosted" };
   const settings = { ...row.settings, bootCommand: "true" };
   state.workers.set(worker, { ...row, settings, resources: null }, now);
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
@@ -28,6 +28,6 @@ export function foldInvite(state: Configured, worker: string, ttlMs: Millis, now
 /** Whether as many codes wait to be used as may. */
 export function isFullOfInvitations({ workers }: ReadonlyConfigured): boolean {
   let open = 0;
-  for (const row of workers.live()) if (row.own !== undefined && row.resources === null) open += 1;
+  for (const row of workers.live()) if (row.kind === "self-hosted" && row.resources === null) open += 1;
   return open >= MAX_OPEN_ENROLLMENTS;
 }

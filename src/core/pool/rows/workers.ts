@@ -12,6 +12,8 @@ import {
   holdsAfterLeaving,
 } from "../provider/hold-offs.ts";
 import {
+  type AnyWorkerRow,
+  type CloudRow,
   endingSince,
   isUnheard,
   type PoolRecord,
@@ -36,7 +38,11 @@ export function askForWorker(state: Configured, instanceType: string, now: Insta
   if (type === undefined) return state;
   const worker = nextWorkerName(record);
   const notAfter = now + CREATE_NOT_AFTER_MS;
-  state.workers.set(worker, newWorkerRow(record, { worker, instanceType, type, notAfter }, now), now);
+  state.workers.set(
+    worker,
+    { ...newWorkerRow(record, { worker, instanceType, type, notAfter }, now), kind: "cloud" },
+    now,
+  );
   return { ...state, record: { ...record, nextWorker: record.nextWorker + 1 } };
 }
 
@@ -53,12 +59,12 @@ export function nextWorkerName({
   return `${name.slice(0, 40)}-${seed}-${nextWorker}`;
 }
 
-/** The row of a worker that does not know of itself yet. */
+/** The row of a worker that does not know of itself yet, whoever brings its machine. */
 export function newWorkerRow(
   { config }: PoolRecord,
-  wanted: Pick<WorkerRow, "worker" | "instanceType" | "type" | "notAfter">,
+  wanted: Pick<AnyWorkerRow, "worker" | "instanceType" | "type" | "notAfter">,
   now: Instant,
-): WorkerRow {
+): AnyWorkerRow {
   return {
     ...wanted,
     version: 0,
@@ -86,9 +92,9 @@ export function intentOf(state: ReadonlyConfigured, row: WorkerRow): Intent {
   // One that is told now, in a pool that is deleted by force, comes too late.
   const until = row.phase === "asked" && state.record.forced !== undefined ? 0 : notAfter;
   const any = { worker, pool: name, notAfter: until, settings };
-  if (row.own !== undefined) return { ...any, provider: null };
+  if (row.kind === "self-hosted") return { ...any, kind: "self-hosted" };
   const { provider, image, tags } = config;
-  return { ...any, instanceType, type, provider, image, tags, adopt: row.adopt };
+  return { ...any, kind: "cloud", instanceType, type, provider, image, tags, adopt: row.adopt };
 }
 
 /** Folds in what a worker says of itself. An older version than the pool has says nothing. */
@@ -152,7 +158,7 @@ function mayStop(state: Configured, row: WorkerRow, now: Instant): boolean {
 
 /** What the news of a worker's machine says of the next ones: of a self-hosted machine nothing. */
 function withHolds(record: PoolRecord, before: WorkerRow, after: WorkerRow, now: Instant): PoolRecord {
-  if (before.own !== undefined) return record;
+  if (before.kind === "self-hosted") return record;
   let next = record;
   const { failure } = after;
   if (failure !== undefined && failure !== before.failure)
@@ -196,7 +202,7 @@ export function foldWorkerAnswer(
   if (row === undefined || row.phase === "asked") return next;
   if (row.phase === "gone") {
     const seen = state.memo.sightings[worker]?.instance;
-    if (seen !== undefined && seen.state !== "terminated")
+    if (seen !== undefined && seen.state !== "terminated" && row.kind === "cloud")
       state.workers.set(worker, orphaned(row, seen, now), now);
     return next;
   }
@@ -209,7 +215,7 @@ export function foldWorkerAnswer(
  * One that was taken for gone, whose machine a listing shows, and of which not even its worker knows: its
  * machine is an orphan, and is adopted as any (invariant 3).
  */
-function orphaned(row: WorkerRow, { id, address }: Instance, now: Instant): WorkerRow {
+function orphaned(row: CloudRow, { id, address }: Instance, now: Instant): WorkerRow {
   return {
     ...row,
     version: 0,

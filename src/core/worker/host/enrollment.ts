@@ -3,7 +3,7 @@ import { MAX_REMEMBERED_BOOTS, MAX_REMEMBERED_JOINS } from "../../../shared/limi
 import type { Instant } from "../../../shared/machine.ts";
 import { loseAll } from "../placements.ts";
 import {
-  isOwnMachine,
+  isSelfHosted,
   type JoinNote,
   type Living,
   note,
@@ -58,7 +58,7 @@ export function isLateEnrollment(
 function measured(record: WorkerRecord, { resources }: Enrollment): Partial<WorkerRecord> {
   if (resources === undefined) return {};
   const whole = { ...resources, vcpus: Math.floor(resources.vcpus) };
-  if (!isOwnMachine(record)) return { measured: whole };
+  if (!isSelfHosted(record)) return { measured: whole };
   return { measured: whole, reason: "its host has enrolled, and is about to report" };
 }
 

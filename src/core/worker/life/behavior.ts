@@ -5,7 +5,7 @@ import type { Instant } from "../../../shared/machine.ts";
 import type { IdleBehavior } from "../../messages.ts";
 import { behaviorOf } from "../host/notice.ts";
 import {
-  isOwnMachine,
+  isSelfHosted,
   type Living,
   livePlacements,
   note,
@@ -47,7 +47,7 @@ export function isDrained(state: ReadonlyLiving): boolean {
   if (behaviorOf(record) !== "drain" || (record.phase !== "booting" && record.phase !== "ready"))
     return false;
   // A notice may be taken back, and a self-hosted machine costs nothing until then.
-  if (isOwnMachine(record) && record.idleBehavior !== "drain") return false;
+  if (isSelfHosted(record) && record.idleBehavior !== "drain") return false;
   return livePlacements(state).every((row) => isGivenUp(state, row));
 }
 

@@ -1,7 +1,7 @@
 import { type BootOutcome, bootFailure, bootOutcomeOf, readBoot } from "../../../probes/boot.ts";
 import type { Report } from "../../../schema/host.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import { isOwnMachine, note, type WorkerRecord } from "../state.ts";
+import { isSelfHosted, note, type WorkerRecord } from "../state.ts";
 
 /**
  * The boot probe counts until it has succeeded once (workers.md#t1). A self-hosted machine is up
@@ -9,7 +9,7 @@ import { isOwnMachine, note, type WorkerRecord } from "../state.ts";
  */
 export function foldBoot(record: WorkerRecord, report: Report, now: Instant): WorkerRecord {
   if (record.phase !== "booting") return record;
-  if (isOwnMachine(record)) return ready(record, "its host reports", now);
+  if (isSelfHosted(record)) return ready(record, "its host reports", now);
   const news = readBoot(record.bootProbe, report, record.intent.settings.bootCommand);
   if (news === undefined) return record;
   const probed = { ...record, bootProbe: news.probe };

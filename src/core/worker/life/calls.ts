@@ -3,7 +3,7 @@ import type { Living, WorkerRecord, WorkerState } from "../state.ts";
 
 /** The call to its provider that a worker wants to make: for its machine, or for the end of that. */
 export function callWanted({ intent, phase, instance, destroyAskedAt }: WorkerRecord): CloudCall | undefined {
-  if (intent.provider === null) return undefined;
+  if (intent.kind === "self-hosted") return undefined;
   if (phase === "booting" && instance === null) return "create";
   return phase === "shutdown" && instance !== null && destroyAskedAt === null ? "destroy" : undefined;
 }

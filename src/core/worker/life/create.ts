@@ -18,19 +18,18 @@ export function foldBirth(state: WorkerState, intent: Intent, now: Instant): Wor
     // The intent is stored with this step, so no process before this one can have called for it.
     memo: { ...state.memo, mayHaveCalled: false },
   };
-  const makes = intent.provider === null || intent.adopt === undefined;
-  if (makes && now >= intent.notAfter) {
+  if (intent.kind === "cloud" && intent.adopt !== undefined) return adopted(born, intent, intent.adopt, now);
+  if (now >= intent.notAfter) {
     const reason = "the order to create it came too late";
     const late = { ...newRecord(intent, reason, now), phase: "gone" as const, goneAt: now };
     return { ...born, record: note(late, "Asked", reason, now) };
   }
-  if (intent.provider === null) {
+  if (intent.kind === "self-hosted") {
     const until = new Date(intent.notAfter).toISOString();
     const reason = `waits for a machine to enroll with its code, until ${until}`;
     const text = "a self-hosted machine may join";
     return { ...born, record: note(newRecord(intent, reason, now), "Invited", text, now) };
   }
-  if (intent.adopt !== undefined) return adopted(born, intent, intent.adopt, now);
   const text = `a machine of type ${intent.instanceType} is wanted`;
   return { ...born, record: note(newRecord(intent, "being created", now), "Asked", text, now) };
 }

@@ -8,7 +8,7 @@ import { behaviorOf } from "../host/notice.ts";
 import { forgetOld, loseAll, silentFrom } from "../placements.ts";
 import { withPrice } from "../read/prices.ts";
 import {
-  isOwnMachine,
+  isSelfHosted,
   type Living,
   lastHeardAt,
   livePlacements,
@@ -52,7 +52,7 @@ function lostAt(state: ReadonlyLiving): Instant | undefined {
  * (host-protocol.md#self-hosted-machines).
  */
 function givenUpAt(state: ReadonlyLiving): Instant | undefined {
-  const at = isOwnMachine(state.record) ? undefined : silentAt(state);
+  const at = isSelfHosted(state.record) ? undefined : silentAt(state);
   const { overdueSince } = state.record;
   if (at === undefined || overdueSince === null) return undefined;
   return Math.max(at, overdueSince + LEASE_MARGIN_MS, lostAt(state) ?? 0);
@@ -90,7 +90,7 @@ export function idleSince(state: ReadonlyLiving): Instant | undefined {
  */
 export function proposalAt(state: ReadonlyLiving): Instant | undefined {
   const { record, memo } = state;
-  if (behaviorOf(record) !== "run" || isOwnMachine(record)) return undefined;
+  if (behaviorOf(record) !== "run" || isSelfHosted(record)) return undefined;
   if (isToMakeRoom(state)) return memo.makeRoomAt ?? undefined;
   const since = idleSince(state);
   return since === undefined ? undefined : Math.max(since + record.intent.settings.idleMs, memo.proposeAt);
@@ -109,7 +109,7 @@ export function isToMakeRoom(state: ReadonlyLiving): boolean {
  */
 export function bootDeadline(state: ReadonlyLiving): Instant | undefined {
   const { record } = state;
-  if (isOwnMachine(record)) return isUnclaimed(state) ? record.intent.notAfter : undefined;
+  if (isSelfHosted(record)) return isUnclaimed(state) ? record.intent.notAfter : undefined;
   const waits = record.phase === "booting" && record.idleBehavior !== "hold";
   return waits ? (record.createdAt ?? record.askedAt) + record.intent.settings.bootMs : undefined;
 }
@@ -167,7 +167,7 @@ export function createWakesAt(state: ReadonlyLiving): Instant | undefined {
 
 /** Whether its machine may still be created. */
 export function isUnmade({ record }: ReadonlyLiving): boolean {
-  return record.phase === "booting" && record.instance === null && !isOwnMachine(record);
+  return record.phase === "booting" && record.instance === null && !isSelfHosted(record);
 }
 
 /** Whether nobody has used its enrollment code yet. */
@@ -187,8 +187,7 @@ export function foldTime(before: Living, now: Instant): WorkerState {
     return shutDown(state, "the provider did not answer in time whether it made the machine", now);
   }
   if (passed(bootDeadline(state), now)) {
-    const own = isOwnMachine(record);
-    const text = own
+    const text = isSelfHosted(record)
       ? "its code was not used in time"
       : `it did not become ready in time: ${bootTrouble(record)}`;
     return shutDown(state, text, now, "failure");
@@ -232,8 +231,8 @@ export function foldSighting(
   consistencyMs: number,
   now: Instant,
 ): WorkerState {
-  const { provider } = before.record.intent;
-  if (provider === null || isElsewhere(provider, sighting.provider)) return before;
+  const { intent } = before.record;
+  if (intent.kind === "self-hosted" || isElsewhere(intent.provider, sighting.provider)) return before;
   const state = withDoubles(withProvider(before, sighting.provider), sighting);
   const { record } = state;
   const { instance, beganAt, missingSince = beganAt } = sighting;
@@ -266,7 +265,8 @@ function isAnother({ instance }: Living["record"], id: string): boolean {
  */
 function withProvider(state: Living, provider: ProviderConfig): Living {
   const { intent } = state.record;
-  if (intent.provider === null || JSON.stringify(intent.provider) === JSON.stringify(provider)) return state;
+  if (intent.kind === "self-hosted" || JSON.stringify(intent.provider) === JSON.stringify(provider))
+    return state;
   return { ...state, record: { ...state.record, intent: { ...intent, provider } } };
 }
 

@@ -1,6 +1,6 @@
 import type { Instant } from "../../../shared/machine.ts";
 import type { LeftBehind } from "../../messages.ts";
-import { isOwnMachine, type Living, livePlacements, type WorkerRecord, type WorkerState } from "../state.ts";
+import { isSelfHosted, type Living, livePlacements, type WorkerRecord, type WorkerState } from "../state.ts";
 import { goneNow } from "./shutdown.ts";
 
 /**
@@ -8,9 +8,8 @@ import { goneNow } from "./shutdown.ts";
  * that a listing could show.
  */
 export function isSurelyUnmade(record: WorkerRecord): boolean {
-  const { intent, phase, instance, secret, failure, mayBeMade, calling, waits } = record;
-  if (intent.provider === null || instance !== null || secret !== null || failure?.refused !== true)
-    return false;
+  const { phase, instance, secret, failure, mayBeMade, calling, waits } = record;
+  if (instance !== null || secret !== null || failure?.refused !== true) return false;
   const underWay = calling === true || (phase === "booting" && waits !== true);
   return mayBeMade !== true && !underWay;
 }
@@ -22,7 +21,7 @@ export function isSurelyUnmade(record: WorkerRecord): boolean {
  */
 export function foldEnd(state: Living, now: Instant): WorkerState {
   const { record } = state;
-  if (record.phase !== "shutdown" || isOwnMachine(record)) return state;
+  if (record.phase !== "shutdown" || isSelfHosted(record)) return state;
   if (isSurelyUnmade(record)) return goneNow(state, "each call to make it was refused", now);
   const { forced, instance, destroyAskedAt } = record;
   const mayLive = livePlacements(state).length > 0 || (instance !== null && destroyAskedAt === null);
@@ -34,6 +33,6 @@ export function foldEnd(state: Living, now: Instant): WorkerState {
 /** The machine that a forced end may leave behind; undefined: its end is not forced, or there is none. */
 export function leftBehind(record: WorkerRecord): LeftBehind | undefined {
   const { forced, intent, instance } = record;
-  if (forced === undefined || intent.provider === null || isSurelyUnmade(record)) return undefined;
+  if (forced === undefined || intent.kind === "self-hosted" || isSurelyUnmade(record)) return undefined;
   return { worker: intent.worker, instance: instance?.id ?? null, provider: intent.provider.url };
 }

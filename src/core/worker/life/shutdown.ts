@@ -5,7 +5,7 @@ import { CREATE_STRAGGLER_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { loseAll } from "../placements.ts";
 import {
-  isOwnMachine,
+  isSelfHosted,
   type Living,
   note,
   ordersRevision,
@@ -26,7 +26,7 @@ export function shutDown(
 ): WorkerState {
   if (before.record.phase === "shutdown" || before.record.phase === "gone") return before;
   const state = { ...before, record: withBootOutcome(before.record, outcome) };
-  if (isOwnMachine(state.record)) return letGo(state, reason, now);
+  if (isSelfHosted(state.record)) return letGo(state, reason, now);
   // A call that is under way, or never had an answer, may still make it: until then no listing proves
   // anything.
   const { calledAt: called, instance } = state.record;
@@ -53,7 +53,7 @@ function letGo(state: Living, reason: string, now: Instant): WorkerState {
  * end of its lease, whatever it says then: no listing will.
  */
 export function isLetGo({ record }: ReadonlyLiving): boolean {
-  return isOwnMachine(record) && record.phase === "shutdown";
+  return isSelfHosted(record) && record.phase === "shutdown";
 }
 
 /**
@@ -74,7 +74,7 @@ export function foldFarewell(state: Living, report: Report, now: Instant): Worke
  */
 export function goneNow(state: Living, proof: string, now: Instant): WorkerState {
   if (state.record.phase === "gone") return state;
-  const ended = state.record.phase === "shutdown" || isOwnMachine(state.record);
+  const ended = state.record.phase === "shutdown" || isSelfHosted(state.record);
   const reason = ended ? state.record.reason : `its machine ended by itself: ${proof}`;
   loseAll(state, "all", now);
   // Where the end was decided before the machine was seen, that has aborted its boot.

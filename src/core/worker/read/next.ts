@@ -3,13 +3,13 @@ import { earliest, type Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
 import { callWaiting } from "../life/calls.ts";
 import { bootDeadline, ifSilent, isUnmade, orphanEndsAt, proposalAt } from "../life/deadlines.ts";
-import { isOwnMachine, type ReadonlyLiving } from "../state.ts";
+import { isSelfHosted, type ReadonlyLiving } from "../state.ts";
 
 const STAY = "stay, until an operator says otherwise";
 
 /** What a worker does next by itself, and when; or whose word it waits for (invariant 5). */
 export function nextOf(state: ReadonlyLiving, shown: WorkerStatus, now: Instant): Next {
-  const own = isOwnMachine(state.record);
+  const own = isSelfHosted(state.record);
   switch (shown.state) {
     case "booting":
       return own ? nextOfInvited(state) : nextOfBooting(state, now);
@@ -51,7 +51,7 @@ function nextOfReady(state: ReadonlyLiving, { runs, idleBehavior }: WorkerStatus
   const proposal = nextProposal(state, now);
   if (proposal !== null) return proposal.at === null ? proposal : earlierOf(proposal, silence);
   const stays = nextBy("stay", STAY, "operator");
-  return idleBehavior === "hold" || isOwnMachine(state.record) ? stays : earlierOf(stays, silence);
+  return idleBehavior === "hold" || isSelfHosted(state.record) ? stays : earlierOf(stays, silence);
 }
 
 function nextWithRuns(state: ReadonlyLiving, count: number, behavior: WorkerStatus["idleBehavior"]): Next {
@@ -83,7 +83,7 @@ function nextOfUnknown(state: ReadonlyLiving): Next {
     return nextAt("give_up", "destroy it, since no lease of its host can be left then", orphan, "operator");
   const silence = silenceOf(state, "give it up, if its host stays silent until then");
   if (silence !== null) return silence;
-  if (!isOwnMachine(record)) return nextBy("stay", STAY, "operator");
+  if (!isSelfHosted(record)) return nextBy("stay", STAY, "operator");
   return nextBy("stay", "wait for its host to report again, until an operator kills it", "host");
 }
 

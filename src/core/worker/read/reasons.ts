@@ -4,7 +4,7 @@ import { clause } from "../../../shared/words.ts";
 import { bootTrouble } from "../life/boot.ts";
 import { isUnmade } from "../life/deadlines.ts";
 import { doublesText } from "../life/doubles.ts";
-import { isOwnMachine, type ReadonlyLiving } from "../state.ts";
+import { isSelfHosted, type ReadonlyLiving } from "../state.ts";
 
 /** Why a worker is in its state, for programs: the closed list (`docs/operating.md` says what to do). */
 export const WORKER_REASONS = [
@@ -61,11 +61,11 @@ function ownText({ record }: ReadonlyLiving, { state: shown, reason }: WorkerSta
 function codeOf(state: ReadonlyLiving, { state: shown, idleBehavior }: WorkerStatus): WorkerReason {
   const { record } = state;
   if (shown === "gone") return "gone";
-  if (shown === "shutdown") return isOwnMachine(record) ? "let_go" : "destroying";
+  if (shown === "shutdown") return isSelfHosted(record) ? "let_go" : "destroying";
   if (idleBehavior === "hold") return "held";
   switch (shown) {
     case "booting":
-      if (isOwnMachine(record)) return record.secret === null ? "code_unused" : "enrolled";
+      if (isSelfHosted(record)) return record.secret === null ? "code_unused" : "enrolled";
       // It was refused, or had no answer, and nobody has seen a machine of it.
       if (isUnmade(state) && record.failure !== undefined) return "create_deferred";
       return record.instance === null ? "asked" : "booting";
@@ -77,5 +77,5 @@ function codeOf(state: ReadonlyLiving, { state: shown, idleBehavior }: WorkerSta
 }
 
 function isAdopted({ record: { intent } }: ReadonlyLiving): boolean {
-  return intent.provider !== null && intent.adopt !== undefined;
+  return intent.kind === "cloud" && intent.adopt !== undefined;
 }

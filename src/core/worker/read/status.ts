@@ -1,12 +1,13 @@
 import type { WorkerState as ShownState, WorkerStatus } from "../../../schema/pool.ts";
 import type { Why } from "../../../schema/why.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import type { Intent } from "../../messages.ts";
 import { saidNo } from "../../refusal.ts";
 import { idleSince, placementEndsAt } from "../life/deadlines.ts";
 import { leftBehind } from "../life/forced.ts";
 import {
   capacityOf,
-  isOwnMachine,
+  isSelfHosted,
   type Living,
   lastHeardAt,
   livePlacements,
@@ -19,7 +20,7 @@ import { reasonOf } from "./reasons.ts";
 import { upsertOf } from "./summary.ts";
 
 /** What is shown in place of an instance type. With its blank it is the name of none. */
-export const OWN_MACHINE = "self-hosted";
+export const SELF_HOSTED = "self-hosted";
 
 /** A worker, whole, as a reader sees it. */
 export function statusOf(state: ReadonlyLiving, now: Instant): WorkerStatus {
@@ -33,12 +34,9 @@ export function statusOf(state: ReadonlyLiving, now: Instant): WorkerStatus {
     pool: intent.pool,
     state: shownState(view.phase, live.length),
     idleBehavior: view.idleBehavior,
-    instanceType: intent.provider === null ? OWN_MACHINE : intent.instanceType,
-    providerType: intent.provider === null ? null : (intent.type.providerType ?? intent.instanceType),
-    own: intent.provider === null,
+    ...kindOf(intent, view.toldPrice?.price),
     instance: view.instance,
     address: view.address,
-    price: intent.provider === null ? 0 : (view.toldPrice?.price ?? intent.type.price ?? null),
     prices: (record.prices ?? []).map(({ price, since }) => ({ price, since: iso(since) })),
     resources: capacityOf(record),
     runs: live.map((row) => row.run),
@@ -70,6 +68,19 @@ export function statusOf(state: ReadonlyLiving, now: Instant): WorkerStatus {
   };
 }
 
+/** What kind of machine it is, and what an hour of it costs by its provider's word, or else by the list. */
+function kindOf(
+  intent: Intent,
+  told: number | undefined,
+): Pick<WorkerStatus, "instanceType" | "providerType" | "own" | "price"> {
+  if (intent.kind === "self-hosted") {
+    return { instanceType: SELF_HOSTED, providerType: null, own: true, price: 0 };
+  }
+  const { instanceType, type } = intent;
+  const providerType = type.providerType ?? instanceType;
+  return { instanceType, providerType, own: false, price: told ?? type.price ?? null };
+}
+
 /**
  * The five states, and `gone`: a ready worker is `idle` or `running` by what is on it (workers.md#states).
  */
@@ -99,7 +110,7 @@ function lastRunOf({ placements }: ReadonlyLiving): WorkerStatus["lastRun"] {
 }
 
 function machineMade(record: Living["record"]): NonNullable<WorkerStatus["machine"]> | null {
-  if (isOwnMachine(record)) return null;
+  if (isSelfHosted(record)) return null;
   if (record.instance !== null) return "made";
   if (record.failure === undefined) return "asked";
   return saidNo(record.failure) ? "refused" : "unconfirmed";

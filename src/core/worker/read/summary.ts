@@ -6,7 +6,7 @@ import { callWaiting } from "../life/calls.ts";
 import { proposalAt } from "../life/deadlines.ts";
 import { isSurelyUnmade } from "../life/forced.ts";
 import { isSilent } from "../placements.ts";
-import { isOwnMachine, measuredMemory, type ReadonlyLiving, type WorkerRecord } from "../state.ts";
+import { isSelfHosted, measuredMemory, type ReadonlyLiving, type WorkerRecord } from "../state.ts";
 import { toldPrice } from "./prices.ts";
 
 /**
@@ -47,7 +47,7 @@ export function upsertOf(state: ReadonlyLiving, now: Instant): WorkerUpsert {
  * ready, so that it goes into the row that is written then.
  */
 function measuredOf(record: WorkerRecord): Pick<WorkerUpsert, "resources" | "measuredMemory"> {
-  if (isOwnMachine(record)) return { resources: record.measured ?? null };
+  if (isSelfHosted(record)) return { resources: record.measured ?? null };
   const bytes = measuredMemory(record);
   return bytes === undefined || record.readyAt === null ? {} : { measuredMemory: bytes };
 }
@@ -59,7 +59,7 @@ function measuredOf(record: WorkerRecord): Pick<WorkerUpsert, "resources" | "mea
 function failureOf({ record }: ReadonlyLiving): Pick<WorkerUpsert, "failure"> {
   const { failure, createdAt, askedAt, reason, intent } = record;
   if (failure !== undefined) return { failure };
-  if (intent.provider === null || intent.adopt !== undefined) return {};
+  if (intent.kind === "self-hosted" || intent.adopt !== undefined) return {};
   const outcome = bootOutcomeOf(record);
   if (outcome !== "failure" && outcome !== "disappeared") return {};
   return { failure: { class: "boot", text: reason, at: createdAt ?? askedAt } };
