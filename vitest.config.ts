@@ -30,7 +30,20 @@ export default defineConfig({
         test: {
           ...patience,
           name: "node",
-          include: ["test/*.test.ts", "test/{core,archive,disk,probes,cli,sim}/**/*.test.ts"],
+          include: ["test/*.test.ts", "test/{core,archive,disk,probes,sim}/**/*.test.ts"],
+          sequence: { groupOrder: 0 },
+          maxWorkers: 2,
+          // Pure functions: a file leaves nothing behind in the process that the next one could notice.
+          isolate: false,
+          setupFiles: ["test/chance/properties.ts"],
+        },
+      },
+      {
+        plugins: [scripts],
+        test: {
+          ...patience,
+          name: "cli",
+          include: ["test/cli/**/*.test.ts"],
           sequence: { groupOrder: 0 },
           maxWorkers: 2,
           setupFiles: ["test/chance/properties.ts"],

@@ -10,7 +10,8 @@ import { type Context, leftOf } from "./support/up-process.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** What a build reads. */
-const SOURCES = "agent archive bin cli client disk local scripts src package.json wrangler.toml".split(" ");
+const FOLDERS = "agent archive bin cli client disk local posix scripts src".split(" ");
+const SOURCES = [...FOLDERS, "package.json", "wrangler.toml"];
 const CONFIGS = ["tsconfig.base.json", "tsconfig.client.json"];
 
 const INSPECTOR_PORT = await choosePort();
