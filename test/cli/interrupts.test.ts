@@ -59,7 +59,7 @@ test("P7: a second Ctrl-C does not wait for the end, and says that the run is be
   await plane.requests("POST", ABORT);
   const { code, stderr } = await pressUntilEnded(running, "SIGINT");
   expect(code).toBe(130);
-  expect(stderr).toMatch(/Run r1 is being aborted\. This does not wait for its end: drover status r1\n$/);
+  expect(stderr).toMatch(/Run r1 is being aborted\. To see its end: drover status r1\n$/);
   expect(stderr).not.toMatch(/alone|drover logs/);
 });
 
@@ -71,7 +71,7 @@ test("P7: a second Ctrl-C while nothing answers says that the run may go on", as
   await plane.requests("POST", ABORT);
   const { code, stderr } = await pressUntilEnded(running, "SIGINT");
   expect(code).toBe(130);
-  expect(stderr).toMatch(/Drover has not answered that run r1 is to be aborted, .*: drover abort r1\n$/);
+  expect(stderr).toMatch(/Drover has not confirmed the abort of run r1, .*: drover abort r1\n$/);
 });
 
 test("P7: Ctrl-\\ leaves the run running, and says how to come back to it", async () => {
