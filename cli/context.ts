@@ -91,13 +91,10 @@ function readState(directory: string): Found {
 function checkedUrl(text: string): string {
   if (isSafeAddress(text)) return text;
   if (URL.canParse(text) && new URL(text).protocol === "http:") {
-    throw new CliError(
-      `DROVER_URL is ${text}: over plain http, anyone between here and there could read your token.`,
-      [
-        "Use its https: address. Or forward its port to the same port of this machine (ssh -L), and set",
-        "DROVER_URL to http://127.0.0.1 with that port.",
-      ],
-    );
+    throw new CliError(`DROVER_URL is ${text}: over plain http, anyone on the way could read your token.`, [
+      "Use its https: address. Or forward its port to the same port of this machine (ssh -L), and set",
+      "DROVER_URL to http://127.0.0.1 with that port.",
+    ]);
   }
   throw new CliError(`DROVER_URL is not an http or https URL: ${text}`, [
     "Write it as https://drover.example.com",

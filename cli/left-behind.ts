@@ -9,7 +9,7 @@ export async function warnOfLeftBehind(io: Io, left: readonly LeftBehind[]): Pro
     const machine = instance === null ? "A machine" : `Machine ${printable(instance)}`;
     const where = printable(provider);
     await io.say(
-      `${machine} of worker ${printable(worker)} may still exist at ${where}: look for it there and delete it.`,
+      `${machine} of worker ${printable(worker)} may be left at ${where}: look for it there and delete it.`,
     );
   }
 }

@@ -276,7 +276,7 @@ function refusal(error: unknown, spec: NamedSpec, flags: RunFlags): unknown {
 /** The id is taken by a different run. */
 function idTaken({ detail, errors }: ApiError, id: string, named: (pointer: string) => string): CliError {
   const fields = [...new Set(errors.map(({ pointer }) => named(pointer)))].join(", ");
-  const what = fields === "" ? printable(detail) : `Run ${id} idTaken already, and differs in: ${fields}.`;
+  const what = fields === "" ? printable(detail) : `Run ${id} exists already, and differs in: ${fields}.`;
   return new CliError(what, [`Choose another --id, or look at that run: drover status ${id}`]);
 }
 

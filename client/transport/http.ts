@@ -92,7 +92,8 @@ export async function callContent<T>(target: Target, call: Call & { content: Con
     const signal = call.signal === undefined ? stall.signal : AbortSignal.any([call.signal, stall.signal]);
     try {
       const response = await exchange(target, { ...call, content }, signal);
-      return (await parseJson(response, await asUnreachable(target, call, response.text()))) as T; // as in `callJson`
+      const text = await asUnreachable(target, call, response.text());
+      return (await parseJson(response, text)) as T; // as in `callJson`
     } finally {
       clearTimeout(timer);
     }

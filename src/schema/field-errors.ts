@@ -30,7 +30,7 @@ export function fieldErrors(
           ? "is not supported yet"
           : key === unknown
             ? issue.message
-            : "is not known",
+            : "is not a known field",
       }));
     }
     const reason = issue.code === "invalid_key" ? issue.issues[0]?.message : undefined;

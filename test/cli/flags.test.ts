@@ -156,7 +156,11 @@ const wrong: [args: string[], ...stderr: RegExp[]][] = [
   [["run", "--memory", "lots", "--", "x"], /--memory/, /512MiB/],
   [["run", "--memory", "512", "--", "x"], /--memory/, /needs a unit: 512MiB or 512GiB, or 512B for bytes/],
   [["run", "--cpus", "1.5", "--", "x"], /--cpus/, /whole number/],
-  [["run", "--cpus", "0.5", "--", "x"], /--cpus/, /whole: 1, or 0 for a command that needs hardly any/],
+  [
+    ["run", "--cpus", "0.5", "--", "x"],
+    /--cpus/,
+    /whole number: 1, or 0 for a command that needs hardly any/,
+  ],
   [["run", "--priority", "0", "--", "x"], /--priority/, /from 1 to 100/],
   [["run", "--priority", "101", "--", "x"], /--priority/, /from 1 to 100/],
   [["run", "--label", "team", "--", "x"], /--label/, /name=value/],

@@ -73,7 +73,7 @@ test("kill keeps the reason with the worker", async () => {
 
 const LEFT = { worker: "w-1", instance: "i-7", provider: "http://cloud.test" };
 const MAY_BE_LEFT =
-  "drover: Machine i-7 of worker w-1 may still exist at http://cloud.test: look for it there and delete it.\n";
+  "drover: Machine i-7 of worker w-1 may be left at http://cloud.test: look for it there and delete it.\n";
 
 test.each([
   ["of a machine that may be left names it", { leftBehind: LEFT }, MAY_BE_LEFT],
@@ -92,7 +92,7 @@ test.each([
   expect(posts()).toEqual([["/v1/workers/w-1/kill", { force: true }]]);
 });
 
-const KILLED = "takes no more runs: those that it has and its machines are killed, and then it is deleted";
+const KILLED = "takes no more runs; its runs and machines are being killed, and then it is deleted";
 const LATER = "takes no more runs, and is deleted once its runs have ended and its machines are gone";
 test.each([
   ["--force", { deleted: false, leftBehind: [LEFT] }, "force=1", `build ${KILLED}\n`, MAY_BE_LEFT],

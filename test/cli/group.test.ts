@@ -160,7 +160,7 @@ test("a file that is not there is said", async () => {
 });
 
 test.each([
-  ["/tasks/1/comand", "is not known; there is name, argv"],
+  ["/tasks/1/comand", "is not a known field; the fields are name, argv"],
   ["/tasks/0", "must be an object"],
 ])("a field that the server refuses is named by its pointer (%s)", async (pointer, detail) => {
   bench.plane.on("POST", /runs$/, (_seen, res) =>

@@ -28,8 +28,8 @@ test("without any Drover it says how to get one", async () => {
     code: 125,
     stderr:
       "drover: No Drover found in this directory or above it.\n" +
-      "  Start one here with `drover up`, or say where one is: set DROVER_STATE to the directory of its\n" +
-      "  state, or DROVER_URL and DROVER_TOKEN.\n",
+      "  Start one here with `drover up`, or point to one: set DROVER_STATE to its state directory, or\n" +
+      "  DROVER_URL and DROVER_TOKEN.\n",
   });
 });
 

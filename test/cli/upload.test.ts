@@ -214,7 +214,7 @@ describe("drover pull", () => {
       bench.plane.snapshots.set(digest, Buffer.from("other bytes"));
     }
     const ended = await bench.run(["pull", "r1", "--into", "into"]);
-    expect(ended).toMatchObject({ code: 125, stderr: expect.stringContaining("other bytes") });
+    expect(ended).toMatchObject({ code: 125, stderr: expect.stringContaining("wrong bytes") });
     expect(existsSync(join(bench.dir, "into"))).toBe(false);
   });
 
