@@ -91,7 +91,7 @@ function readState(directory: string): Found {
 function checkedUrl(text: string): string {
   if (isSafeAddress(text)) return text;
   if (URL.canParse(text) && new URL(text).protocol === "http:") {
-    throw new CliError(`DROVER_URL is ${text}: over plain http, anyone on the way could read your token.`, [
+    throw new CliError(`DROVER_URL is ${text}: over plain http, others could read your token.`, [
       "Use its https: address. Or forward its port to the same port of this machine (ssh -L), and set",
       "DROVER_URL to http://127.0.0.1 with that port.",
     ]);
@@ -128,7 +128,7 @@ function readIfThere(file: string): string | undefined {
   } catch (error) {
     if (error instanceof CliError) throw error;
     throw new CliError(`Cannot read ${file}: ${error instanceof Error ? error.message : error}`, [
-      "It belongs to the user who ran `drover up` there. Set DROVER_URL and DROVER_TOKEN to use another Drover.",
+      "It belongs to the user who ran `drover up` there. For another Drover set DROVER_URL and DROVER_TOKEN.",
     ]);
   }
 }

@@ -27,9 +27,9 @@ const events = operation({
   summary: "What changes in a pool: a list, or a stream",
   description:
     "Runs and workers whose state has changed, each as it is now: intermediate states may be missing, " +
-    "the latest never is. The first answer has everything that is live; `after` (or `Last-Event-ID`) resumes after a " +
-    "change. With `Accept: text/event-stream` changes come as they happen, as `event: run` and " +
-    "`event: worker`; their `id` is the number of the change. `event: end` means that the pool was " +
+    "the latest never is. The first answer has everything that is live; `after` (or `Last-Event-ID`) " +
+    "resumes after a change. With `Accept: text/event-stream` changes come as they happen, as `event: run` " +
+    "and `event: worker`; their `id` is the number of the change. `event: end` means that the pool was " +
     "deleted; a stream that ends without it was cut off.",
   request: {
     query: z.strictObject({

@@ -80,8 +80,8 @@ const kill = operation({
   codes: ["unknown_worker"],
   summary: "Destroy the machine now, whatever runs on it",
   description:
-    "The worker is gone once the provider no longer lists its machine. With `force` it does not wait for that: it is gone " +
-    "after one destroy call, or at once if no machine is known, but never before the lease of a run on it is " +
+    "The worker is gone once the provider no longer lists its machine. With `force` it is gone after one " +
+    "destroy call, or at once if no machine is known, but never before the lease of a run on it is " +
     "over. `leftBehind` then names the machine: look for it at the provider.",
   request: { ...request, body: { content: { "application/json": { schema: KillRequest } } } },
   responses: oneWorker,

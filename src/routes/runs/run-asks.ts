@@ -27,7 +27,7 @@ const restart = operation({
   codes: ["unknown_run", "expired_run", "not_running", "terminal", "unknown_task", "idempotency_mismatch"],
   summary: "Restart tasks of a run",
   description:
-    "One task, or all running tasks; with `all` also those that have ended, in the order of their lifecycle. " +
+    "One task, or all running tasks; with `all` also ended ones, in the order of their lifecycle. " +
     "It does not count towards the restart policy. Running tasks are stopped first.",
   request: {
     params: RunParams,

@@ -34,7 +34,7 @@ const logs = operation({
   description:
     "The bytes of one attempt, which `Drover-Attempt` names as soon as there is one. With `follow=1` the " +
     "answer continues until nothing more can come. " +
-    `\`Drover-Dropped-Bytes\` counts the bytes beyond the cap of ${formatSize(MAX_LOG_BYTES)}, which are lost.`,
+    `\`Drover-Dropped-Bytes\` counts lost bytes, beyond the cap of ${formatSize(MAX_LOG_BYTES)}.`,
   request: {
     params: LogParams,
     query: LogQuery,

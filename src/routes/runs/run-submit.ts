@@ -37,7 +37,7 @@ const submit = operation({
   ],
   summary: "Submit one run, or up to 1,000",
   description:
-    "When this answers, the run is durable and queued. A batch is validated as a whole; if only a part of it " +
+    "When this answers, the run is durable and queued. A batch is validated as a whole; if only a part " +
     "could be stored, the answer is 503, and the same request with the same key completes it.",
   request: {
     query: z.strictObject({}),

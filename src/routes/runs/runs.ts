@@ -90,9 +90,9 @@ const remove = operation({
   codes: ["unknown_run", "expired_run", "not_terminal", "not_acknowledged"],
   summary: "Delete a run that has ended",
   description:
-    "Deletes its history and logs, too. For 30 days every request for its id is answered with 410. A pool does the same " +
-    "when its `retention` is over. With `force=1` a run that has not ended is aborted with `force` first. " +
-    "A run on a silent machine ends with its lease; until then the answer is 409.",
+    "Deletes its history and logs, too. For 30 days every request for its id is answered with 410. A pool " +
+    "does the same when its `retention` is over. With `force=1` a run that has not ended is aborted with " +
+    "`force` first. A run on a silent machine ends with its lease; until then the answer is 409.",
   request: { params: RunParams, query: z.strictObject({ force: Flag.optional() }) },
   responses: { 204: { description: "it is deleted" }, default: problemAnswer },
 });

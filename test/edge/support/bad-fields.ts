@@ -111,7 +111,7 @@ const GROUPS: BadRequest[] = [
     "64",
   ),
   post("tasks that are no list", { tasks: {} }, "/tasks", "must be a list of tasks"),
-  post("a command beside tasks", { argv, ...group(main) }, "/argv", "cannot stand beside `tasks`"),
+  post("a command beside tasks", { argv, ...group(main) }, "/argv", "cannot be combined with `tasks`"),
   post(
     "no main task (tasks.md#group-rules)",
     group({ ...main, lifecycle: { hook: "prestart" } }),
