@@ -1,3 +1,4 @@
+// How are files opened below a root without ever following a link out of it?
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";

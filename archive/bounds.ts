@@ -1,3 +1,4 @@
+// How large may an archive be, packed and unpacked?
 import type { PackBounds } from "./pack.ts";
 import type { UnpackBounds } from "./unpack.ts";
 

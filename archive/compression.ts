@@ -1,3 +1,4 @@
+// How is an archive compressed, and how is it read without knowing that?
 import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { type Duplex, pipeline, Readable } from "node:stream";

@@ -1,3 +1,5 @@
+// How many files does an archive have, as a person would count them?
+
 /** Counts what somebody would call files: also links, and directories that have nothing in them. */
 export class FileCount {
   /** Directories of which nothing else has been seen. */

@@ -1,3 +1,5 @@
+// Is an entry of an archive safe: does it stay below its directory?
+
 /** One entry of an archive, as far as it says where things go. */
 export interface ArchiveEntry {
   path: string;

@@ -1,3 +1,5 @@
+// The error for a bad archive, which retrying cannot cure.
+
 /** What is wrong with an archive, or with what shall become one: the same again would be wrong again. */
 export class ArchiveFault extends Error {
   override readonly name = "ArchiveFault";

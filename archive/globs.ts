@@ -1,8 +1,7 @@
+// Does a path match the globs of `outputs`? Matched in linear time, unlike regular expressions, which could
+// block the agent's only thread for minutes on `*a*a*a*a*b`.
 import { ArchiveFault } from "./faults.ts";
 import type { Choice } from "./walk.ts";
-
-// By hand, and not by regular expressions as libraries do: those can take minutes for `*a*a*a*a*b`, in the
-// one thread that also keeps the lease. What is here takes time by the length of the globs and of the name.
 
 /** Alternatives of `{a,b}` that globs may have altogether. */
 const MAX_ALTERNATIVES = 1_024;

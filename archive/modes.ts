@@ -1,3 +1,4 @@
+// Which permissions do unpacked files and directories get?
 import { constants, existsSync } from "node:fs";
 import { open, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";

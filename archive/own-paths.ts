@@ -1,3 +1,5 @@
+// Which paths are never packed or unpacked: `.git` and `.drover`.
+
 /** The history of a repository, and what `drover up` keeps: its token among it. */
 const OWN_NAMES: ReadonlySet<string> = new Set([".git", ".drover", "git~1", "drover~1"]);
 

@@ -1,3 +1,4 @@
+// How a list of files becomes a reproducible tar archive.
 import { createHash } from "node:crypto";
 import { constants, createWriteStream } from "node:fs";
 import { type FileHandle, lstat, open, readlink, rm } from "node:fs/promises";

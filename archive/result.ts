@@ -1,3 +1,4 @@
+// Which entries may a downloaded archive bring? A result may bring only what its globs name.
 import type { ArchiveEntry } from "./entries.ts";
 import { type GlobPlace, readGlobs } from "./globs.ts";
 import { isOwnPath } from "./own-paths.ts";

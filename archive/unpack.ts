@@ -1,3 +1,4 @@
+// How an archive is unpacked safely below a directory.
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract, list, type ReadEntry } from "tar";

@@ -1,3 +1,4 @@
+// How a directory tree is walked in a stable order, without following links.
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { setImmediate as others } from "node:timers/promises";

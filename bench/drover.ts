@@ -1,3 +1,4 @@
+// How the benchmark starts a local Drover of its own, on a disk in memory.
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

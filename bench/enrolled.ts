@@ -1,3 +1,4 @@
+// How the benchmark enrolls a host without a machine behind it.
 import { ControlPlane } from "../agent/plane/control-plane.ts";
 import { makeSalt } from "../agent/plane/sign.ts";
 import type { HostSetup } from "../src/schema/host.ts";

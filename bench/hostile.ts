@@ -1,5 +1,5 @@
-// `npm run bench:hostile`: how soon a run of another pool starts while one host says the worst that it can,
-// at full speed (docs/design/reports.md). -- --seconds 60 is the default. Asserts nothing.
+// `npm run bench:hostile`: how soon does a run of another pool start while one host sends the worst it can,
+// at full speed (docs/design/reports.md)? Default: -- --seconds 60. Asserts nothing.
 import { once } from "node:events";
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";

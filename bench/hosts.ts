@@ -1,3 +1,4 @@
+// How many hosts can one pool keep? Measures a thousand that report.
 import { backoffMs } from "../agent/core/reports/pace.ts";
 import type { ControlPlane } from "../agent/plane/control-plane.ts";
 import type { Line } from "../agent/plane/socket.ts";

@@ -1,3 +1,4 @@
+// How long does a user wait, from submission to start and to the end?
 import { type Drover, endOf } from "./drover.ts";
 import { percentile, type Row } from "./table.ts";
 

@@ -1,5 +1,5 @@
-// A host that says the worst that the protocol allows, without a pause, until it is told to end: a thread of
-// its own, so that it takes nothing of the thread that measures (`hostile.ts`).
+// A host that sends the worst that the protocol allows, without a pause, until it is stopped. It runs in its
+// own thread, so that it does not slow down the thread that measures (`hostile.ts`).
 import { parentPort, workerData } from "node:worker_threads";
 import { enrolled } from "./enrolled.ts";
 

@@ -1,6 +1,6 @@
-// `npm run bench`: what a user waits for, and what one machine gets done (budgets.md#budgets). Nothing is
-// asserted: what is printed goes into docs/design/budgets.md with the machine that it was measured on.
-// -- --runs 300 --users 16 --trivial 500 --hosts 1000 are the defaults.
+// `npm run bench`: what a user waits for, and what one machine can do (budgets.md#budgets). Asserts nothing;
+// its output goes into docs/design/budgets.md with the machine it ran on.
+// Defaults: -- --runs 300 --users 16 --trivial 500 --hosts 1000.
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { endOf, startDrover } from "./drover.ts";

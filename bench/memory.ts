@@ -1,3 +1,4 @@
+// How much memory do a process and its descendants use?
 import { readdirSync, readFileSync } from "node:fs";
 
 /** What a process and its descendants hold in memory. */

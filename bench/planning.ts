@@ -1,3 +1,4 @@
+// How long does the Pool plan with a thousand workers and ten thousand queued runs?
 import { loadedPool } from "../src/core/pool/load.ts";
 import { type PoolEvent, poolMachine } from "../src/core/pool/machine.ts";
 import { plan } from "../src/core/pool/plan/plan.ts";

@@ -1,3 +1,5 @@
+// How measurements are printed as a table.
+
 /** One line of what was measured. */
 export interface Row {
   what: string;

@@ -1,3 +1,4 @@
+// How many trivial runs a second does one Drover finish?
 import { type Drover, endOf } from "./drover.ts";
 import type { Row } from "./table.ts";
 

@@ -1,9 +1,10 @@
+// How `drover version` and `drover help` answer, and how the parser's complaints are worded.
 import type { Command } from "commander";
 import { CliError } from "./errors.ts";
 import type { Io } from "./terminal/io.ts";
 import { printable } from "./terminal/text.ts";
 
-/** `drover version`: for those who do not say `--version`. */
+/** `drover version`: the same as `drover --version`. */
 export function addVersion(program: Command, io: Io, version: string): void {
   program
     .command("version")
@@ -12,12 +13,12 @@ export function addVersion(program: Command, io: Io, version: string): void {
     .action(() => io.stdout.write(`${version}\n`));
 }
 
-/** `drover help`: the help of a verb, or of all. */
+/** `drover help`: prints help for one verb, or the list of verbs. */
 export function addHelp(program: Command): void {
   program
     .command("help")
-    .summary("print the help of a verb")
-    .description("Prints the help of a verb, or the list of all.")
+    .summary("print help for a command")
+    .description("Prints help for a command, or lists all commands.")
     .argument("[verb...]", "such as run, or pools delete")
     .action((words: string[]) => {
       let command = program;
@@ -32,12 +33,12 @@ export function addHelp(program: Command): void {
 
 function unknownVerb(words: readonly string[], command: Command): CliError {
   const names = command.commands.map((one) => one.name()).join(", ");
-  return new CliError(`There is no verb \`${printable(words.join(" "))}\`, so there is no help for it.`, [
-    names === "" ? `Try: drover help ${command.name()}` : `The verbs are: ${names}.`,
+  return new CliError(`There is no command \`${printable(words.join(" "))}\`.`, [
+    names === "" ? `Try: drover help ${command.name()}` : `The commands are: ${names}.`,
   ]);
 }
 
-/** A complaint of the parser, in the words of the rest of this command. */
+/** Rewords an error of the parser so that it reads like the other errors of this command. */
 export function inOurWords(text: string): string {
   return text
     .replace(

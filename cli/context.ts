@@ -1,3 +1,4 @@
+// Which Drover does this command talk to, and with which token? Every verb asks by `connect`.
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
@@ -7,7 +8,7 @@ import { CliError } from "./errors.ts";
 import { readOwnFile } from "./own-file.ts";
 import type { Io } from "./terminal/io.ts";
 
-/** Which Drover is meant. */
+/** The Drover that this command talks to. */
 export interface Context {
   url: string;
   token: string;
@@ -20,10 +21,10 @@ declare const DROVER_VERSION: string;
 /** Where `drover up` keeps its state, in the directory in which it is started. */
 export const DEFAULT_STATE_DIR = ".drover";
 
-/** What says which Drover is meant. */
+/** The parts of the process that choose a Drover. */
 export type Where = Pick<Io, "env" | "cwd" | "state">;
 
-/** The client for the Drover that is meant here, or a `CliError` that says how to get one. */
+/** Returns a client for the chosen Drover. Throws a `CliError` that says how to get one. */
 export function connect(io: Io): { client: Client; context: Context } {
   const context = findContext(io);
   const { url, token } = context;
@@ -31,28 +32,29 @@ export function connect(io: Io): { client: Client; context: Context } {
 }
 
 /**
- * Finds the Drover that is meant. The first of these counts:
+ * Finds the Drover to talk to. The first of these wins:
  *
  * 1. `drover --state <directory>`,
  * 2. `DROVER_URL` with `DROVER_TOKEN`, or `DROVER_STATE`,
  * 3. the state of a `drover up` in this directory or the nearest one above, as Git finds `.git`: a `.drover`,
  *    or the state directory itself.
  *
- * `DROVER_TOKEN` without `DROVER_URL`, or the reverse, is an error: a token belongs to one Drover, and is
- * sent to no other. A state directory of somebody else's is refused (`own-file.ts`).
+ * `DROVER_TOKEN` without `DROVER_URL`, or the reverse, is an error: a token is sent only to the Drover that
+ * it belongs to. A state directory of another user is refused (`own-file.ts`).
  */
 export function findContext(io: Where): Context {
   const url = io.env.DROVER_URL || undefined;
   const token = io.env.DROVER_TOKEN || undefined;
   const named = io.env.DROVER_STATE || undefined;
   if (token !== undefined && url === undefined) {
-    throw new CliError("DROVER_TOKEN is set, but DROVER_URL is not, so it is not known whose token it is.", [
-      "Set DROVER_URL to that Drover, or unset DROVER_TOKEN to use a local one.",
-    ]);
+    throw new CliError(
+      "DROVER_TOKEN is set, but DROVER_URL is not, so it is unclear which Drover the token is for.",
+      ["Set DROVER_URL to that Drover, or unset DROVER_TOKEN to use a local one."],
+    );
   }
   if (io.state !== undefined) return readState(resolve(io.cwd, io.state));
   if (url !== undefined && named !== undefined) {
-    throw new CliError("DROVER_URL and DROVER_STATE are both set, and each names a Drover.", [
+    throw new CliError("DROVER_URL and DROVER_STATE are both set, but only one can choose the Drover.", [
       "Unset one of them.",
     ]);
   }
@@ -68,8 +70,8 @@ export function findContext(io: Where): Context {
   const found = readUpwards(io.cwd);
   if (found === undefined) {
     throw new CliError("No Drover found in this directory or above it.", [
-      "Start one here with `drover up`, or say where one is: set DROVER_STATE to the directory of its",
-      "state, or DROVER_URL and DROVER_TOKEN.",
+      "Start one here with `drover up`, or point to one: set DROVER_STATE to its state directory, or",
+      "DROVER_URL and DROVER_TOKEN.",
     ]);
   }
   return found;
@@ -81,7 +83,7 @@ type Found = Context & { file: string };
 function readState(directory: string): Found {
   const found = readContext(directory);
   if (found !== undefined) return found;
-  throw new CliError(`No Drover is up with its state in ${directory}.`, [
+  throw new CliError(`No Drover is running with its state in ${directory}.`, [
     `Start it: drover up --state ${quoteArgv([directory])}`,
   ]);
 }
@@ -89,13 +91,10 @@ function readState(directory: string): Found {
 function checkedUrl(text: string): string {
   if (isSafeAddress(text)) return text;
   if (URL.canParse(text) && new URL(text).protocol === "http:") {
-    throw new CliError(
-      `DROVER_URL is ${text}, and by http: to another machine everybody between could read your token.`,
-      [
-        "Use its https: address. Or forward its port to the same port of this machine (ssh -L), and name",
-        "http://127.0.0.1 with that port.",
-      ],
-    );
+    throw new CliError(`DROVER_URL is ${text}: over plain http, others could read your token.`, [
+      "Use its https: address. Or forward its port to the same port of this machine (ssh -L), and set",
+      "DROVER_URL to http://127.0.0.1 with that port.",
+    ]);
   }
   throw new CliError(`DROVER_URL is not an http or https URL: ${text}`, [
     "Write it as https://drover.example.com",
@@ -112,7 +111,7 @@ function readUpwards(start: string): Found | undefined {
   }
 }
 
-/** A `context.json` of somebody else's is not taken for ours: `drover up` keeps its identity beside it. */
+/** Other tools write a `context.json`, too. Only `drover up` keeps an `up.json` beside it. */
 function isStateDir(directory: string): boolean {
   return existsSync(join(directory, "up.json"));
 }
@@ -129,7 +128,7 @@ function readIfThere(file: string): string | undefined {
   } catch (error) {
     if (error instanceof CliError) throw error;
     throw new CliError(`Cannot read ${file}: ${error instanceof Error ? error.message : error}`, [
-      "It belongs to whoever ran `drover up` there; set DROVER_URL and DROVER_TOKEN to use another Drover.",
+      "It belongs to the user who ran `drover up` there. For another Drover set DROVER_URL and DROVER_TOKEN.",
     ]);
   }
 }
@@ -152,6 +151,6 @@ function parseContext(file: string, text: string): { url: string; token: string 
   if (!sound) {
     throw new CliError(`${file} is damaged.`, ["Stop that Drover and start it again with `drover up`."]);
   }
-  // Checked field by field just above; the compiler does not carry that through the constant.
+  // The fields are checked just above, which the compiler does not carry through `sound`.
   return value as { url: string; token: string };
 }

@@ -1,12 +1,13 @@
+// How does a verb work on several ids, so that one failure does not stop the others?
 import { explain } from "./explain.ts";
 import type { Io } from "./terminal/io.ts";
 
-/** How many things are worked on at a time: enough to be quick, few enough for every server. */
+/** Calls in flight at a time: enough to be quick, few enough for any server. */
 const AT_ONCE = 8;
 
 /**
- * Does something to each of the ids that a person has named, each once. What fails for one is said with its
- * id and stops none of the others. Returns whether all went well.
+ * Calls `work` once for each distinct id. A failure is printed with its id, and the others go on. Returns
+ * whether all went well.
  */
 export async function forEachOf(
   io: Io,
@@ -17,14 +18,14 @@ export async function forEachOf(
   let wentWell = true;
   const next = async (): Promise<void> => {
     for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-      wentWell = (await explained(io, id, work)) && wentWell;
+      wentWell = (await workOrExplain(io, id, work)) && wentWell;
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, next));
   return wentWell;
 }
 
-async function explained(io: Io, id: string, work: (id: string) => Promise<boolean>): Promise<boolean> {
+async function workOrExplain(io: Io, id: string, work: (id: string) => Promise<boolean>): Promise<boolean> {
   try {
     return await work(id);
   } catch (error) {

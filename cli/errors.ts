@@ -1,21 +1,23 @@
-/** Exit codes of the command itself, as `docker run` and coreutils have them. */
+// What does this command exit with, and how does a failure carry words for a person?
+
+/** Exit codes of the command itself, the same as those of `docker run` and coreutils. */
 export const EXIT = {
-  /** What was asked for was done, and the answer is no (as `cmp(1)` and `grep(1)`). */
+  /** The question was answered, and the answer is no (as with `cmp(1)` and `grep(1)`). */
   no: 1,
   /** The run took longer than its `--timeout` (as `timeout(1)`). */
   timedOut: 124,
-  /** Drover's own failure: bad usage, no answer, a machine lost, a run that never started. */
+  /** Drover failed: bad usage, no answer, a lost machine, a run that never started. */
   drover: 125,
   notExecutable: 126,
   commandNotFound: 127,
 } as const;
 
-/** What the shell says of a program that signal number `n` ended. */
+/** The exit code that a shell gives a program that signal number `n` ended. */
 export function exitCodeOfSignal(n: number): number {
   return 128 + n;
 }
 
-/** A failure with words for a person: what happened and why, then what to do. */
+/** A failure that says what happened and why, then what to do. */
 export class CliError extends Error {
   override readonly name = "CliError";
   /** Further lines, each a plain sentence. */

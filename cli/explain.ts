@@ -1,3 +1,4 @@
+// What is printed when a verb fails: what happened, why, and what to do.
 import { basename, dirname, join } from "node:path";
 import { ApiError, StrangerError, UnreachableError } from "../client/errors.ts";
 import type { ServiceStatus } from "../client/types.ts";
@@ -8,16 +9,16 @@ import { CliError, EXIT } from "./errors.ts";
 import { OutputClosed } from "./terminal/sink.ts";
 import { printable } from "./terminal/text.ts";
 
-/** Answers from here on say that Drover failed, and not the request. */
+/** Statuses from here on mean that Drover failed, not that the request was wrong. */
 const FIRST_FAULT_STATUS = 500;
 
-/** What is printed for an error, and what the command exits with. No lines: nothing is to be said. */
+/** The lines that are printed for an error (perhaps none), and the exit code. */
 export interface Explanation {
   lines: string[];
   exitCode: number;
 }
 
-/** Puts an error into words: what happened, why, and what to do. */
+/** Words any error for a person. */
 export function explain(error: unknown, io: Where): Explanation {
   if (error instanceof OutputClosed) return { lines: [], exitCode: error.exitCode };
   if (error instanceof CliError) return { lines: [error.message, ...error.hints], exitCode: error.exitCode };
@@ -36,8 +37,8 @@ function wordsFor(error: unknown, io: Where): string[] {
   if (error instanceof StrangerError) {
     const context = contextOf(io);
     return [
-      `What listens on ${error.address} does not know your token: it is another program, or another Drover.`,
-      "The token was not sent to it.",
+      `The program listening on ${error.address} does not know your token: it is not your Drover.`,
+      "Your token was not sent to it.",
       context?.file === undefined ? "Check DROVER_URL and DROVER_TOKEN." : whatToStart(context),
     ];
   }
@@ -51,16 +52,16 @@ function wordsFor(error: unknown, io: Where): string[] {
   return [error instanceof Error ? error.message : String(error)];
 }
 
-/** What is known here of a failure of Drover's own. */
+/** What this machine knows about an internal error of Drover: a full disk, and where the log is. */
 function whatFailed({ code, instance }: ApiError, context: Context | undefined): string[] {
   const full = fullDisk(context);
   if (code !== "internal") return full;
   const log =
     context?.file === undefined ? "the log of that Drover" : join(dirname(context.file), "worker.log");
-  return [...full, `It is instance ${instance ?? "unknown"} in ${log}.`];
+  return [...full, `Look for instance ${instance ?? "unknown"} in ${log}.`];
 }
 
-/** Says so where the disk of a Drover on this machine is full: that is the likely cause of its failure. */
+/** Names a full disk under a local Drover: it is the likely cause of the failure. */
 function fullDisk(context: Context | undefined): string[] {
   if (context?.file === undefined) return [];
   const dir = dirname(context.file);
@@ -72,7 +73,7 @@ function whatToStart(context: Context | undefined): string {
   if (context?.file === undefined) return "Check DROVER_URL and the network.";
   const stateDir = dirname(context.file);
   const flag = basename(stateDir) === DEFAULT_STATE_DIR ? "" : ` --state ${quoteArgv([stateDir])}`;
-  return `It was started by \`drover up\` (${context.file}). If it is not running any more: drover up${flag}`;
+  return `It was started by \`drover up\` (${context.file}). If it is no longer running: drover up${flag}`;
 }
 
 function whatToken(context: Context | undefined): string {
@@ -84,14 +85,14 @@ function contextOf(io: Where): Context | undefined {
   try {
     return findContext(io);
   } catch {
-    // The error to be told is another one.
+    // The caller is already explaining another error.
     return undefined;
   }
 }
 
 /**
- * Says of which pools a list may be incomplete. One without a configuration has none yet, or is gone by now:
- * it has nothing that a list could lack.
+ * Names the pools for which a list may be incomplete. A pool without a configuration is new or deleted, so
+ * nothing of it can be missing.
  */
 export function troublesOf(service: readonly ServiceStatus[]): string[] {
   return service

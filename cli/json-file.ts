@@ -1,11 +1,12 @@
+// How a verb reads the JSON object that `-f` names, and where in the file a mistake is.
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { CliError } from "./errors.ts";
 import { printable } from "./terminal/text.ts";
 
-/** Reads a file, or `-` for standard input, that must hold one JSON object: `what` names it for people. */
+/** Reads one JSON object from a file, or from standard input for `-`. `what` names it in errors. */
 export async function readJsonObject(file: string, what: string): Promise<object> {
-  const value = parsed(file, await contentOf(file));
+  const value = parseJson(file, await contentOf(file));
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   throw new CliError(`${file} must hold one JSON object: ${what}.`);
 }
@@ -18,28 +19,31 @@ async function contentOf(file: string): Promise<string> {
   }
 }
 
-function parsed(file: string, content: string): unknown {
+function parseJson(file: string, content: string): unknown {
   try {
     return JSON.parse(content);
   } catch (error) {
-    const { message } = error as SyntaxError; // `JSON.parse` throws nothing else
+    const { message } = error as SyntaxError; // `JSON.parse` throws only this
     const before = content.slice(0, offsetOf(content, message)).split("\n");
     const place = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
-    throw new CliError(`${file} is no JSON: ${printable(withoutPlace(message))} (${place}).`);
+    throw new CliError(`${file} is not valid JSON: ${printable(withoutPlace(message))} (${place}).`);
   }
 }
 
-/** What is wrong, without V8's own account of where: it differs from case to case, or is an excerpt. */
+/** V8's message without its position, which is sometimes an offset and sometimes an excerpt. */
 function withoutPlace(message: string): string {
   return message
     .replace(/( in JSON)? at position [\s\S]*$/, "")
     .replace(/, (\.\.\.)?"[\s\S]*is not valid JSON$/, "");
 }
 
-/** Where the text stops to be JSON. V8 says so of some faults; a wrong token is where a prefix gets one. */
+/**
+ * The offset at which the text stops being JSON. V8 reports it for some faults; for a wrong token, the
+ * shortest prefix that has the fault is found by bisection.
+ */
 function offsetOf(content: string, message: string): number {
-  const said = / at position (\d+)/.exec(message)?.[1];
-  if (said !== undefined) return Number(said);
+  const position = / at position (\d+)/.exec(message)?.[1];
+  if (position !== undefined) return Number(position);
   if (!hasWrongToken(content)) return content.length;
   let [fine, wrong] = [0, content.length];
   while (wrong - fine > 1) {

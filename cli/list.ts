@@ -1,7 +1,8 @@
+// How verbs print a list: cut to the terminal's width for a person, whole for a program.
 import type { Io } from "./terminal/io.ts";
 import { table } from "./terminal/text.ts";
 
-/** A list for stdout, cut to the width of a terminal and whole for a program; `empty` if it has no rows. */
+/** Formats a list for stdout. `empty` is printed when there are no rows. */
 export function listText(
   io: Pick<Io, "stdout">,
   headings: readonly string[],

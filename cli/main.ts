@@ -1,3 +1,4 @@
+// The entry of the `drover` command: builds its verbs, runs one, prints what failed, and exits.
 import { setFlagsFromString } from "node:v8";
 import { Command, CommanderError } from "commander";
 import { addHelp, addVersion, inOurWords } from "./about.ts";
@@ -11,6 +12,7 @@ import { addApply } from "./verbs/apply.ts";
 import { addEnroll } from "./verbs/enroll.ts";
 import { addEvents } from "./verbs/events.ts";
 import { addLogs } from "./verbs/logs.ts";
+import { addMachineVerbs } from "./verbs/machine-verbs.ts";
 import { addPools } from "./verbs/pools.ts";
 import { addProvider } from "./verbs/provider.ts";
 import { addPs } from "./verbs/ps.ts";
@@ -23,7 +25,6 @@ import { addSignal } from "./verbs/signal.ts";
 import { addSnapshots } from "./verbs/snapshots.ts";
 import { addStats } from "./verbs/stats.ts";
 import { addStatus } from "./verbs/status.ts";
-import { addTending } from "./verbs/tend.ts";
 import { addUp } from "./verbs/up.ts";
 import { addUpdate } from "./verbs/update.ts";
 import { addWhy } from "./verbs/why.ts";
@@ -37,13 +38,13 @@ const HELP = `
 Examples:
   drover up                    start Drover on this machine
   drover run -- make test      run a command as if it ran here
-  drover ps                    what runs, and what ran lately
-  drover why <run>             what a run waits for
+  drover ps                    what is running, and what ran recently
+  drover why <run>             what a run is waiting for
 
-Which Drover: the one that \`drover up\` started in this directory or one above it. Another one on this
-machine: --state, or DROVER_STATE. One elsewhere: DROVER_URL with DROVER_TOKEN.`;
+Commands talk to the Drover that \`drover up\` started in this directory or one above it. For another one
+on this machine, use --state or DROVER_STATE; for one elsewhere, DROVER_URL with DROVER_TOKEN.`;
 
-/** Builds the command. A verb says with `exitWith` what it ends with, if that is not 0. */
+/** Builds the command. A verb calls `exitWith` to end with an exit code other than 0. */
 function programOf(io: Io, exitWith: (code: number) => void): Command {
   const program = new Command("drover")
     .description("Runs commands on machines that it boots, watches, reuses and destroys by itself.")
@@ -53,7 +54,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
     .helpCommand(false)
     .addHelpText("after", HELP)
     .enablePositionalOptions()
-    // A description says its default in our words; the parser's own would come as JSON behind it.
+    // Each description words its default itself; the parser would append it as JSON.
     .configureHelp({ showGlobalOptions: false, optionDescription: ({ description }) => description })
     .configureOutput({ outputError: (text, write) => write(inOurWords(text)) })
     .exitOverride()
@@ -74,7 +75,7 @@ function programOf(io: Io, exitWith: (code: number) => void): Command {
   addRm(program, io, exitWith);
   addWhy(program, io);
   addWorkers(program, io);
-  addTending(program, io, exitWith);
+  addMachineVerbs(program, io, exitWith);
   addEnroll(program, io);
   addPools(program, io);
   addQueue(program, io);
@@ -102,7 +103,7 @@ async function main(io: Io, args: readonly string[]): Promise<number> {
     else await program.parseAsync(args, { from: "user" });
     return exitCode;
   } catch (error) {
-    // The parser has printed its own complaint, or the help that was asked for.
+    // The parser has already printed its error, or the help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT.drover;
     const { lines, exitCode: code } = explain(error, io);
     await sayAll(io, lines);
@@ -117,17 +118,17 @@ async function sayAll(io: Io, lines: readonly string[]): Promise<void> {
     await io.say(first);
     for (const line of rest) await io.stderr.write(`  ${printable(line)}\n`);
   } catch {
-    // There is nobody left to be told. The exit code says it.
+    // stderr is closed: the exit code has to do.
   }
 }
 
-// A process that exits waits for Node's helper threads. One that compiles there may wait for a collection of
-// garbage that only the main thread can begin: both wait for ever, and a command of which every byte has come
-// out does not end (nodejs/node#54918). So the main thread compiles by itself.
+// An exiting process waits for Node's helper threads. A helper that compiles may wait for a garbage
+// collection that only the main thread can begin, so the command would hang after its last byte
+// (nodejs/node#54918). Hence the main thread does all compiling.
 for (const flag of ["--no-concurrent-sparkplug", "--no-concurrent-recompilation"]) setFlagsFromString(flag);
-// A large log leaves much that is short-lived: it is not to pile up.
+// A large log makes much short-lived garbage, which must not pile up.
 setFlagsFromString("--semi-space-growth-factor=1");
 
-// Everything has been written when `main` is over; what is still open (a connection, a signal handler) must
-// not hold the command up.
+// When `main` returns, everything has been written. Open connections and signal handlers must not delay the
+// exit.
 process.exit(await main(ioOfProcess(), process.argv.slice(2)));

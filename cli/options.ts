@@ -1,3 +1,4 @@
+// How the values of flags are checked: durations, sizes, numbers, labels and variables.
 import { InvalidArgumentError } from "commander";
 import { RUN_STATE_NAMES } from "../client/states.ts";
 import type { StateFilter } from "../client/types.ts";
@@ -5,10 +6,10 @@ import { parseDuration } from "../src/shared/duration.ts";
 import { escapeReferences } from "../src/shared/references.ts";
 import { parseSize } from "../src/shared/size.ts";
 
-/** What `--state` of a list of runs takes (api.md#state-filter). */
+/** The words that `--state` accepts for runs (api.md#state-filter). */
 export const STATE_WORDS: readonly StateFilter[] = [...RUN_STATE_NAMES, "done", "all"];
 
-/** Checks a duration. It stays text: the wire carries it as people write it. */
+/** Checks a duration. It stays text, since the API takes it as people write it. */
 export function duration(text: string): string {
   if (parseDuration(text) !== undefined) return text;
   if (isNumber(text)) {
@@ -19,15 +20,15 @@ export function duration(text: string): string {
   throw new InvalidArgumentError("It must be a duration with its unit, such as 250ms, 10s or 1h30m.");
 }
 
-/** A duration that is longer than nothing. */
+/** A duration longer than zero. */
 export function positiveDuration(text: string): string {
   if ((parseDuration(duration(text)) ?? 0) > 0) return text;
-  throw new InvalidArgumentError("It must be longer than nothing, such as 10s or 1h30m.");
+  throw new InvalidArgumentError("It must be longer than zero, such as 10s or 1h30m.");
 }
 
 /**
- * Checks a size. It stays text, as durations do. A bare number is refused: people mean megabytes by it, and
- * the wire bytes.
+ * Checks a size. It stays text, as durations do. A bare number is refused: people mean megabytes by it, the
+ * API bytes.
  */
 export function size(text: string): string {
   if (isNumber(text)) {
@@ -37,7 +38,7 @@ export function size(text: string): string {
   throw new InvalidArgumentError("It must be a size with its unit, such as 64KiB, 512MiB or 2GB.");
 }
 
-/** How much of the end of a log: a number of lines, or a size. */
+/** The part at the end of a log: a number of lines, or a size. */
 export type Tail = { tailLines: number } | { tail: string };
 
 /** Reads a number of lines, as `tail -n` takes it, or a size with its unit. */
@@ -51,7 +52,7 @@ function isNumber(text: string): boolean {
   return /^\d+(\.\d+)?$/.test(text);
 }
 
-/** A path; whether it exists is for others to say. */
+/** A path. Whether it exists is checked where it is used. */
 export function path(text: string): string {
   if (text !== "") return text;
   throw new InvalidArgumentError("It must be a path.");
@@ -66,20 +67,22 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   };
 }
 
-/** Virtual CPUs, which are whole: half of one is not promised to anybody. */
+/** Virtual CPUs: whole ones only, since the scheduler reserves no fractions. */
 export function cpus(text: string): number {
   if (/^0?\.\d+$/.test(text)) {
-    throw new InvalidArgumentError("It must be whole: 1, or 0 for a command that needs hardly any.");
+    throw new InvalidArgumentError(
+      "It must be a whole number: 1, or 0 for a command that needs hardly any CPU.",
+    );
   }
   return wholeNumber(0, 1_024)(text);
 }
 
-/** Any text, any number of times. */
+/** Any text; the flag may be repeated. */
 export function several(text: string, before: string[] = []): string[] {
   return [...before, text];
 }
 
-/** One of some words; given more than once, all of them are meant. */
+/** One of the allowed words; the flag may be repeated. */
 export function words<Word>(allowed: readonly Word[]) {
   return (text: string, before: Word[] = []): Word[] => {
     const word = allowed.find((candidate) => String(candidate) === text);
@@ -88,7 +91,7 @@ export function words<Word>(allowed: readonly Word[]) {
   };
 }
 
-/** `name=value`, any number of times; the last of a name counts. */
+/** `name=value`; the flag may be repeated, and the last value of a name wins. */
 export function pair(text: string, before: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf("=");
   if (at < 1) throw new InvalidArgumentError("It must be written name=value.");
@@ -96,8 +99,8 @@ export function pair(text: string, before: Record<string, string> = {}): Record<
 }
 
 /**
- * `NAME=value`, or `NAME` alone for the value that it has here. The command gets the value as it stands here:
- * on its machine only names of Drover's own are filled in.
+ * `NAME=value`, or `NAME` alone for the value that it has here. The command gets exactly this value:
+ * references in it are escaped, so the host fills nothing in.
  */
 export function environment(env: NodeJS.ProcessEnv) {
   return (text: string, before: Record<string, string> = {}): Record<string, string> => {
@@ -105,7 +108,7 @@ export function environment(env: NodeJS.ProcessEnv) {
     const value = env[text];
     if (value !== undefined) return { ...before, [text]: escapeReferences(value) };
     throw new InvalidArgumentError(
-      `${text} is not set here. Write ${text}=value, or ${text}= for an empty one.`,
+      `${text} is not set here. Write ${text}=value, or ${text}= for an empty value.`,
     );
   };
 }

@@ -1,3 +1,4 @@
+// Can a file be trusted to say where tokens and commands go? `context.ts` asks.
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from "node:fs";
 import { basename, dirname } from "node:path";
 import { trackedIn } from "../disk/tracked.ts";
@@ -5,23 +6,23 @@ import { because } from "../src/shared/words.ts";
 import { CliError } from "./errors.ts";
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
-/** Bits of a mode by which others than the owner may write. */
+/** Mode bits that let users other than the owner write. */
 const OTHERS_WRITE = 0o022;
-/** Bits by which others than the owner may do anything. */
+/** Mode bits that let users other than the owner do anything. */
 const OTHERS = 0o077;
-/** The superuser can do everything in the caller's name anyway. */
+/** Root can act as the caller anyway. */
 const ROOT = 0;
 
 /**
  * Reads a file that decides where tokens and commands go; undefined if it is not there. The file and its
- * directory must belong to the caller or to root, neither may be a link, nobody else may write to them,
- * nobody else may read the caller's own, and Git must not track it: a checkout or a directory above may be
- * somebody else's. Throws a `CliError` that says what is wrong.
+ * directory must belong to the caller or to root, must not be links, and must not be writable for others. A
+ * file of the caller must not be readable for others, nor tracked by Git: a checkout or a parent directory
+ * may come from somebody else. Throws a `CliError` that says what is wrong.
  */
 export function readOwnFile(path: string): string | undefined {
   try {
     checkOwn(dirname(path), lstatSync(dirname(path)), "directory");
-    // At the other end of a pipe there may be nobody.
+    // O_NONBLOCK: opening a pipe without a writer would hang.
     const file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
       checkOwn(path, fstatSync(file), "file");
@@ -40,21 +41,21 @@ export function readOwnFile(path: string): string | undefined {
 
 function checkOwn(path: string, stats: Stats, kind: "directory" | "file"): void {
   if (stats.isSymbolicLink()) throw strange(path, "it is a link");
-  if (kind === "file" && !stats.isFile()) throw strange(path, "it is no file");
+  if (kind === "file" && !stats.isFile()) throw strange(path, "it is not a regular file");
   const me = process.geteuid?.();
-  if (me === undefined) return; // such a system has neither these owners nor these modes
+  if (me === undefined) return; // Windows has neither these owners nor these modes
   if (stats.uid !== me && stats.uid !== ROOT) {
     throw strange(path, `it belongs to user ${stats.uid}, and you are user ${me}`);
   }
   const mode = (stats.mode & 0o7777).toString(8);
   if ((stats.mode & OTHERS_WRITE) !== 0) throw strange(path, `others may write to it (mode ${mode})`);
-  // `drover up` writes it for its user alone. One that came with a repository is like any other file of that.
+  // `drover up` writes it for its user alone. A file that came with a repository has the usual modes.
   if (kind === "file" && stats.uid === me && (stats.mode & OTHERS) !== 0) {
     throw strange(path, `others can read it (mode ${mode}), and so know its token`);
   }
 }
 
-/** A clone belongs to the caller, and is closed to others where the umask says so. */
+/** Owner and mode do not expose a clone: its files belong to the caller, and a strict umask closes them. */
 function checkUntracked(path: string): void {
   const tracked = trackedIn(dirname(path), basename(path));
   if (tracked === undefined) return;
@@ -64,9 +65,9 @@ function checkUntracked(path: string): void {
 }
 
 function strange(path: string, why: string): CliError {
-  return new CliError(`${path} is not believed: ${why}.`, [
-    "What it says decides where your token, commands and files go. If that Drover is the one you mean,",
-    "name it by DROVER_URL and DROVER_TOKEN, or run this as the user who started it. Otherwise go to a",
-    "directory that is not below that one.",
+  return new CliError(`${path} is not trusted: ${why}.`, [
+    "This file decides where your token, commands and files go. If you do mean that Drover, set DROVER_URL",
+    "and DROVER_TOKEN, or run this as the user who started it. Otherwise change to a directory that is not",
+    "below that one.",
   ]);
 }

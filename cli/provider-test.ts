@@ -1,3 +1,4 @@
+// What `drover provider test` does: holds a provider to its contract and prints the findings.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Report, testProvider } from "../src/providers/conformance/suite.ts";
@@ -13,17 +14,18 @@ import { type Interrupt, listenForInterrupts } from "./terminal/interrupts.ts";
 import type { Io } from "./terminal/io.ts";
 import { asJson, briefDuration, fields, printable, table } from "./terminal/text.ts";
 
-/** The pause between two looks, and how long a destroy call may take to show. */
+/** The pause between two polls. */
 const LOOK_MS = 500;
+/** How long a destroy call may take to show. */
 const HEED_MS = 60_000;
 const END_MS = 10 * 60_000;
-/** A machine that was made and forgotten ends by itself after so long, if its cloud can do that. */
+/** A forgotten test machine powers itself off after this long, if its cloud supports that. */
 const TEST_MACHINE_SECONDS = 3_600;
 
 /**
- * Holds the provider of a pool to its contract, and prints what was found. Resolves with the exit code. A
- * signal ends what was made first; a second one leaves it as it is. Throws a `CliError` if there is nothing
- * that could be tested.
+ * Tests the provider of a pool and prints the findings. Resolves with the exit code. The first signal
+ * destroys the test machine before exiting, the second one leaves it. Throws a `CliError` if nothing can be
+ * tested.
  */
 export async function providerTest(
   io: Io,
@@ -33,20 +35,20 @@ export async function providerTest(
   const subject = subjectOf(name, config, type);
   const interrupts = listenForInterrupts();
   let interrupted: Interrupt | undefined;
-  const told = new AbortController();
+  const stopped = new AbortController();
   void interrupts.first.then(async (interrupt) => {
     interrupted = interrupt;
-    told.abort();
-    await io.say("Ending what was made. Once more leaves it as it is.");
+    stopped.abort();
+    await io.say("Destroying the test machine. Press Ctrl-C again to leave it running.");
   });
   const left = Promise.race([interrupts.second, interrupts.detach]).then(async ({ exitCode }) => {
-    await io.say("Left what was made as it is. Look for machines that are named drover-test-…");
+    await io.say("The test machine was left running. Look for machines named drover-test-…");
     return exitCode;
   });
-  const report = await Promise.race([testProvider(subject, meansUntil(told.signal)), left]);
+  const report = await Promise.race([testProvider(subject, meansUntil(stopped.signal)), left]);
   interrupts.release();
   if (typeof report === "number") return report;
-  await sayLeft(io, report);
+  await warnOfLeftovers(io, report);
   if (interrupted !== undefined) return interrupted.exitCode;
   await io.stdout.write(json ? `${asJson(report)}\n` : textOf(report));
   const well = report.findings.every(({ verdict }) => verdict === "kept") && report.left?.length === 0;
@@ -95,26 +97,24 @@ function machineOf({ instanceTypes, image, provider }: PoolConfig, name: string)
   };
 }
 
-function meansUntil(told: AbortSignal): Means {
+function meansUntil(stopped: AbortSignal): Means {
   return {
     now: () => performance.now(),
     pause: async (ms) => {
-      // The end of what was made takes its time, too: only a pause that lasts already is cut short.
-      if (told.aborted) return sleep(ms);
-      await sleep(ms, undefined, { signal: told }).catch(() => undefined);
+      // Cleaning up needs its pauses, too: only a pause that has already begun is cut short.
+      if (stopped.aborted) return sleep(ms);
+      await sleep(ms, undefined, { signal: stopped }).catch(() => undefined);
     },
     unique: () => randomUUID().slice(0, 8),
-    over: () => told.aborted,
+    over: () => stopped.aborted,
   };
 }
 
-async function sayLeft(io: Io, { left }: Report): Promise<void> {
+async function warnOfLeftovers(io: Io, { left }: Report): Promise<void> {
   if (left === undefined) {
-    await io.say(
-      "It could not be seen whether a machine is left: look for names that begin with drover-test-",
-    );
+    await io.say("Cannot tell whether a machine is left: look for names that begin with drover-test-");
   }
-  for (const id of left ?? []) await io.say(`Machine ${printable(id)} is left: destroy it by hand`);
+  for (const id of left ?? []) await io.say(`Machine ${printable(id)} still exists: destroy it by hand`);
 }
 
 function textOf({ findings, measures }: Report): string {

@@ -1,42 +1,43 @@
+// What does `drover run` exit with, and what does it say, when a run has ended?
 import type { RunStatus } from "../client/types.ts";
 import { because, clause } from "../src/shared/words.ts";
 import { EXIT } from "./errors.ts";
 import { printable } from "./terminal/text.ts";
 
-/** What the end of a run means to whoever ran the command. */
+/** The result of an ended run for the user. */
 export interface Verdict {
   exitCode: number;
-  /** What the exit code alone does not say. */
+  /** A sentence for what the exit code does not say. */
   message?: string;
 }
 
-/** The codes of a failure that a shell has an exit code for. All others are `EXIT.drover`. */
+/** Failures that a shell has an exit code for. All others are `EXIT.drover`. */
 const EXIT_OF_FAILURE: Record<string, number> = {
   command_not_found: EXIT.commandNotFound,
   not_executable: EXIT.notExecutable,
-  // What a shell says of E2BIG, too.
+  // As a shell does for E2BIG.
   arguments_too_long: EXIT.notExecutable,
 };
 
 /**
  * The exit code of `drover run` for a run that has ended: the command's own, or one of `EXIT`
- * (api.md#one-run). `interruptedAs` is the code for a run that this very command has aborted.
+ * (api.md#one-run). `interruptedAs` is the code if this command aborted the run.
  */
 export function verdictOf(run: RunStatus, interruptedAs?: number): Verdict {
   switch (run.state) {
     case "complete":
       return completed(run);
     case "timedout":
-      return { exitCode: EXIT.timedOut, message: `Run ${run.id} was stopped: ${timedOut(run)}` };
+      return { exitCode: EXIT.timedOut, message: `Run ${run.id} was stopped: ${timeoutText(run)}` };
     case "aborted":
       if (interruptedAs !== undefined)
         return { exitCode: interruptedAs, message: `Run ${run.id} is aborted.` };
-      return { exitCode: EXIT.drover, message: `${clause(aborted(run))}.` };
+      return { exitCode: EXIT.drover, message: `${clause(abortText(run))}.` };
     case "failed":
     case "unknown":
       return {
         exitCode: EXIT_OF_FAILURE[run.failure?.code ?? ""] ?? exitOfTask(run) ?? EXIT.drover,
-        message: `${failed(run)}\n  See \`drover status ${run.id}\`.`,
+        message: `${failureText(run)}\n  See \`drover status ${run.id}\`.`,
       };
     case "pending":
     case "running":
@@ -45,7 +46,7 @@ export function verdictOf(run: RunStatus, interruptedAs?: number): Verdict {
 }
 
 function completed(run: RunStatus): Verdict {
-  // Several main tasks without a leader have no exit code of their own; all have ended well.
+  // Several main tasks without a leader have no exit code in common; all succeeded.
   if (run.exitCode === null && run.tasks.length > 1) return { exitCode: 0 };
   if (run.exitCode === null) {
     return { exitCode: EXIT.drover, message: `Run ${run.id} ended without an exit code.` };
@@ -58,7 +59,7 @@ function completed(run: RunStatus): Verdict {
   return { exitCode: run.exitCode, message: `The command was ended by ${run.signal}.` };
 }
 
-/** A group that a task has failed ends with what its leader, or its one main task, said. */
+/** A group that failed by one task has the exit code of its leader, or of its only main task. */
 function exitOfTask({ exitCode, failure }: RunStatus): number | undefined {
   return failure?.code === "task_failed" && exitCode !== null && exitCode !== 0 ? exitCode : undefined;
 }
@@ -67,19 +68,19 @@ function wasOutOfMemory(run: RunStatus): boolean {
   return run.tasks.some((task) => task.attempts.at(-1)?.exit?.oomKilled === true);
 }
 
-function timedOut(run: RunStatus): string {
+function timeoutText(run: RunStatus): string {
   const { timeout } = run.spec;
   return typeof timeout === "string"
     ? `it took longer than its timeout of ${timeout}.`
-    : "its time was over.";
+    : "its timeout was reached.";
 }
 
-function aborted({ id, abort }: RunStatus): string {
+function abortText({ id, abort }: RunStatus): string {
   const { by = "", reason = "" } = abort ?? {};
   return printable(because(`Run ${id} was aborted${by === "" ? "" : ` by ${by}`}`, reason));
 }
 
-function failed(run: RunStatus): string {
+function failureText(run: RunStatus): string {
   if (run.failure !== null) return printable(run.failure.text);
   return run.description === "" ? `Run ${run.id} is ${run.state}.` : printable(run.description);
 }

@@ -1,3 +1,4 @@
+// The typed client: what `createClient` takes, and which calls it offers.
 import { easyCallsOf } from "./easy.ts";
 import { enrollmentsOf, poolsOf, workersOf } from "./fleet.ts";
 import { runListsOf } from "./runs/run-lists.ts";
@@ -14,11 +15,12 @@ export interface ClientOptions {
   url: string;
   token: string;
   userAgent?: string;
-  /** How long a call that may be repeated is tried again. */
+  /** How long a repeatable call is retried. */
   patience?: Partial<Patience>;
   /**
-   * What sends the requests, such as one with a proxy. Default: the global `fetch`; for a Drover on this
-   * machine one that has it prove that it knows the token, and rejects with a `StrangerError` if it does not.
+   * Sends the requests; pass your own to use a proxy, for example. Default: the global `fetch`. For a Drover
+   * on this machine, a `fetch` that first makes the server prove that it knows the token, and rejects with a
+   * `StrangerError` if it does not.
    */
   fetch?: typeof fetch;
 }
@@ -26,9 +28,9 @@ export interface ClientOptions {
 /**
  * A typed client for Node 20.6 and later.
  *
- * What can be repeated safely is repeated: reads, what says how things shall be, and what carries a key, as
- * every submission does. Everything else is sent once, because after a lost answer nobody knows whether it
- * was done. `run`, `wait`, `logs` and `abort` are what most programs need; the rest is all routes there are.
+ * Calls that are safe to repeat are retried: reads, calls that set a state, and calls with a key, such as
+ * every submission. All others are sent once, since after a lost answer it is unknown whether they took
+ * effect. Most programs need only `run`, `wait`, `logs` and `abort`; the rest covers all routes.
  */
 export function createClient(options: ClientOptions) {
   const target: Target = {
@@ -43,8 +45,8 @@ export function createClient(options: ClientOptions) {
     ...easyCallsOf(target),
 
     /**
-     * The server's time in milliseconds since 1970, by its last answer: to be compared with instants that it
-     * gives.
+     * The server's time in milliseconds since 1970, by its last answer. Compare it with the server's
+     * timestamps.
      */
     now: () => target.clock.now(),
 
@@ -54,7 +56,7 @@ export function createClient(options: ClientOptions) {
     snapshots: snapshotsOf(target),
     enrollments: enrollmentsOf(target),
 
-    /** What Prometheus scrapes, as its text: of all pools, or of those that are named. */
+    /** Metrics in Prometheus' text format, of all pools or of the named ones. */
     async metrics(options: CallOptions & { pools?: readonly string[] } = {}): Promise<string> {
       const { pools, ...rest } = options;
       const call = callOf("getMetrics", { query: { pool: pools } }, rest);

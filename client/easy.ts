@@ -1,16 +1,17 @@
-import type { LogWish } from "./runs/logs.ts";
+// The four calls that most programs need: `run`, `wait`, `logs` and `abort` (`docs/client.md`).
+import type { LogSelection } from "./runs/logs.ts";
 import { type SubmitOptions, singleRunsOf, submissionsOf } from "./runs/runs.ts";
 import { hasEnded } from "./states.ts";
 import type { CallOptions, Target } from "./transport/http.ts";
 import type { EndedRun, RunSpec, RunStatus } from "./types.ts";
 
-/** Which output of a run is read. If nothing is said: stdout of the task that stands for it, to its end. */
-export type LogsOptions = Partial<LogWish>;
+/** Which output of a run to read. Default: stdout of the run's main task, to its end. */
+export type LogsOptions = Partial<LogSelection>;
 
 export interface AbortOptions extends CallOptions {
   /** Kept with the run. */
   reason?: string;
-  /** Kill at once whatever lives of it, also in a stop that has begun. */
+  /** Kill at once, even if a graceful stop has begun. */
   force?: boolean;
   /** Also wait until the run has ended, however long that takes. */
   wait?: boolean;
@@ -21,11 +22,11 @@ export interface RunHandle {
   readonly id: string;
   /** The run as it was when the submission was answered. */
   readonly submitted: RunStatus;
-  /** The run when it has ended, however long that takes. */
+  /** Resolves with the run when it has ended, however long that takes. */
   wait(options?: CallOptions): Promise<EndedRun>;
-  /** What it writes, byte for byte, until it has written its last. */
+  /** Its output byte for byte, to the last byte. */
   logs(options?: LogsOptions): AsyncGenerator<Uint8Array>;
-  /** Asks for its end, and with `wait` waits for it. */
+  /** Asks the run to end; with `wait`, waits until it has. */
   abort(options?: AbortOptions): Promise<RunStatus>;
 }
 
@@ -37,7 +38,7 @@ export function easyCallsOf(target: Target) {
   /** Waits until the run has ended, however long that takes. */
   const wait = (run: string, options: CallOptions = {}): Promise<EndedRun> => runs.wait(run, options);
 
-  /** The bytes of one stream of a run, as they come, until there can be no more. */
+  /** Yields the bytes of one stream of a run as they come, until there can be no more. */
   async function* logs(run: string, options: LogsOptions = {}): AsyncGenerator<Uint8Array> {
     const { task, stream = "stdout", follow = true, ...rest } = options;
     const { signal } = rest;
@@ -45,18 +46,18 @@ export function easyCallsOf(target: Target) {
     yield* runs.logs(run, { ...rest, task: shown, stream, follow });
   }
 
-  /** Asks for the end of a run, and with `wait` waits for it. A run that has ended stays as it is. */
-  async function abort(run: string, { wait: toTheEnd, ...options }: AbortOptions = {}): Promise<RunStatus> {
-    const asked = await runs.abort(run, options);
-    if (toTheEnd !== true || hasEnded(asked)) return asked;
+  /** Asks a run to end; with `wait`, waits until it has. An ended run is left as it is. */
+  async function abort(run: string, { wait: waits, ...options }: AbortOptions = {}): Promise<RunStatus> {
+    const answer = await runs.abort(run, options);
+    if (waits !== true || hasEnded(answer)) return answer;
     const { signal, patience } = options;
     return await wait(run, { signal, patience });
   }
 
   return {
     /**
-     * Submits a run. It has a key of its own, so a lost answer never makes two runs of it. `signal` ends the
-     * call and not the run.
+     * Submits a run. Each submission has a key, so a retry after a lost answer never makes two runs. `signal`
+     * ends the call, not the run.
      */
     async run(spec: RunSpec, options: SubmitOptions = {}): Promise<RunHandle> {
       const { run: submitted } = await submit(spec, options);
@@ -75,7 +76,7 @@ export function easyCallsOf(target: Target) {
   };
 }
 
-/** The task whose output stands for that of the run: the leader, or the first main task. */
+/** The task whose output is the run's: the leader, or else the first main task. */
 export function shownTask({ tasks }: { tasks?: unknown }): string {
   if (!Array.isArray(tasks)) return "main";
   const shown =

@@ -1,21 +1,22 @@
+// What the client rejects with: an answer of Drover that says no, or no answer at all.
 import { serverNowOf } from "./transport/server-clock.ts";
 import type { Problem } from "./types.ts";
 
-/** Why Drover says no, or `unexpected_answer` if something else answered. */
+/** The code of Drover's error, or `unexpected_answer` if something else answered. */
 export type ApiErrorCode = Problem["code"] | "unexpected_answer";
 
-/** An answer of Drover that says no: the members of its problem document (RFC 9457). */
+/** An error that Drover answered with: the members of its problem document (RFC 9457). */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
   readonly code: ApiErrorCode;
-  /** Whether the same request can succeed later without a change. */
+  /** Whether the same request can succeed later. */
   readonly temporary: boolean;
   readonly detail: string;
-  /** The fields that are wrong: JSON pointers into what was sent, and what is allowed there. */
+  /** The wrong fields: JSON pointers into the request, and what is allowed there. */
   readonly errors: { pointer: string; detail: string }[];
   readonly retryAfterMs: number | undefined;
-  /** Names this very answer in the log of the control plane; absent if something else answered. */
+  /** Identifies this answer in the log of the control plane; absent if something else answered. */
   readonly instance: string | undefined;
 
   constructor(
@@ -35,13 +36,13 @@ export class ApiError extends Error {
   }
 }
 
-/** No answer, or only a part of one: nothing is known about what the other side did. */
+/** No answer, or only part of one: it is unknown whether the request took effect. */
 export class UnreachableError extends Error {
   override readonly name = "UnreachableError";
   readonly url: string;
   /** The cause in a few words, such as `connection refused`. */
   readonly reason: string;
-  /** Nothing was sent, in this try and all before it: what was asked for has not been done. */
+  /** Nothing was sent, in this try or any before: the request did not take effect. */
   neverSent: boolean;
 
   constructor(url: string, cause: unknown) {
@@ -53,24 +54,26 @@ export class UnreachableError extends Error {
   }
 }
 
-/** What listens where a local Drover should be does not know its token. Nothing was sent to it. */
+/**
+ * The program listening at a local Drover's address does not know its token. The token was not sent to it.
+ */
 export class StrangerError extends Error {
   override readonly name = "StrangerError";
   /** `host:port`. */
   readonly address: string;
 
   constructor(address: string) {
-    super(`what listens on ${address} does not know the token of this Drover; it was not sent there`);
+    super(`the program listening on ${address} does not know your token; the token was not sent to it`);
     this.address = address;
   }
 }
 
-/** Statuses that say "not now" even when a proxy gives them, which knows no problem documents. */
+/** Statuses that mean "not now", even from a proxy without a problem document. */
 const TEMPORARY_STATUSES: readonly number[] = [429, 502, 503, 504];
 
 /**
- * Reads an answer that is not a success. What is no problem document comes from something that is not Drover,
- * or stands before it; the error then says what was met instead.
+ * Reads an error answer. Without a problem document it is not from Drover, but perhaps from a proxy; the
+ * error then says what answered.
  */
 export async function errorOf(response: Response): Promise<ApiError> {
   const { status } = response;
@@ -84,15 +87,15 @@ export async function errorOf(response: Response): Promise<ApiError> {
   }
   const detail =
     location === null
-      ? `${response.url} answered ${status} without saying why; it may not be Drover`
-      : `${response.url} sends on to ${location}; use that address`;
+      ? `${response.url} answered ${status} without a reason; it may not be Drover`
+      : `${response.url} redirects to ${location}; use that address`;
   return new ApiError({ status, code: "unexpected_answer", temporary, retryAfterMs, detail });
 }
 
-/** A success that is not what Drover answers: a proxy, or a wrong address. */
+/** The error for a successful answer that is not Drover's: a proxy, or a wrong address. */
 export function notDrover(response: Response): ApiError {
   const type = response.headers.get("content-type") ?? "no content type";
-  const detail = `${response.url} answered with ${type} where JSON was due; it may not be Drover`;
+  const detail = `${response.url} answered with ${type} instead of JSON; it may not be Drover`;
   return new ApiError({ status: response.status, code: "unexpected_answer", temporary: false, detail });
 }
 
@@ -108,11 +111,11 @@ function problemOf(text: string): KnownProblem | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (!("code" in value) || typeof value.code !== "string") return undefined;
   if (!("detail" in value) || typeof value.detail !== "string") return undefined;
-  // The server derives its documents from the same schema; `code` and `detail` have told that it is one.
+  // The server derives its problem documents from the same schema, and `code` and `detail` identify one.
   return value as KnownProblem;
 }
 
-/** `Retry-After` in seconds or as a date of the server's clock (RFC 9110 §10.2.3), in milliseconds. */
+/** The wait in milliseconds from `Retry-After`, which is in seconds or a date (RFC 9110 §10.2.3). */
 function retryAfterOf(response: Response): number | undefined {
   const text = response.headers.get("retry-after");
   if (text === null) return undefined;
@@ -128,8 +131,8 @@ const REASONS: Record<string, string> = {
   UND_ERR_SOCKET: "the connection broke",
   EPIPE: "the connection broke",
   ENOTFOUND: "no such host name",
-  EAI_AGAIN: "the host name cannot be looked up now",
-  EHOSTUNREACH: "no way to that host",
+  EAI_AGAIN: "the host name cannot be resolved right now",
+  EHOSTUNREACH: "no route to that host",
   ENETUNREACH: "no network",
   ETIMEDOUT: "timed out",
   UND_ERR_CONNECT_TIMEOUT: "timed out",
@@ -137,7 +140,7 @@ const REASONS: Record<string, string> = {
   UND_ERR_BODY_TIMEOUT: "timed out",
 };
 
-/** Failures before there was a connection to send anything through. */
+/** Failures before a connection was made. */
 const NEVER_SENT: readonly string[] = [
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -153,7 +156,7 @@ function reasonOf(error: unknown): string {
   return known ?? (error instanceof Error ? error.message : String(error));
 }
 
-/** The system's name for a failure: `fetch` hides it below one or two causes. */
+/** The system's code for a failure, which `fetch` hides below one or two causes. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = "code" in error ? String(error.code) : "";

@@ -1,3 +1,4 @@
+// The client's calls about pools, workers and enrollments.
 import type { CallOptions, Target } from "./transport/http.ts";
 import { ask } from "./transport/operations.ts";
 import type {
@@ -18,14 +19,14 @@ import type {
 /** The routes of pools (api.md#pools). Each call rejects with `ApiError` or `UnreachableError`. */
 export function poolsOf(target: Target) {
   return {
-    /** Creates the pool, or changes it into this. */
+    /** Creates the pool, or replaces its configuration. */
     async put(name: string, config: PoolConfig, options: CallOptions = {}): Promise<PoolView> {
       return await ask(target, "putPool", { path: { name }, body: config }, options);
     },
 
     /**
-     * Deletes it if it is empty; with `drain`, as soon as it is. With `force` its runs and machines are ended
-     * at once, and `leftBehind` names the machines that may be left at the provider.
+     * Deletes the pool if it is empty; with `drain`, as soon as it is. With `force`, ends its runs and
+     * machines at once, and `leftBehind` names the machines that may be left at the provider.
      */
     async delete(
       name: string,
@@ -36,7 +37,7 @@ export function poolsOf(target: Target) {
       return await ask(target, "deletePool", { path: { name }, query }, options);
     },
 
-    /** What has changed after that number, at first all that lives; with `waitMs` held while nothing has. */
+    /** Changes after that number; without one, everything that is live. With `waitMs`, waits for a change. */
     async events(
       name: string,
       { after, ...options }: CallOptions & { after?: number } = {},
@@ -49,7 +50,7 @@ export function poolsOf(target: Target) {
       return await ask(target, "getPool", { path: { name } }, options);
     },
 
-    /** The runs that wait for a place, in the order in which they get one, a page at a time. */
+    /** The runs that wait for a place, in queue order, one page. */
     async queue(
       name: string,
       { limit, cursor, ...options }: CallOptions & { limit?: number; cursor?: string | undefined } = {},
@@ -63,10 +64,13 @@ export function poolsOf(target: Target) {
   };
 }
 
-/** The routes of workers. What they post says what shall be, so that repeating it does no harm. */
+/** The routes of workers. Their posts set a state, so repeating one is harmless. */
 export function workersOf(target: Target) {
-  const tend = (how: "holdWorker" | "drainWorker" | "resumeWorker", id: string, options: CallOptions) =>
-    ask(target, how, { path: { id } }, { ...options, repeatable: true });
+  const setBehavior = (
+    how: "holdWorker" | "drainWorker" | "resumeWorker",
+    id: string,
+    options: CallOptions,
+  ) => ask(target, how, { path: { id } }, { ...options, repeatable: true });
   return {
     async list(
       filter: { pool?: string; states?: readonly WorkerState[] } = {},
@@ -84,22 +88,25 @@ export function workersOf(target: Target) {
       return await ask(target, "explainWorker", { path: { id } }, options);
     },
 
-    /** Gives it no new runs, and keeps it: neither idle time nor a time-out ends it. */
+    /** Keeps the worker without new runs: neither idle time nor a timeout ends it. */
     async hold(id: string, options: CallOptions = {}): Promise<WorkerStatus> {
-      return await tend("holdWorker", id, options);
+      return await setBehavior("holdWorker", id, options);
     },
 
-    /** Lets its runs end and gives it no others; then it goes. */
+    /** Lets its runs end, gives it no new ones, then ends it. */
     async drain(id: string, options: CallOptions = {}): Promise<WorkerStatus> {
-      return await tend("drainWorker", id, options);
+      return await setBehavior("drainWorker", id, options);
     },
 
-    /** Ends a hold, or a drain that has not come to its end. */
+    /** Undoes a hold, or a drain that is not finished. */
     async resume(id: string, options: CallOptions = {}): Promise<WorkerStatus> {
-      return await tend("resumeWorker", id, options);
+      return await setBehavior("resumeWorker", id, options);
     },
 
-    /** Destroys it now, runs or not; with `force` no listing is waited for: `leftBehind` in the answer. */
+    /**
+     * Destroys it now, whatever runs on it. With `force`, without waiting for the provider's confirmation:
+     * `leftBehind` then names the machine.
+     */
     async kill(
       id: string,
       options: CallOptions & { reason?: string; force?: boolean } = {},
@@ -115,10 +122,10 @@ export function workersOf(target: Target) {
   };
 }
 
-/** Self-hosted machines. */
+/** Enrolling self-hosted machines. */
 export function enrollmentsOf(target: Target) {
   return {
-    /** A code with which one machine can join. The same `key` finds the same code again. */
+    /** Makes a code with which one machine can join. The same `key` finds the same code again. */
     async create(
       request: EnrollmentRequest = {},
       options: CallOptions & { key?: string } = {},

@@ -2,9 +2,9 @@
 export { type Client, type ClientOptions, createClient } from "./client.ts";
 export type { AbortOptions, LogsOptions, RunHandle } from "./easy.ts";
 export { ApiError, StrangerError, UnreachableError } from "./errors.ts";
-export type { LogWish } from "./runs/logs.ts";
+export type { LogSelection } from "./runs/logs.ts";
 export type { RunFilter, RunQueryInput } from "./runs/run-lists.ts";
-export type { SubmitOptions, Submitted } from "./runs/runs.ts";
+export type { SubmitOptions, SubmitResult } from "./runs/runs.ts";
 export { hasEnded } from "./states.ts";
 export type { CallOptions } from "./transport/http.ts";
 export type { Patience } from "./transport/retry.ts";

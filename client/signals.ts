@@ -1,6 +1,7 @@
+// Which signals can a task be sent?
 import type { SignalName } from "./types.ts";
 
-/** Every signal that the process of a task can be sent, as the API names them. */
+/** Every signal that a task can be sent, by its name in the API. */
 export const SIGNAL_NAMES = [
   "SIGHUP",
   "SIGINT",

@@ -1,3 +1,4 @@
+// How archives are uploaded and downloaded: once, resumed after a break, verified by their digest.
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { ApiError } from "./errors.ts";
@@ -13,27 +14,27 @@ import { callOf } from "./transport/operations.ts";
 import { bytesFrom } from "./transport/ranges.ts";
 import { patienceOf, retryDelayMs } from "./transport/retry.ts";
 
-/** An archive that is to be stored: a file by its path, or what gives its bytes, anew each time. */
+/** An archive to store: the path of a file, or a function that returns its bytes, called for each try. */
 export type Archive = string | (() => AsyncIterable<Uint8Array>);
 
-/** What an archive is called, and how long it is. */
+/** The digest of an archive, which is its name, and its size. */
 export interface SnapshotName {
-  /** The SHA-256 of its bytes, in hexadecimal digits. */
+  /** SHA-256 of its bytes, in hexadecimal. */
   sha256: string;
   bytes: number;
 }
 
-/** A snapshot that is stored. */
+/** A stored snapshot. */
 export interface Stored {
   /** `sha256:<hex>`, as a run names it. */
   id: string;
   bytes: number;
-  /** It was there before: nothing was sent. */
+  /** It was stored already: nothing was sent. */
   found: boolean;
 }
 
 export interface UploadOptions extends CallOptions {
-  /** Hears how many bytes this try has sent. */
+  /** Called with the number of bytes that this try has sent. */
   onProgress?: (sent: number) => void;
 }
 
@@ -41,34 +42,33 @@ export interface UploadOptions extends CallOptions {
 export function snapshotsOf(target: Target) {
   return {
     /**
-     * Stores an archive, unless it is there. Doing it again does no harm: the same bytes have the same name,
-     * and the server verifies that they are these.
+     * Stores an archive, unless it is stored already. Repeating it is harmless: the same bytes have the same
+     * name, which the server verifies.
      */
     async upload(archive: Archive, name: SnapshotName, options: UploadOptions = {}): Promise<Stored> {
       const { onProgress, ...rest } = options;
       const { bytes } = name;
       const id = `sha256:${name.sha256}`;
       if (await isStored(target, id, rest)) return { id, bytes, found: true };
-      const content = { bytes, open: () => counted(opened(archive), onProgress) };
+      const content = { bytes, open: () => withProgress(openArchive(archive), onProgress) };
       await callContent(target, { ...callOf("putSnapshot", { path: { snapshot: id } }, rest), content });
       return { id, bytes, found: false };
     },
 
     /**
-     * The bytes of a snapshot as they come, over as many connections as it takes. Whether they are the right
-     * ones is known only at the end: it throws there if they are not, so that nothing is to be done with them
-     * before.
+     * Yields the bytes of a snapshot as they come, over as many connections as it takes. The digest is
+     * verified at the end, and throws there if it is wrong: do not use the bytes before.
      */
     download: (id: string, options: CallOptions = {}): AsyncGenerator<Uint8Array> =>
       download(target, id, options),
   };
 }
 
-function opened(archive: Archive): AsyncIterable<Uint8Array> {
+function openArchive(archive: Archive): AsyncIterable<Uint8Array> {
   return typeof archive === "string" ? createReadStream(archive, { highWaterMark: 256 * 1024 }) : archive();
 }
 
-async function* counted(
+async function* withProgress(
   pieces: AsyncIterable<Uint8Array>,
   onProgress: UploadOptions["onProgress"],
 ): AsyncGenerator<Uint8Array> {
@@ -80,7 +80,9 @@ async function* counted(
   }
 }
 
-/** Whether it is there. The answer to a HEAD cannot say what is wrong: of that a GET of one byte is asked. */
+/**
+ * Whether it is stored. The answer to a failed HEAD has no body that says why, so a GET of one byte follows.
+ */
 async function isStored(target: Target, id: string, options: CallOptions): Promise<boolean> {
   const path = { snapshot: id };
   const one = callOf("getSnapshot", { path, headers: { range: "bytes=0-0" } }, options);
@@ -104,8 +106,8 @@ async function isStored(target: Target, id: string, options: CallOptions): Promi
 }
 
 /**
- * Patience runs from the first failure since the last piece. How long the connection was quiet before that,
- * or who takes the pieces, was no trouble.
+ * Patience counts from the first failure since the last piece: neither a quiet connection nor a slow reader
+ * uses it up.
  */
 async function* download(target: Target, id: string, options: CallOptions): AsyncGenerator<Uint8Array> {
   const hash = createHash("sha256");
@@ -134,11 +136,11 @@ async function* download(target: Target, id: string, options: CallOptions): Asyn
   }
   const found = `sha256:${hash.digest("hex")}`;
   if (found === id) return;
-  const detail = `what came as snapshot ${id} are other bytes: those of ${found}`;
+  const detail = `the server sent the wrong bytes for snapshot ${id}: those of ${found}`;
   throw new ApiError({ status: 200, code: "unexpected_answer", temporary: false, detail });
 }
 
-/** The bytes from this one on, over one connection. Throws if it breaks. */
+/** Yields the bytes from an offset on, over one connection. Throws if it breaks. */
 async function* rest(
   target: Target,
   id: string,
@@ -152,7 +154,7 @@ async function* rest(
   try {
     response = await callStream(target, call);
   } catch (error) {
-    // The connection broke behind the last byte.
+    // The connection broke after the last byte.
     if (error instanceof ApiError && error.status === 416 && from > 0) return;
     throw error;
   }

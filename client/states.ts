@@ -1,6 +1,7 @@
+// Which states can a run and a worker have, and which are final?
 import type { EndedRun, RunState, RunStatus, WorkerState } from "./types.ts";
 
-// Lists and not schemas, whose values would bring the whole validator along.
+// Plain lists: importing the schemas would bundle the validator.
 
 /** Every state of a run, in the order of their numbers (api.md#states). */
 export const RUN_STATE_NAMES = [
@@ -23,7 +24,7 @@ export const WORKER_STATE_NAMES = [
   "gone",
 ] as const satisfies readonly WorkerState[];
 
-/** Whether a run stays as it is. */
+/** Whether a run has ended. */
 export function hasEnded(run: RunStatus): run is EndedRun {
   return run.state !== "pending" && run.state !== "running";
 }

@@ -1,5 +1,5 @@
-// What goes in and comes out, by the names that the API's document has for it. All of it is generated from
-// the routes (`scripts/client-types.mjs`); what has no name there gets one here.
+// The types of requests and answers, by their names in the API. They are generated from the routes
+// (`scripts/client-types.mjs`); types without a name there are named here.
 import type { Operations, RunList, RunStatus, WorkerSummary } from "../src/generated/api.ts";
 
 export type {
@@ -30,11 +30,11 @@ export type {
 } from "../src/generated/api.ts";
 
 export type RunState = RunStatus["state"];
-/** A run that stays as it is. */
+/** A run that has ended. */
 export type EndedRun = Exclude<RunStatus, { state: "pending" | "running" }>;
 export type WorkerState = WorkerSummary["state"];
 export type ServiceStatus = RunList["service"][number];
 export type SignalName = Operations["signalRun"]["body"]["signal"];
 export type EnrollmentRequest = Operations["createEnrollment"]["body"];
-/** What the state filter of a query takes (api.md#state-filter). */
+/** What the state filter of a query accepts (api.md#state-filter). */
 export type StateFilter = RunState | "done" | "all" | number;

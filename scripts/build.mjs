@@ -1,7 +1,5 @@
-// Builds what is run: the agent (one file for a plain Node 20), the Worker, the command, and the client.
-// `npm ci` calls it by `prepare`. The agent comes first: the Worker carries it, with its digest. The
-// reference page lies beside the Worker. Then comes what the client derives from the routes: the command
-// contains the client.
+// Builds the agent (one file for Node 20), the Worker, the command and the client; `npm ci` calls it. The
+// agent comes first, since the Worker carries it; the client's types last, since they derive from the routes.
 import { join } from "node:path";
 import { build } from "esbuild";
 import { agentOptions, client, command, root, worker } from "./bundles.mjs";

@@ -1,6 +1,6 @@
-// `npm run check`: everything that can be said of the sources without running them. Formatting and lint
-// (Biome, a warning is an error), the types of both environments, and whether the Worker could be deployed as
-// it is. What these cannot say is in `test/tidy.test.ts`.
+// `npm run check`: everything that can be checked without running the sources: format, lint (warnings are
+// errors), types of both environments, and whether the Worker could be deployed. `test/tidy.test.ts` has the
+// other rules.
 import { run } from "./env.mjs";
 import { lastLine } from "./tally.mjs";
 

@@ -1,7 +1,5 @@
-// Makes what the typed client stands on from the OpenAPI document that the routes make: a table of the
-// operations that a token can call, and the types of what goes in and comes out. The document says only what
-// zod says, so this reads no more of JSON Schema than is in it, and stops at anything else.
-
+// Generates the client's operations and types from the OpenAPI document. It understands only the part of
+// JSON Schema that zod produces, and stops at anything else.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -1,7 +1,6 @@
-// `npm run demo`: Drover's main job, on real input, with nothing set up. It boots a machine, builds and tests
-// a small project on it with live output, runs more on the warm machine, shows how long each phase took, lets
-// the machine go, stops everything, and checks that nothing is left. Exit code 0 if all of that came true,
-// else 1 with the reason.
+// `npm run demo`: Drover's main job on real input, with nothing set up. Boots a machine, builds and tests a
+// small project with live output, runs more on the warm machine, shows the time of each phase, and checks
+// that nothing is left. Exits with 0 if everything worked.
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { drover, droverJson, started } from "./demo/drover.mjs";

@@ -1,4 +1,4 @@
-// What every script of this repository runs its tools with, so that they write nothing outside the checkout.
+// How every script runs its tools, so that they write nothing outside the checkout.
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";

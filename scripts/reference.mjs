@@ -1,5 +1,5 @@
-// The reference page at `/docs`: Swagger UI as its authors build it, and a page around it. Nothing comes from
-// another host, and no script or style stands in the page itself, so that the strictest policy fits.
+// How the reference page at `/docs` is built: Swagger UI with a page around it, all from our own origin and
+// without inline scripts or styles, so that the strictest policy fits.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// What a run of vitest comes to, in the one line that people and machines look for at the end.
+// How many tests passed and failed? The last line of a test run says it.
 
 /**
  * Counts the tests in a report of vitest's JSON reporter (undefined: there is none, since vitest has

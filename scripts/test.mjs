@@ -1,6 +1,5 @@
-// `npm test`: builds what the tests run, then runs all of them, or what the arguments say: `npm test --
-// test/core`. Arguments go to vitest. The last line is `N passed, N failed`; the exit code is 0 only if
-// nothing failed.
+// `npm test`: builds, then runs all tests or those in the arguments (`npm test -- test/core`). Arguments go
+// to vitest. The last line is `N passed, N failed`; exits with 0 only if nothing failed.
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDir, root, run } from "./env.mjs";

@@ -1,6 +1,5 @@
-// What the local runtime must be told of the Worker, as wrangler reads it from `wrangler.toml`. It is
-// worked out when Drover is built: to load wrangler takes longer than to start everything else of `drover
-// up`.
+// The Worker's options for the local runtime, read from `wrangler.toml` at build time: loading wrangler takes
+// longer than starting everything else of `drover up`.
 import { relative } from "node:path";
 import { unstable_getMiniflareWorkerOptions, unstable_readConfig } from "wrangler";
 

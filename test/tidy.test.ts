@@ -5,6 +5,7 @@
 // * line-length: at most 110 characters, where Biome cannot wrap: comments and strings
 // * kebab-case: names of files and folders
 // * small-folders: at most 15 files side by side, but for the root, tests, documents and the verbs
+// * head-comments: a file opens by saying which question it answers, in at most three lines; folder by folder
 // * no-open-ends: no reminders of unfinished work
 // * no-paths-of-a-machine: no absolute paths that exist on one machine only
 // * no-registry-hosts: nobody's package registry

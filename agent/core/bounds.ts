@@ -1,3 +1,4 @@
+// Every time limit and bound of the agent, named, with its unit.
 import type { Millis } from "../../src/shared/machine.ts";
 
 /**

@@ -1,3 +1,4 @@
+// What can happen to a host? Every event is legal in every state.
 import type {
   HostSetup,
   HostStop,

@@ -1,3 +1,4 @@
+// The host's machine: `apply`, `due` and `wakeAt` (shell.md#machine). The agent's shell drives it.
 import type { HostSetup } from "../../src/schema/host.ts";
 import { earliest, type Instant, type Machine } from "../../src/shared/machine.ts";
 import { dueForAttempt, isWaiting } from "./attempts/attempt.ts";

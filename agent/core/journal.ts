@@ -1,3 +1,4 @@
+// What of an attempt must survive the agent? It is written to the journal and read at the next start.
 import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Exit } from "../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../src/shared/machine.ts";

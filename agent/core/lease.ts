@@ -1,3 +1,4 @@
+// When must attempts stop because the lease ends (rules.md#r4), and is this machine free?
 import type { Instant, Millis } from "../../src/shared/machine.ts";
 import { LEASE_AFTER_SLEEP_MS, LEASE_KILL_MS, RENEW_AFTER_SLEEP_MS, WATCHDOG_LEAD_MS } from "./bounds.ts";
 import { noticeStopAt } from "./reports/notice.ts";

@@ -1,3 +1,4 @@
+// What does the host's machine owe the world? The shell carries these messages out.
 import type { Report, StreamName } from "../../src/schema/host.ts";
 import type { SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Envelope, Millis } from "../../src/shared/machine.ts";

@@ -1,3 +1,4 @@
+// The state of a host: everything that its machine decides from.
 import type {
   HostSetup,
   HostStop,

@@ -1,3 +1,4 @@
+// What must a driver do for the supervisor: start, signal, kill, adopt?
 import type { Means, StartError } from "../../src/schema/host.ts";
 import type { Exit, SignalName, TaskSpec } from "../../src/schema/run/run.ts";
 import type { Millis } from "../../src/shared/machine.ts";

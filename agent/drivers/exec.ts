@@ -1,3 +1,4 @@
+// The driver for commands: each runs below a shim that outlives the agent.
 import { existsSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { entrancesOf } from "../../posix/cgroup.ts";

@@ -1,3 +1,4 @@
+// The driver that simulates tasks by a script, without processes.
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

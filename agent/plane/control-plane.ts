@@ -1,3 +1,4 @@
+// How a host calls the control plane: signed calls, proven answers, a corrected clock.
 import { createHash } from "node:crypto";
 import type { Millis } from "../../src/shared/machine.ts";
 import { contentDigest, digestField, EMPTY_DIGEST } from "../../src/signing/mac.ts";
@@ -8,15 +9,15 @@ import { sealLine } from "./sealed-line.ts";
 import { type SignedCall, type Signer, signCall } from "./sign.ts";
 import { type Line, type LineOptions, NoSocket } from "./socket.ts";
 
-/** A clock that is wrong by less than this is not why a call was refused. */
+/** A smaller clock error is not the reason for a refusal. */
 const CLOCK_ERROR_MS: Millis = 30_000;
 
-/** Answers of the 4xx class that say "not now", or "by another clock", rather than "not like this". */
+/** 4xx statuses that mean "not now" or "wrong clock", so a retry may succeed. */
 const TEMPORARY = new Set([401, 408, 425, 429]);
-/** There is no bucket: no later try will find one. */
+/** There is no bucket: retrying is pointless. */
 const NO_BUCKET = 501;
 
-/** The control plane has answered, but not with what was asked for. */
+/** An error answer of the control plane. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly status: number;
@@ -28,7 +29,7 @@ export class Refusal extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** Whether the same call will be refused again, whenever it is made. */
+  /** Whether every retry of the call would be refused, too. */
   get isFinal(): boolean {
     return (
       (this.status >= 400 && this.status < 500 && !TEMPORARY.has(this.status)) || this.status === NO_BUCKET
@@ -36,7 +37,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A body that is sent, and what `Content-Digest` says of it. */
+/** A call with a body and its digest. */
 interface Sent {
   method: string;
   url: string;
@@ -46,14 +47,12 @@ interface Sent {
 }
 
 /**
- * The calls of one host. What is answered counts only with a signature that belongs to the very call: all
- * else
- * is as good as no answer. It keeps how far this machine's clock is off: hosts are not trusted to know the
- * time.
+ * The calls of one host. An answer counts only if its signature belongs to this call; any other is treated as
+ * no answer. Remembers how far this machine's clock is off.
  */
 export class ControlPlane {
   readonly #signer: Signer;
-  /** Of all connections by `http:`. */
+  /** The agent for all `http:` connections. */
   readonly agent = new ProvenAgent(() => this.#hello());
   #offsetMs: Millis = 0;
 
@@ -61,12 +60,12 @@ export class ControlPlane {
     this.#signer = signer;
   }
 
-  /** Posts JSON. Rejects with a `Refusal`, or with what kept an answer that counts from coming. */
+  /** Posts JSON. Rejects with a `Refusal`, or with the reason why there was no valid answer. */
   post(url: string, purpose: Purpose, body: string, signal: AbortSignal): Promise<unknown> {
     return this.#content({ method: "POST", url, purpose, body, digest: contentDigest(body) }, signal);
   }
 
-  /** Puts bytes: read once for their digest, unless that is known (base64), and once more to send them. */
+  /** Puts bytes. They are read once for their digest, unless it is given (base64), and once to send them. */
   async put(
     url: string,
     purpose: Purpose,
@@ -105,10 +104,8 @@ export class ControlPlane {
   }
 
   /**
-   * What a call is refused with by this answer: a `WrongClock` if another one, signed by the time of the
-   * control plane, may be answered otherwise. Undefined: it is no refusal. Throws if nobody knows whose
-   * answer
-   * it is.
+   * The refusal in an answer; undefined for a success. A `WrongClock` if the call may succeed once it is
+   * signed by the control plane's time. Throws `Unproven` if the answer is not signed by the control plane.
    */
   refusalIn(call: SignedCall, answer: Answer): Refusal | undefined {
     const created = call.proofOf(answer);
@@ -137,14 +134,14 @@ export class ControlPlane {
       return { ...call.headers };
     };
     const answer = await send({ method, url, sign, body, signal, agent: this.agent });
-    const refusal = this.refusalIn(calls.at(-1) as SignedCall, answer); // of the try that was answered
+    const refusal = this.refusalIn(calls.at(-1) as SignedCall, answer); // the try that was answered
     if (refusal !== undefined) throw refusal;
     const content = parse(answer.body);
     if (content !== undefined) return content;
-    throw new Error(`The answer with status ${answer.status} is no JSON: is this the control plane?`);
+    throw new Error(`The answer with status ${answer.status} is not valid JSON: is this the control plane?`);
   }
 
-  /** The keyid is the worker's name, or begins with it: a code is of one worker. */
+  /** The keyid is the worker's name, or begins with it: a code belongs to one worker. */
   #hello(): Hello {
     const path = `/v1/hosts/${this.#signer.keyid.split(".")[0]}/hello`;
     const call = this.signed("GET", `http://localhost${path}`, "hello");
@@ -152,14 +149,14 @@ export class ControlPlane {
       if (call.proofOf(answer) === undefined) throw new Unproven(unproven(answer));
       const said: unknown = parse(answer.body);
       if (answer.status === 200 && isAt(said, address)) return;
-      throw new Unproven(`the control plane is not at ${address}: something passes on what it is told`);
+      throw new Unproven(`the control plane is not at ${address}: another program relays to it`);
     };
     return { path, headers: { ...call.headers }, verify };
   }
 
   /**
-   * Learns from a proven refusal how far this clock is off; true if that is why the call was refused. That is
-   * judged by what the call has said: the clock may have been set since.
+   * Learns from a proven refusal how far this clock is off; true if that was the reason. Judged by the time
+   * in the call, since the clock may have been set meanwhile.
    */
   #learnOffset(created: number, signedAt: number): boolean {
     this.#offsetMs = created * 1_000 - Date.now();
@@ -167,18 +164,18 @@ export class ControlPlane {
   }
 }
 
-/** Nobody knows whose answer it is. */
+/** An answer that is not signed by the control plane. */
 export class Unproven extends Error {}
 
-/** Refused because this clock was off, which is known now. */
+/** A refusal because of this machine's clock, whose error is now known. */
 export class WrongClock extends Refusal {}
 
 function unproven({ status, body }: Answer): string {
   const { detail } = problemIn(body);
   const said = detail === undefined ? "" : ` ("${detail.slice(0, 200)}")`;
   return (
-    `the answer with status ${status}${said} is not signed by the control plane that this host knows, so ` +
-    "nothing follows from it. Is something else at this address, or does Drover not know this host any more?"
+    `the answer with status ${status}${said} is not signed by this host's control plane, so it is ` +
+    "ignored. Is another program at this address, or does Drover no longer know this host?"
   );
 }
 
@@ -196,12 +193,12 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether a control plane says that it is at this address: its answer may have been passed on. */
+/** Whether a control plane confirms this address; its answer may have been relayed. */
 function isAt(said: unknown, address: string): boolean {
   return typeof said === "object" && said !== null && Reflect.get(said, "address") === address;
 }
 
-/** What a problem document says; nothing if it is none. */
+/** The members of a problem document; none if it is not one. */
 function problemIn(body: string): { detail?: string; retryAfterMs?: Millis } {
   const problem = parse(body);
   if (typeof problem !== "object" || problem === null) return {};

@@ -1,3 +1,4 @@
+// How a report travels by webhook, and how its answer becomes an event.
 import type { Orders, Report, StreamName } from "../../src/schema/host.ts";
 import { errorText } from "../../src/shared/words.ts";
 import type { HostEvent } from "../core/events.ts";
@@ -6,15 +7,15 @@ import { type ControlPlane, Refusal } from "./control-plane.ts";
 
 type ReportMessage = Extract<HostMessage, { kind: "report" }>;
 
-/** Reads log bytes; fewer than asked for if there are no more. */
+/** Reads log bytes; fewer if there are no more. */
 export type ReadLog = (id: string, stream: StreamName, from: number, bytes: number) => Buffer;
 
-/** Exit code of an agent that the control plane does not, or no longer, take for this host. */
+/** Exit code of an agent that the control plane no longer accepts as this host. */
 export const REFUSED_EXIT_CODE = 3;
 
 /**
- * Carries one report to the control plane and its answer back, as the event to apply. Never rejects;
- * aborting it leaves nothing to apply, because a newer report is on its way.
+ * Sends one report and returns the answer as the event to apply. Never rejects. If aborted there is no event,
+ * because a newer report is on its way.
  */
 export async function exchangeReport(
   plane: ControlPlane,
@@ -38,14 +39,14 @@ export async function exchangeReport(
   }
 }
 
-/** What an answer with this status means for the agent, if it means its end. */
+/** The event that ends the agent, if an answer with this status means that. */
 export function staleIf(status: number, text: string): HostEvent | undefined {
   if (status !== 409 && status !== 410) return undefined;
-  const reason = `the control plane no longer listens to this agent: ${text}`;
+  const reason = `the control plane no longer accepts this agent: ${text}`;
   return { type: "stale", code: REFUSED_EXIT_CODE, reason };
 }
 
-/** A report as it travels: with the log bytes that it shall carry. */
+/** A report as sent, with the log bytes that it carries. */
 export function bodyOf({ report, pieces }: ReportMessage, readLog: ReadLog): string {
   const attempts: Report["attempts"] = report.attempts.map((attempt) => ({
     ...attempt,
@@ -61,7 +62,7 @@ export function bodyOf({ report, pieces }: ReportMessage, readLog: ReadLog): str
   return JSON.stringify({ ...report, attempts });
 }
 
-/** Believes orders only if they have what everything else is built on. */
+/** Accepts orders only if they have the fields that the agent relies on. */
 export function ordersFrom(answer: unknown): Orders {
   // The cast is checked right below, as far as the machine relies on it: a schema library would double the
   // memory.

@@ -1,12 +1,13 @@
+// How the agent sends one HTTP request and reads the answer.
 import { type IncomingHttpHeaders, type Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { pipeline, type Readable } from "node:stream";
 import { errorCode } from "../../posix/errors.ts";
 import { safeUrl } from "./safe-url.ts";
 
-// `node:http` and not `fetch`: the latter alone would cost a fifth of the agent's memory budget.
+// Uses `node:http`, since `fetch` alone would cost a fifth of the agent's memory budget.
 
-/** An answer above this is no answer of a control plane. */
+/** The largest answer of a control plane. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 const tls = new TlsAgent({ keepAlive: true });
@@ -17,7 +18,7 @@ export interface Answer {
   body: string;
 }
 
-/** Bytes that are read as they are sent. */
+/** Bytes that are streamed from their source. */
 export interface Bytes {
   bytes: number;
   open(): Readable;
@@ -26,19 +27,18 @@ export interface Bytes {
 export interface Call {
   method: string;
   url: string;
-  /** The headers of one try: no two are signed the same. */
+  /** The headers of one try: each try has its own signature. */
   sign(): Record<string, string>;
   /** JSON, or bytes. */
   body: string | Bytes;
   signal: AbortSignal;
-  /** Makes the connections that no certificate proves. */
+  /** Makes the connections without a certificate. */
   agent: PlainAgent;
 }
 
 /**
- * Sends JSON, or bytes, and reads the answer, whatever its status. Rejects if there is none. A kept
- * connection that turns out to be closed says nothing about the control plane, so the call is made again on
- * a new one.
+ * Sends JSON or bytes and reads the answer, whatever its status. Rejects if there is none. If a kept-alive
+ * connection turns out to be closed, the call is repeated on a new one.
  */
 export async function send(call: Call): Promise<Answer> {
   const used = { reused: false };
@@ -74,7 +74,8 @@ function sendOnce(
       response.on("data", (part: Buffer) => {
         parts.push(part);
         bytes += part.length;
-        if (bytes > MAX_ANSWER_BYTES) response.destroy(new Error("The answer is too large to be one."));
+        if (bytes > MAX_ANSWER_BYTES)
+          response.destroy(new Error("The answer is too large to be from the control plane."));
       });
       response.on("error", reject);
       response.on("end", () => {

@@ -1,3 +1,4 @@
+// How this machine becomes a host, or the host that it was, at each start (host-protocol.md#joining).
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { arch, platform } from "node:os";
@@ -19,15 +20,15 @@ import { makeSalt } from "./sign.ts";
 
 declare const DROVER_VERSION: string;
 
-/** Answers that trying again cannot change. 401 is none: a clock can be set while a call is on its way. */
+/** Statuses that are final. 401 is not: the clock may have been set during the call. */
 const FINAL_STATUSES = new Set([400, 403, 404, 409, 410, 413, 422]);
-/** The code, or the worker that this host was, is over. */
+/** The code or this host's worker is no longer valid. */
 const OVER_STATUS = 410;
 
 export interface JoinOptions {
   url: string;
   stateDir: string;
-  /** Absent when this host is enrolled already. */
+  /** Absent if this host is already enrolled. */
   codeFile?: string | undefined;
   bootId: string;
   resources: Resources;
@@ -35,15 +36,15 @@ export interface JoinOptions {
   isFree: () => boolean;
 }
 
-/** The host is one: it has a secret that the control plane knows, and a new incarnation. */
+/** A joined host: it has a secret that the control plane knows, and a new incarnation. */
 export interface Joined {
   plane: ControlPlane;
   setup: HostSetup;
 }
 
 /**
- * Makes this machine a host, or the host that it was (host-protocol.md#joining). Tries until it
- * succeeds; rejects with a `Refusal` if it never can, or if `signal` ends it.
+ * Enrolls this machine, or rejoins as the host that it was (host-protocol.md#joining). Retries until it
+ * succeeds; rejects with a `Refusal` if it never can, or if `signal` aborts it.
  */
 export async function joinControlPlane(options: JoinOptions, signal: AbortSignal): Promise<Joined> {
   const setupFile = inState(options.stateDir, "setup.json");
@@ -58,7 +59,7 @@ export async function joinControlPlane(options: JoinOptions, signal: AbortSignal
     return { plane: planeOf(options.stateDir, setup), setup };
   } catch (error) {
     if (before === undefined || !mayBecomeAnother(error, before, options)) throw error;
-    say(`is not ${before.worker} any more (${errorText(error)}), and enrolls anew with the code that it has`);
+    say(`is no longer ${before.worker} (${errorText(error)}), and enrolls again with its code`);
     for (const name of ["setup.json", "secret", "salt"])
       rmSync(inState(options.stateDir, name), { force: true });
     return joinControlPlane(options, signal);
@@ -66,8 +67,8 @@ export async function joinControlPlane(options: JoinOptions, signal: AbortSignal
 }
 
 /**
- * Whether a machine that was let go has been given a code to be another worker with. What it still holds of
- * the old one's runs it reports as the new one, whose orders do not know them: they are stopped.
+ * Whether a released machine has a code for another worker. Leftover runs of the old worker are then reported
+ * by the new one, whose orders do not include them, so they are stopped.
  */
 function mayBecomeAnother(error: unknown, before: HostSetup, options: JoinOptions): boolean {
   return error instanceof Refusal && error.status === OVER_STATUS && hasOtherCode(before, options);
@@ -78,20 +79,21 @@ function hasOtherCode({ worker }: HostSetup, { codeFile }: JoinOptions): boolean
   return code !== "" && !code.startsWith(`drvc_${worker}.`);
 }
 
-/** An older one says who this host is, too: a full disk must not end a host that was one before. */
+/**
+ * Stores the setup. On a full disk an older one will do, so that a full disk does not end an existing host.
+ */
 function keep(file: string, setup: HostSetup, hasOlder: boolean): void {
   try {
     writeAtomically(file, `${JSON.stringify(setup)}\n`);
   } catch (error) {
     if (!hasOlder || !isDiskFull(error)) throw error;
-    say(`cannot write ${file}, and goes on with the older one: ${errorText(error)}`);
+    say(`cannot write ${file}, and continues with the older one: ${errorText(error)}`);
   }
 }
 
 /**
- * Neither the code nor the secret travels: both sides make the secret of the key in the code and of a salt.
- * It
- * is stored before that is sent: whoever crashes in between comes again with the same one, and gets the same
+ * Enrolls. Neither code nor secret is sent: both sides derive the secret from the code's key and a salt. The
+ * salt is stored before it is sent, so that a crashed agent retries with the same one and gets the same
  * answer.
  */
 async function enroll(base: string, options: JoinOptions, signal: AbortSignal): Promise<HostSetup> {
@@ -100,7 +102,7 @@ async function enroll(base: string, options: JoinOptions, signal: AbortSignal): 
   return persist(signal, post);
 }
 
-/** What this machine enrolls with: the same with each code, and its secret of both. */
+/** Prepares an enrollment: the salt stays the same for every code, and the secret depends on both. */
 function enrollment(base: string, options: JoinOptions) {
   const { stateDir, bootId, resources } = options;
   const code = codeOf(options);
@@ -119,8 +121,8 @@ function keepSecret({ stateDir }: JoinOptions, secret: string): void {
 }
 
 /**
- * A worker that was forgotten is not known any more, so nobody can say that it is over. Then a machine that
- * owes it nothing tries the code that it has been given since. What it was it stays until that is taken.
+ * Enrolls as another worker. For a forgotten worker there is no proven answer that it has ended, so a free
+ * machine tries its newer code. It keeps its old identity until that code is accepted.
  */
 async function becomeAnother(base: string, options: JoinOptions, limit: AbortSignal): Promise<HostSetup> {
   const { secret, post } = enrollment(base, options);
@@ -160,11 +162,17 @@ function planeOf(stateDir: string, { worker }: HostSetup): ControlPlane {
 function codeOf({ codeFile }: JoinOptions): Code {
   const text = codeFile === undefined ? undefined : readIfThere(codeFile)?.trim();
   if (!text) {
-    throw new Refusal(0, "This machine is not enrolled yet, and there is no code: pass one by --code-file.");
+    throw new Refusal(
+      0,
+      "This machine is not enrolled yet, and there is no code: pass one with --code-file.",
+    );
   }
   const code = readCode(text);
   if (code === undefined)
-    throw new Refusal(0, `${codeFile} holds no enrollment code: look at how it was copied.`);
+    throw new Refusal(
+      0,
+      `${codeFile} does not contain a valid enrollment code: check that it was copied completely.`,
+    );
   return code;
 }
 
@@ -193,7 +201,7 @@ async function persist(
   }
 }
 
-/** Believes an answer only if it has what everything else is built on. */
+/** Accepts an answer only if it has the fields that the agent relies on. */
 function setupFrom(answer: unknown): HostSetup {
   // The cast is checked right below, as far as the agent relies on it: a schema library would double its
   // memory.

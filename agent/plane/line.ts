@@ -1,3 +1,4 @@
+// How the exchange runs over a socket: frames and its end become events (host-protocol.md#exchange).
 import type { HostFrame } from "../../src/schema/host.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
@@ -7,21 +8,21 @@ import { type ControlPlane, Refusal } from "./control-plane.ts";
 import { ordersFrom, staleIf } from "./exchange.ts";
 import type { Line } from "./socket.ts";
 
-/** What came of a line, or through it. `failure`: why it is not, or no longer, open. */
+/** An event from a line. `failure`: why it is not open. */
 export interface Heard {
   event: HostEvent;
   failure?: string | undefined;
 }
 
 /**
- * The exchange over a socket: frames become events, and so does its end, which is told once. It decides
- * nothing: whether another is opened, and when, is the machine's.
+ * The exchange over a socket. Frames become events, and its end becomes one event. Whether and when to open
+ * another is decided by the machine.
  */
 export class ControlLine {
   readonly #tell: (heard: Heard) => void;
   #line: Line | undefined;
 
-  /** Begins to open it. */
+  /** Starts to open it. */
   constructor(
     plane: ControlPlane,
     { to, heartbeatMs }: Extract<HostMessage, { kind: "connect" }>,
@@ -29,7 +30,7 @@ export class ControlLine {
   ) {
     this.#tell = tell;
     const frame = (text: string) => this.#frame(text);
-    // Anybody on the way can close a socket, with any code: why it is closed only a frame can say.
+    // Anyone on the path can close a socket with any code; only a sealed frame can give the reason.
     const closed = (_code: number, reason: string) => this.#ended(0, reason);
     plane.openLine({ url: to, heartbeatMs, withinMs: EXCHANGE_TIMEOUT_MS, frame, closed }).then(
       (line) => {
@@ -61,12 +62,12 @@ export class ControlLine {
   }
 }
 
-/** What a frame says; undefined if it says nothing that a control plane would say. */
+/** The event of a frame; undefined if the frame is not valid. */
 function eventOf(text: string): HostEvent | undefined {
   try {
     const frame = JSON.parse(text) as HostFrame; // checked right below, as far as it is relied on
     if ("ask" in frame) return { type: "full_wanted" };
-    // What is no end of this agent is the end of the socket, which is closed right after.
+    // A refusal that does not end the agent ends the socket, which closes right after.
     if ("refused" in frame) return staleIf(Number(frame.refused.status), String(frame.refused.detail));
     const orders = ordersFrom(frame);
     return { type: "orders", seq: orders.answers, orders };

@@ -1,3 +1,4 @@
+// How one chunk of a large log is uploaded, and how the answer becomes an event.
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { errorText } from "../../src/shared/words.ts";
@@ -9,18 +10,16 @@ import { type ControlPlane, Refusal } from "./control-plane.ts";
 
 type ShipMessage = Extract<HostMessage, { kind: "ship_log" }>;
 
-/** How much of a file is in memory while a chunk is signed and sent. */
+/** Bytes of a file in memory while a chunk is signed and sent. */
 const READ_BYTES = 256 * 1024;
 
-/**
- * Carries one chunk of a log to the control plane and its answer back, as the event to apply. Never rejects.
- */
+/** Uploads one chunk of a log and returns the answer as the event to apply. Never rejects. */
 export async function shipLog(plane: ControlPlane, message: ShipMessage, file: string): Promise<HostEvent> {
   const { id, stream, from, bytes } = message;
   try {
-    // What is sent under a length must have it: a task can truncate the file that it writes to.
+    // The announced length must be true, but a task can truncate its file.
     const { size } = await stat(file);
-    if (size < from + bytes) throw new Error(`${stream} of ${id} has become shorter than it was`);
+    if (size < from + bytes) throw new Error(`${stream} of ${id} has become shorter`);
     const url = `${message.url}/${encodeURIComponent(id)}/${stream}?offset=${from}`;
     const end = from + bytes - 1;
     const open = () => createReadStream(file, { start: from, end, highWaterMark: READ_BYTES });
@@ -30,7 +29,8 @@ export async function shipLog(plane: ControlPlane, message: ShipMessage, file: s
   } catch (error) {
     const refusal = error instanceof Refusal ? error : undefined;
     const { isFinal: refused = false, retryAfterMs } = refusal ?? {};
-    if (refused) say(`a chunk of ${stream} of ${id} is refused, reports go on with it: ${errorText(error)}`);
+    if (refused)
+      say(`a chunk of ${stream} of ${id} is refused, so it goes into reports: ${errorText(error)}`);
     const failed: HostEvent = { type: "chunk_failed", id, stream, random: Math.random(), refused };
     return retryAfterMs === undefined ? failed : { ...failed, retryAfterMs };
   }

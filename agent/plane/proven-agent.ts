@@ -1,3 +1,4 @@
+// Is the program at a loopback address really this host's control plane? Each connection is proven.
 import { type ClientRequestArgs, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -5,21 +6,20 @@ import { endpointOf, loopbackAddress } from "../../src/shared/proof.ts";
 import { EXCHANGE_TIMEOUT_MS } from "../core/bounds.ts";
 import type { Answer } from "./http.ts";
 
-/** An answer above this is none to a hello. */
+/** The longest answer to a hello. */
 const MAX_HELLO_CHARS = 4_096;
 
-/** A call that asks for nothing but a signed answer. */
+/** A call for a signed answer, which is the proof. */
 export interface Hello {
   path: string;
   headers: Record<string, string>;
-  /** Throws with what is wrong, unless the answer is that of the control plane at this address. */
+  /** Throws unless the answer is from the control plane at this address. */
   verify(answer: Answer, address: string): void;
 }
 
 /**
- * Connections to this machine's control plane. There is no certificate, and the port may have gone to another
- * program: so each connection is proven by a hello before anything else is sent on it, and what is sent
- * afterwards reaches the same program, whoever takes the port later.
+ * Connections to a control plane on this machine, without a certificate. Another program may have taken the
+ * port, so each connection is proven by a hello first; later calls on it reach the same program.
  */
 export class ProvenAgent extends PlainAgent {
   readonly #hello: () => Hello;
@@ -54,7 +54,7 @@ async function connectProven(socket: Socket, url: string, hello: Hello): Promise
   }
 }
 
-/** Says hello on a new connection. Resolves when the connection is free for the next call. */
+/** Sends the hello on a new connection. Resolves when the connection is free for the next call. */
 function answerTo({ path, headers }: Hello, address: string, socket: Socket): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const late = () => socket.destroy(new Error(`${address} has not answered in time`));
@@ -66,7 +66,7 @@ function answerTo({ path, headers }: Hello, address: string, socket: Socket): Pr
       Object.assign(answer, { status: response.statusCode, headers: response.headers });
       response.setEncoding("utf8").on("data", (part: string) => {
         answer.body += part;
-        if (answer.body.length > MAX_HELLO_CHARS) socket.destroy(new Error("it talks too much"));
+        if (answer.body.length > MAX_HELLO_CHARS) socket.destroy(new Error("its answer is too long"));
       });
     });
     call.on("error", reject);
@@ -74,7 +74,7 @@ function answerTo({ path, headers }: Hello, address: string, socket: Socket): Pr
       clearTimeout(timer);
       reject(new Error(`${address} has closed the connection`));
     };
-    // A connection that its other end does not keep is closed, and never free.
+    // If the other end closes the connection, it never becomes free.
     socket.once("close", closed).once("free", () => {
       clearTimeout(timer);
       socket.off("close", closed);

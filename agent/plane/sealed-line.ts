@@ -1,3 +1,4 @@
+// How a socket is proven and sealed: a challenge first, then numbered frames (protocol.md#the-socket).
 import {
   CHALLENGE,
   challengeIn,
@@ -10,17 +11,17 @@ import type { Key } from "../../src/signing/mac.ts";
 import { type Line, type LineOptions, openLine } from "./socket.ts";
 
 /**
- * Opens a socket, and waits for the challenge of the control plane. A frame that is not the next one of the
- * control plane's ends it, with no word of what it said. `signature`: that of the request for it.
+ * Opens a socket and waits for the control plane's challenge. Any frame that is not the control plane's next
+ * one closes it unread. `signature` is that of the upgrade request.
  */
 export async function sealLine(key: Key, signature: string, options: LineOptions): Promise<Line> {
   const { withinMs, frame: tell, closed } = options;
   let session: Session | undefined;
   let line: Line | undefined;
   const { promise: challenged, resolve, reject } = withResolvers<Session>();
-  const timer = setTimeout(() => fail("no challenge has come"), withinMs);
+  const timer = setTimeout(() => fail("no challenge arrived"), withinMs);
   function fail(why: string): void {
-    reject(new Error(`the socket is not one of the control plane that this host knows: ${why}`));
+    reject(new Error(`the socket is not from this host's control plane: ${why}`));
     line?.hangUp();
   }
   const frame = (text: string) => {
@@ -30,11 +31,11 @@ export async function sealLine(key: Key, signature: string, options: LineOptions
       tell(body);
     } else if (session === undefined) {
       session = sessionOf(key, signature, text);
-      if (session === undefined) fail("its first frame is no challenge of it");
+      if (session === undefined) fail("its first frame is not a valid challenge");
       else resolve(session);
-    } else fail("a frame on it is not the next one of it");
+    } else fail("a frame is not the next one from the control plane");
   };
-  // What ends it before it was ready is told by the error.
+  // An end before the challenge is reported by the error.
   const ended = (code: number, reason: string) => {
     if (session === undefined) fail(reason || `it was closed (${code})`);
     else closed(code, reason);
@@ -58,7 +59,7 @@ export async function sealLine(key: Key, signature: string, options: LineOptions
   }
 }
 
-/** A promise that may be rejected before anybody waits for it. Node 20 has no `Promise.withResolvers`. */
+/** A promise that may be rejected before it is awaited. Node 20 has no `Promise.withResolvers`. */
 function withResolvers<T>() {
   let resolve: (value: T) => void = () => undefined;
   let reject: (error: Error) => void = () => undefined;
@@ -69,7 +70,7 @@ function withResolvers<T>() {
   return { promise, resolve, reject };
 }
 
-/** The session that a challenge begins; undefined if it is no challenge of who has the key. */
+/** The session that a challenge starts; undefined unless its sender has the key. */
 function sessionOf(key: Key, signature: string, frame: string): Session | undefined {
   const challenge = challengeIn(frame);
   if (challenge === undefined) return undefined;

@@ -1,16 +1,17 @@
+// How a host signs a call, and checks whose answer it got (protocol.md).
 import { randomBytes, randomUUID } from "node:crypto";
 import { answerKey, verifiedAnswer } from "../../src/signing/answer.ts";
 import type { Key } from "../../src/signing/mac.ts";
 import { type Purpose, type SignedHeaders, signatureIn, signRequest } from "../../src/signing/request.ts";
 import type { Answer } from "./http.ts";
 
-/** Who signs: a host by its secret, or a machine that enrolls by its code. */
+/** The signer: a host with its secret, or an enrolling machine with its code. */
 export interface Signer {
   key: Key;
   keyid: string;
 }
 
-/** What is to be signed. `digest`: the value of `Content-Digest` of its body. */
+/** A call to sign. `digest` is the value of `Content-Digest` for its body. */
 export interface Signable {
   method: string;
   url: string;
@@ -18,18 +19,18 @@ export interface Signable {
   digest: string;
 }
 
-/** A call that has been signed, and the proof of its answer. */
+/** A signed call, which can check its answer. */
 export interface SignedCall {
   headers: SignedHeaders;
-  /** In base64, as it stands in the header. */
+  /** In base64, as in the header. */
   signature: string;
-  /** When it says that it was signed, in seconds since 1970. */
+  /** The time in the signature, in seconds since 1970. */
   created: number;
-  /** When its answer was signed, in seconds since 1970; undefined if nobody knows whose answer it is. */
+  /** When its answer was signed, in seconds since 1970; undefined if it is not from the control plane. */
   proofOf(answer: Pick<Answer, "status" | "headers" | "body">): number | undefined;
 }
 
-/** Signs a call, by the sender's time in milliseconds since 1970. No two are signed the same. */
+/** Signs a call with a new nonce, at the sender's time in milliseconds since 1970. */
 export function signCall({ key, keyid }: Signer, { method, url, purpose, digest }: Signable, atMs: number) {
   const { pathname: path, search: query } = new URL(url);
   const params = { created: Math.floor(atMs / 1_000), nonce: randomUUID(), keyid, purpose };
@@ -50,7 +51,7 @@ export function signCall({ key, keyid }: Signer, { method, url, purpose, digest 
   return call;
 }
 
-/** What a host adds to its code, to make a secret that nobody else has: 32 random bytes, in base64. */
+/** A host's part of its secret, besides the code: 32 random bytes, in base64. */
 export function makeSalt(): string {
   return randomBytes(32).toString("base64");
 }

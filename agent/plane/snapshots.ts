@@ -1,3 +1,4 @@
+// How a host downloads and uploads snapshots, by signed calls.
 import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,35 +12,35 @@ import { type ControlPlane, Refusal } from "./control-plane.ts";
 import type { Answer } from "./http.ts";
 import type { SignedCall } from "./sign.ts";
 
-/** A refusal for the time at which the call says that it was signed. */
+/** Refused because of the time in the signature. */
 const OTHER_TIME = 401;
 
-/** How much of a file is in memory while it is sent. */
+/** Bytes of a file in memory while it is sent. */
 const READ_BYTES = 256 * 1024;
 
-/** How long an upload may take. Tests have shorter times. */
+/** Time limits of an upload; tests use shorter ones. */
 export interface UploadBounds {
-  /** A try that has sent nothing for so long has failed. */
+  /** A try without progress for this long has failed. */
   stallsMs: Millis;
-  /** So long after the first try has failed no other one is made. That may have been a long one. */
+  /** No new try begins this long after the first failure. */
   givenUpMs: Millis;
 }
 
 const UPLOAD_BOUNDS: UploadBounds = { stallsMs: UPLOAD_STALLS_MS, givenUpMs: STORE_OUTPUTS_MS };
 
-/** What is to be stored: an archive, and its digest. */
+/** An archive to store, and its digest. */
 export interface Upload {
   file: string;
   sha256: string;
   bytes: number;
 }
 
-/** It is this machine that cannot read what it is to send: another try would read no more. */
+/** This machine cannot read the file to send; retrying is pointless. */
 class Unreadable extends Error {
   override readonly name = "Unreadable";
 }
 
-/** The snapshots of the control plane, as a host gets at them: by signed calls. */
+/** The snapshots of the control plane, reached by signed calls. */
 export class Snapshots {
   readonly #plane: ControlPlane;
   readonly #url: string;
@@ -51,7 +52,7 @@ export class Snapshots {
     this.#bounds = bounds;
   }
 
-  /** Where a snapshot can be fetched from. */
+  /** The source to download a snapshot from. */
   sourceOf(snapshot: string): Source {
     return {
       url: `${this.#url}/${snapshot}`,
@@ -65,7 +66,7 @@ export class Snapshots {
     };
   }
 
-  /** A refusal that nobody has signed, or that was for a clock, may be none the next time. */
+  /** An unsigned refusal, or one because of the clock, may not be repeated. */
   #isFinal(call: SignedCall, answer: Answer): boolean {
     try {
       const refusal = this.#plane.refusalIn(call, answer);

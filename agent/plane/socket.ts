@@ -1,22 +1,23 @@
+// How the agent opens a WebSocket, and notices when it is dead.
 import type { Agent as PlainAgent } from "node:http";
 import WebSocket from "ws";
 import type { Millis } from "../../src/shared/machine.ts";
 import type { Answer } from "./http.ts";
 import { safeUrl } from "./safe-url.ts";
 
-/** A frame above this is none of a control plane. */
+/** The largest frame of a control plane. */
 const MAX_FRAME_BYTES = 64 * 1024 * 1024;
-/** For so many heartbeats nothing may come, and at least for so long, before the line counts as broken. */
+/** A line is broken after this many silent heartbeats, and at least `SILENT_AT_LEAST_MS`. */
 const SILENT_BEATS = 3;
 const SILENT_AT_LEAST_MS: Millis = 10_000;
 const NORMAL_CLOSE = 1_000;
-/** A refusal above this is none of a control plane. */
+/** The largest refusal of a control plane. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
-/** A socket that is open. */
+/** An open socket. */
 export interface Line {
   send(text: string): void;
-  /** Closes it. `closed` is told. */
+  /** Closes it; `closed` is called. */
   hangUp(): void;
 }
 

@@ -1,3 +1,4 @@
+// How `drover run` stays with a run: copies its output and waits for its end. `verbs/run.ts` calls.
 import type { Client } from "../../client/client.ts";
 import type { RunStatus } from "../../client/types.ts";
 import type { Interrupts } from "../terminal/interrupts.ts";
@@ -6,20 +7,20 @@ import type { Progress } from "../terminal/progress.ts";
 import { OutputClosed, type Sink } from "../terminal/sink.ts";
 import { linesOf } from "./lines.ts";
 import { OUT_OF_SIGHT_MS, PATIENCE } from "./patience.ts";
-import { type Copied, type Teller, tellStory } from "./story.ts";
+import { type AttemptStream, printStory, type StoryPrinter } from "./story.ts";
 
 const STREAMS = ["stdout", "stderr"] as const;
 
-/** How far the abort of a run has come. Until its answer is here nobody knows whether it has arrived. */
+/** How far the abort of a run has come. Until it is answered, it may not have arrived. */
 export interface AbortState {
-  isAsked: boolean;
-  isAnswered: boolean;
+  isRequested: boolean;
+  isConfirmed: boolean;
 }
 
-/** What became of a run that was attended. */
+/** How an attended run ended. */
 export interface Attended {
   status: RunStatus;
-  /** The exit code to end with if the run was aborted: it was this command that asked for it. */
+  /** Set if this command aborted the run: the exit code to end with. */
   abortedAs?: number;
 }
 
@@ -27,11 +28,11 @@ export interface Attendance {
   io: Io;
   client: Client;
   run: string;
-  /** Whose output is copied. */
+  /** The task whose output is copied. */
   task: string;
   /**
-   * The names of the tasks of a group: what happens to them is told on stderr, and what they write, each line
-   * with its name. Absent: a lone command, of which nothing is told.
+   * The names of a group's tasks. Their events and output go to stderr, each line with the task's name.
+   * Absent for a lone command, whose events are not shown.
    */
   group?: readonly string[] | undefined;
   /** Resolves when the run has been accepted. */
@@ -39,20 +40,20 @@ export interface Attendance {
   /** Where the command's output goes. */
   sinks: { stdout: Sink; stderr: Sink };
   interrupts: Interrupts;
-  /** Says what the run waits for, until there is something of it to see. */
+  /** Says what the run waits for, until it has output. */
   progress: Progress;
-  /** Kept up to date here, for whoever leaves the run. */
+  /** Updated here; read when the user leaves the run. */
   abortState: AbortState;
-  /** Ends all that is going on here, and leaves the run alone. */
+  /** Stops everything here, and leaves the run alone. */
   leave: AbortSignal;
 }
 
 /**
- * Waits until a run is accepted, then copies its output as it comes, byte for byte, until the run has ended
+ * Waits until a run is accepted, then copies its output byte for byte as it comes, until the run has ended
  * and its last byte is written.
  *
- * Two things abort the run: the first interrupt, and a reader that has gone away, for which a local command
- * would be ended by SIGPIPE. Its output and its end are still waited for then, and `abortedAs` says so.
+ * Two things abort the run: the first interrupt, and closed output (a local command would get SIGPIPE). The
+ * rest of its output and its end are still awaited, and `abortedAs` is set.
  */
 export async function attend(attendance: Attendance): Promise<Attended> {
   const { io, client, run, task, group, accepted, sinks, interrupts, leave } = attendance;
@@ -62,32 +63,32 @@ export async function attend(attendance: Attendance): Promise<Attended> {
   const abort = async (exitCode: number, reason: string, line: string) => {
     if (abortedAs !== undefined) return;
     abortedAs = exitCode;
-    abortState.isAsked = true;
+    abortState.isRequested = true;
     await progress.stop();
     await io.say(line);
     await accepted;
     await client.runs.abort(run, { reason, signal: leave, patience: PATIENCE });
-    abortState.isAnswered = true;
+    abortState.isConfirmed = true;
   };
   const interrupted = interrupts.first.then(({ signal, exitCode }) =>
     abort(
       exitCode,
       `${signal} to drover run`,
-      `Aborting run ${run}, and waiting for its end. Ctrl-C again: do not wait.`,
+      `Aborting run ${run} and waiting for it to end. Press Ctrl-C again to stop waiting.`,
     ),
   );
-  const copy = async (what: Copied, teller?: Teller) => {
-    const wish = { ...what, follow: true, signal: leave, unreachableMs: OUT_OF_SIGHT_MS };
-    const bytes = client.runs.logs(run, wish);
+  const copy = async (what: AttemptStream, printer?: StoryPrinter) => {
+    const options = { ...what, follow: true, signal: leave, unreachableMs: OUT_OF_SIGHT_MS };
+    const bytes = client.runs.logs(run, options);
     const sink = sinks[what.stream];
-    // Of a group only that stream comes out as it is that has a sink to itself.
-    const alone = teller === undefined || (what.task === task && sink !== io.stderr);
+    // In a group, a stream is copied verbatim only if it has a sink to itself.
+    const alone = printer === undefined || (what.task === task && sink !== io.stderr);
     try {
       if (alone) await copyBytes(bytes, sink, progress);
-      else for await (const line of linesOf(bytes)) await teller.output(what.task, line);
+      else for await (const line of linesOf(bytes)) await printer.output(what.task, line);
     } catch (error) {
       if (!(error instanceof OutputClosed)) throw error;
-      const reason = "nobody reads its output any more";
+      const reason = "nothing reads its output any more";
       await abort(error.exitCode, reason, `Aborting run ${run}: ${reason}.`);
     }
   };
@@ -97,12 +98,12 @@ export async function attend(attendance: Attendance): Promise<Attended> {
     const copies =
       group === undefined
         ? STREAMS.map((stream) => copy({ task, stream }))
-        : [tellStory({ io, client, run, tasks: group, progress, leave, copy })];
+        : [printStory({ io, client, run, tasks: group, progress, leave, copy })];
     const [status] = await Promise.all([ended, ...copies]);
     return { status, abortedAs };
   };
   try {
-    // An abort that cannot be delivered ends this, too; one that is delivered, or never asked for, does not.
+    // An abort that cannot be delivered ends this with its error. A delivered abort does not end it.
     return await Promise.race([toTheEnd(), interrupted.then(() => new Promise<never>(() => {}))]);
   } finally {
     await progress.stop();

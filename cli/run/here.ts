@@ -1,24 +1,25 @@
+// What does a command need to run as if it had been started here, and does the pool allow it?
 import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
 import { escapeReferences } from "../../src/shared/references.ts";
 import type { Context } from "../context.ts";
 import type { Io } from "../terminal/io.ts";
 
-/** What a command is given that runs on this machine, so that it runs as if it had been started here. */
+/** The surroundings that a command on this machine gets from this process. */
 export interface Here {
   cwd: string;
   umask: string;
-  /** Absent: there is no `PATH` here. */
+  /** Undefined if `PATH` is not set here. */
   path: string | undefined;
 }
 
-/** The pool whose machines are processes on this one (`local/default-pool.ts`). */
+/** The pool whose machines are processes on this machine (`local/default-pool.ts`). */
 const OWN_POOL = "default";
 
 /**
- * What this place gives to a command, if the pool runs it on this machine; undefined if not. That is so with
- * a local Drover, in the pool of `drover up`, and in each other one that takes directories by their paths.
- * `isRefused`: this Drover is a local one, and the pool takes none.
+ * Returns the surroundings for a command, or undefined if the pool does not run it on this machine. A local
+ * Drover does so in the pool of `drover up`, and in every pool with `allowHostPaths`. `isRefused`: the Drover
+ * is local, but the pool does not accept host paths.
  */
 export async function hereFor(
   { cwd, env }: Pick<Io, "cwd" | "env">,
@@ -33,7 +34,7 @@ export async function hereFor(
   return { here: { cwd, umask, path }, isRefused: false };
 }
 
-/** Undefined: there is no such pool. The submission is refused, too, and says why. */
+/** Undefined if the pool does not exist; the submission then fails and says why. */
 async function takesPaths(client: Client, pool: unknown): Promise<boolean | undefined> {
   if (pool === OWN_POOL) return true;
   if (typeof pool !== "string") return undefined;

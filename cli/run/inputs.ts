@@ -1,3 +1,4 @@
+// Which local files travel with a submission: `--upload` and `--stdin`.
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { resolve } from "node:path";
@@ -8,7 +9,7 @@ import { CliError } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
 import type { SpecFlags } from "./spec.ts";
 
-/** Reads and stores what a submission takes along from this machine, and says it in the flags. */
+/** Reads standard input and uploads the directory, and returns the flags with the results. */
 export async function withInputs<Flags extends SpecFlags & { file?: string }>(
   io: Io,
   client: Client,
@@ -16,22 +17,26 @@ export async function withInputs<Flags extends SpecFlags & { file?: string }>(
 ): Promise<Flags> {
   const { upload, snapshot, stdin, file } = flags;
   if (upload !== undefined && snapshot !== undefined) {
-    throw new CliError("Both --upload and --snapshot.", ["A run gets its files from one of them."]);
+    throw new CliError("--upload and --snapshot cannot be combined.", [
+      "A run gets its files from one of them.",
+    ]);
   }
   if (stdin === "-" && file === "-") {
-    throw new CliError("Both --file - and --stdin -.", ["Standard input can be read for one of them."]);
+    throw new CliError("--file - and --stdin - cannot be combined.", [
+      "Standard input can only be read once.",
+    ]);
   }
   const input = stdin === undefined ? undefined : await inputOf(io, stdin);
   if (upload === undefined) return { ...flags, input };
-  // Loaded here alone: no other run shall wait for what packs archives.
+  // Loaded on demand: other runs need not wait for the archive code.
   const { uploadDirectory } = await import("../snapshot/upload.ts");
   const { id } = await uploadDirectory(io, client, upload);
   return { ...flags, input, snapshot: id };
 }
 
-/** What the command shall read from its standard input. It travels inside of the submission. */
+/** Reads the command's standard input, which travels inside the submission. */
 async function inputOf(io: Io, file: string): Promise<string> {
-  const instead = "Give the command a file by --upload, and let it read that.";
+  const instead = "Send the file with --upload, and let the command read it.";
   const parts: Buffer[] = [];
   let bytes = 0;
   try {
@@ -49,5 +54,5 @@ async function inputOf(io: Io, file: string): Promise<string> {
   }
   const content = Buffer.concat(parts);
   if (isUtf8(content)) return content.toString();
-  throw new CliError(`${file} is no text (UTF-8), as --stdin takes it.`, [instead]);
+  throw new CliError(`${file} is not UTF-8 text, which --stdin requires.`, [instead]);
 }

@@ -1,7 +1,9 @@
-/** Characters of a line after which it is shown though it goes on: a task may write without any line ends. */
+// How a stream of bytes becomes lines, for output that is shown with the name of its task.
+
+/** A longer line is broken here: a task may write without any line ends. */
 const LONGEST_LINE = 64 * 1024;
 
-/** The lines of a stream of bytes, each as soon as it is whole; the last one need not end with a newline. */
+/** Yields each line as soon as it is whole; the last one need not end with a newline. */
 export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = "";

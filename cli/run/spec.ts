@@ -1,10 +1,11 @@
+// How flags and a file become a submission, and which flag an error of the server is about.
 import { resolve } from "node:path";
 import { newRunId } from "../../client/runs/runs.ts";
 import type { RunSpec } from "../../client/types.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
 import type { Here } from "./here.ts";
 
-/** The flags of `drover run` that say what is to be run, as the command line parser gives them. */
+/** The flags of `drover run` that describe the run, as parsed. */
 export interface SpecFlags {
   dir?: string;
   pool?: string;
@@ -17,26 +18,27 @@ export interface SpecFlags {
   cpus?: number;
   memory?: string;
   priority?: number;
-  /** A directory of this machine that is packed, and stands for `snapshot` once it is stored. */
+  /** A local directory; `snapshot` is set once it is packed and stored. */
   upload?: string;
   snapshot?: string;
   out?: string[];
-  /** A file of this machine, or `-`: what it holds is `input` once it is read. */
+  /** A local file, or `-`; `input` holds its content once it is read. */
   stdin?: string;
   input?: string;
 }
 
-/** A submission with an id of its own. */
+/** A submission whose id was chosen here. */
 export type NamedSpec = RunSpec & { id: string };
 
 /**
- * Makes the submission. What is not said stays out of it, so that the server's defaults hold.
+ * Builds the submission. Unset flags stay out of it, so that the server's defaults apply.
  *
- * There is always an id, chosen here: a lost answer then never makes a second run, and Ctrl-C can abort a run
- * whose submission has not been answered yet. A command that runs on this machine (`here`) has the umask and
- * the PATH of this command, and a directory is one of this machine, by default this one; elsewhere it is sent
- * as written, and there is no default. Nor is there for a run that has its files from a snapshot, or leaves
- * some as its result: that is all about the task's own directory.
+ * The id is always chosen here: a retry after a lost answer never makes a second run, and Ctrl-C can abort a
+ * run whose submission is not yet answered.
+ *
+ * A command on this machine (`here`) gets the umask, the PATH and by default the directory of this process.
+ * Elsewhere `--dir` is sent as written, without a default. A run with a snapshot or with outputs has no
+ * default either: it works in the task's own directory.
  */
 export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined): NamedSpec {
   const isOwn = flags.snapshot !== undefined || flags.out !== undefined;
@@ -62,8 +64,8 @@ export function specOf(argv: string[], flags: SpecFlags, here: Here | undefined)
 }
 
 /**
- * The submission that a file holds, with what the flags say in the place of what the file says. Whether it is
- * one, the server finds out, and names each field that is wrong.
+ * Builds the submission from a file; flags override its fields. The server validates the rest, and names each
+ * wrong field.
  */
 export function specOfFile(content: object, flags: SpecFlags, here: Here | undefined): NamedSpec {
   const inside: Partial<NamedSpec> = content;
@@ -75,14 +77,14 @@ export function specOfFile(content: object, flags: SpecFlags, here: Here | undef
     ...(umask === undefined ? {} : { umask }),
     ...inside,
     ...given,
-    // What is no map of variables is for the server to refuse.
+    // The server refuses an `env` that is not a map.
     ...(env === undefined || isMap(env) ? { env: withPath(env, here) } : { env }),
     id: flags.id ?? inside.id ?? id,
     ...(where === undefined ? {} : { dir: where }),
   };
 }
 
-/** The variables of a run, with the PATH of this place where they have none. */
+/** Adds the PATH of this process to variables that have none. */
 function withPath(env: SpecFlags["env"], here: Here | undefined): SpecFlags["env"] {
   return here?.path === undefined ? env : { PATH: here.path, ...env };
 }
@@ -91,18 +93,18 @@ function isMap(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether the file itself speaks of the task's own directory. */
+/** Whether the file uses the task's own directory, by snapshots or outputs. */
 function hasOwnFiles({ snapshot, outputs, tasks }: Partial<NamedSpec>): boolean {
   const inTasks = Array.isArray(tasks) && tasks.some((task) => task?.snapshot !== undefined);
   return snapshot !== undefined || outputs !== undefined || inTasks;
 }
 
-/** The names of the tasks of a group; undefined if it is a lone command. */
+/** The names of a group's tasks; undefined for a lone command. */
 export function taskNames({ tasks }: NamedSpec): string[] | undefined {
   return Array.isArray(tasks) ? tasks.map((task) => String(task?.name)) : undefined;
 }
 
-/** Which flag a field of the submission came from, for errors that the server finds. */
+/** The flag that each field of the submission comes from, for errors of the server. */
 const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = [
   ["/resources/vcpus", "--cpus", "cpus"],
   ["/resources/memory", "--memory", "memory"],
@@ -124,8 +126,8 @@ const FLAG_OF_FIELD: [prefix: string, name: string, flag?: keyof SpecFlags][] = 
 ];
 
 /**
- * Names a field as the command line has it: `/env/A B` → `--env A B`, `/outputs/0` → `--out dist`. `flags`: a
- * file says the rest, so what came from none of these flags is named as the file has it.
+ * Names a field as the command line does: `/env/A B` → `--env A B`, `/outputs/0` → `--out dist`. `flags` is
+ * given when a file was used: fields that no flag set keep their name in the file.
  */
 export function flagOfPointer(
   pointer: string,

@@ -1,3 +1,4 @@
+// How `drover run` shows a group: the events and output of its tasks, line by line on stderr.
 import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
 import type { RunEvent } from "../../client/types.ts";
@@ -7,55 +8,55 @@ import { printable } from "../terminal/text.ts";
 import { PATIENCE } from "./patience.ts";
 
 /** One stream of one attempt. */
-export interface Copied {
+export interface AttemptStream {
   task: string;
-  /** The end of its id, such as `1.2`; absent where an older Drover does not say it: the latest. */
+  /** The end of the attempt's id, such as `1.2`; the latest attempt if absent. */
   attempt?: string | undefined;
   stream: "stdout" | "stderr";
 }
 
-export interface Telling {
+export interface Story {
   io: Io;
   client: Client;
   run: string;
-  /** The names of its tasks. */
+  /** The names of the run's tasks. */
   tasks: readonly string[];
   progress: Progress;
   leave: AbortSignal;
-  /** Copies what an attempt writes, until it has ended; lines that are shown go through `teller`. */
-  copy(what: Copied, teller: Teller): Promise<void>;
+  /** Copies an attempt's output until it has ended; lines to show go through `printer`. */
+  copy(what: AttemptStream, printer: StoryPrinter): Promise<void>;
 }
 
-/** How long one question for further events is held. */
+/** How long the server may hold one request for further events. */
 const EVENTS_WAIT_MS = 30_000;
-/** Who events are said to be of that are of no task. No task can be called so. */
+/** Shown in place of a task's name for events of the whole run. No task can have this name. */
 const WHOLE_RUN = "(run)";
 
-/** Writes lines to stderr, each with the name of the task that it is of in front. */
-export class Teller {
-  readonly #telling: Pick<Telling, "io" | "tasks" | "progress">;
+/** Writes lines to stderr, each prefixed with the name of its task. */
+export class StoryPrinter {
+  readonly #story: Pick<Story, "io" | "tasks" | "progress">;
   readonly #width: number;
 
-  constructor(telling: Pick<Telling, "io" | "tasks" | "progress">) {
-    this.#telling = telling;
-    this.#width = Math.max(WHOLE_RUN.length, ...telling.tasks.map(({ length }) => length));
+  constructor(story: Pick<Story, "io" | "tasks" | "progress">) {
+    this.#story = story;
+    this.#width = Math.max(WHOLE_RUN.length, ...story.tasks.map(({ length }) => length));
   }
 
-  /** What a task has written. */
+  /** Shows one line of a task's output. */
   output(task: string, line: string): Promise<void> {
-    return this.#telling.progress.write(`${this.#name(task)} | ${line}\n`);
+    return this.#story.progress.write(`${this.#name(task)} | ${line}\n`);
   }
 
-  /** What has happened to it. */
+  /** Shows an event. */
   event({ task, type, message, details }: RunEvent): Promise<void> {
     const attempt = attemptOf(details);
     const what = `${type}${attempt === undefined ? "" : ` (attempt ${attempt})`}: ${message}`;
-    const { dim } = colorsFor(this.#telling.io.stderr);
-    return this.#telling.progress.write(`${this.#name(task)} ${dim(`* ${printable(what)}`)}\n`);
+    const { dim } = colorsFor(this.#story.io.stderr);
+    return this.#story.progress.write(`${this.#name(task)} ${dim(`* ${printable(what)}`)}\n`);
   }
 
   #name(task: string | null): string {
-    const { io, tasks } = this.#telling;
+    const { io, tasks } = this.#story;
     const { dim, cyan, yellow, green, magenta, blue } = colorsFor(io.stderr);
     const hues = [cyan, yellow, green, magenta, blue];
     const color = (task !== null && hues[tasks.indexOf(task) % hues.length]) || dim;
@@ -64,19 +65,18 @@ export class Teller {
 }
 
 /**
- * Tells on stderr what happens to the tasks of a run, as it happens, and has the output of each attempt
- * copied from its start on: that of a task in the order of its attempts. Until the run has ended, and all is
- * copied.
+ * Shows the events of a run on stderr as they happen, and copies the output of each attempt from its start,
+ * in the order of a task's attempts. Resolves when the run has ended and all output is copied.
  */
-export async function tellStory(telling: Telling): Promise<void> {
-  const { client, run, leave, progress } = telling;
-  const teller = new Teller(telling);
+export async function printStory(story: Story): Promise<void> {
+  const { client, run, leave, progress } = story;
+  const printer = new StoryPrinter(story);
   const copies = new Map<string, Promise<unknown>>();
   const begin = (task: string, attempt: string | undefined) => {
     const both = (["stdout", "stderr"] as const).map((stream) => ({ task, attempt, stream }));
     const before = copies.get(task) ?? Promise.resolve();
-    const copying = before.then(() => Promise.all(both.map((one) => copyKept(telling, one, teller))));
-    copying.catch(() => {}); // it is awaited in the end
+    const copying = before.then(() => Promise.all(both.map((one) => copyIfKept(story, one, printer))));
+    copying.catch(() => {}); // awaited at the end
     copies.set(task, copying);
   };
   let after = 0;
@@ -85,10 +85,10 @@ export async function tellStory(telling: Telling): Promise<void> {
     const page = await client.runs.events(run, { after, waitMs, signal: leave, patience: PATIENCE });
     for (const event of page.items) {
       const { seq, task, type, details } = event;
-      await teller.event(event);
+      await printer.event(event);
       after = seq;
       if (task === null || type !== "Started") continue;
-      await progress.stop(); // what happens speaks for itself now
+      await progress.stop(); // events now say what happens
       const attempt = attemptOf(details);
       if (attempt !== undefined || !copies.has(task)) begin(task, attempt);
     }
@@ -97,20 +97,20 @@ export async function tellStory(telling: Telling): Promise<void> {
   await Promise.all(copies.values());
 }
 
-/** The end of the id of the attempt that an event is about. */
+/** The end of the id of the event's attempt. */
 function attemptOf({ attempt }: RunEvent["details"]): string | undefined {
   return attempt?.split("/").at(-1);
 }
 
-/** Of many attempts only the latest are kept: one that has gone meanwhile is no reason to fail. */
-async function copyKept({ io, copy }: Telling, what: Copied, teller: Teller): Promise<void> {
+/** Only the latest attempts are kept: it is not an error if an earlier one is gone. */
+async function copyIfKept({ io, copy }: Story, what: AttemptStream, printer: StoryPrinter): Promise<void> {
   try {
-    await copy(what, teller);
+    await copy(what, printer);
   } catch (error) {
     const gone = error instanceof ApiError && ["unknown_task", "expired_logs"].includes(error.code);
     if (!gone) throw error;
     await io.say(
-      `The ${what.stream} of an earlier attempt of ${what.task} (${what.attempt}) is not kept any more.`,
+      `The ${what.stream} of an earlier attempt of ${what.task} (${what.attempt}) is no longer kept.`,
     );
   }
 }

@@ -1,3 +1,4 @@
+// How a snapshot is fetched and unpacked, for `drover pull` and `drover snapshots get`.
 import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { UNPACK_BOUNDS } from "../../archive/bounds.ts";
@@ -14,8 +15,8 @@ import { printable } from "../terminal/text.ts";
 import { withScratchFile } from "./scratch.ts";
 
 /**
- * Fetches a snapshot, and unpacks it into a directory once all of it is here and is what its id says. The
- * directory is made if it is not there. Says what was left out, and returns how many files there are.
+ * Fetches a snapshot, and unpacks it once all of it has arrived and matches its id. Creates the directory if
+ * needed. Says what was left out, and returns the number of files.
  */
 export async function fetchSnapshot(
   io: Io,
@@ -32,7 +33,7 @@ export async function fetchSnapshot(
       const counted = async function* () {
         for await (const piece of client.snapshots.download(id, { signal })) {
           fetched += piece.length;
-          text = `Fetching the snapshot: ${formatSize(fetched)} by now`;
+          text = `Fetching the snapshot: ${formatSize(fetched)} so far`;
           yield piece;
         }
       };

@@ -1,3 +1,4 @@
+// Which files of a directory are uploaded?
 import { join } from "node:path";
 import { Beneath } from "../../archive/beneath.ts";
 import { isOwnName } from "../../archive/own-paths.ts";
@@ -5,9 +6,8 @@ import { type Choice, walk } from "../../archive/walk.ts";
 import { Rules } from "./rules.ts";
 
 /**
- * The files, links and directories of a directory that are to be sent, as paths relative to it, always in
- * the same order: all but what `.gitignore` and `.droverignore` leave out. No link is followed; sockets,
- * pipes and devices are passed over.
+ * Yields the files, links and directories to upload, as relative paths in a stable order: all but what
+ * `.gitignore` and `.droverignore` exclude. Follows no links; skips sockets, pipes and devices.
  */
 export async function* filesToSend(root: string, signal: AbortSignal): AsyncGenerator<string> {
   const top = await Beneath.open(root);
@@ -18,7 +18,7 @@ export async function* filesToSend(root: string, signal: AbortSignal): AsyncGene
   }
 }
 
-/** What rules choose of a directory and all below it. */
+/** What the rules choose in a directory and below it. */
 function choiceBy(root: string, above: Rules): Choice {
   const open: Choice["open"] = async (path) => {
     const rules = await above.with(join(root, path));
@@ -31,5 +31,5 @@ function choiceBy(root: string, above: Rules): Choice {
   return { chosen: true, open };
 }
 
-/** What is no directory has nothing in it to choose from. */
+/** A chosen entry that is not a directory. */
 const CHOSEN: Choice = { chosen: true, open: async () => () => CHOSEN };

@@ -1,18 +1,19 @@
+// Which names does one `.gitignore` exclude in a directory? `rules.ts` asks.
 import { type Ways, Wildcards } from "./wildcards.ts";
 
-/** One line of a `.gitignore`, and how far it has come on the way to a directory. */
+/** One line of a `.gitignore`, and how much of it the path to a directory has matched. */
 interface Pattern {
   isNegated: boolean;
   onlyDirectories: boolean;
   wildcards: Wildcards;
-  /** Absent: it means any depth, and is compared with the name alone. */
+  /** Absent for a pattern of any depth, which is compared with the name alone. */
   ways?: Ways;
 }
 
-/** The patterns of one file, in a directory that it holds for: its own, or one below (gitignore(5)). */
+/** The patterns of one file as they apply in a directory: the file's own or one below (gitignore(5)). */
 export class Patterns {
   readonly #all: readonly Pattern[];
-  /** What they cost at worst for each byte of a name. */
+  /** Worst-case steps for each byte of a name. */
   readonly work: number;
 
   private constructor(all: readonly Pattern[]) {
@@ -20,13 +21,13 @@ export class Patterns {
     this.work = all.reduce((sum, { wildcards }) => sum + wildcards.work, 0);
   }
 
-  /** Reads a file, in its own directory. `bytes`: one character for each. */
+  /** Reads a file, in its own directory. `bytes` has one character for each byte. */
   static read(bytes: string): Patterns {
     const lines = bytes.replace(/^\xef\xbb\xbf/, "").split("\n");
     return new Patterns(lines.flatMap((line) => patternOf(line) ?? []));
   }
 
-  /** The same in a directory that lies in this one. */
+  /** The patterns as they apply in a subdirectory. */
   into(name: string): Patterns {
     const below = this.#all.flatMap((pattern) => {
       if (pattern.ways === undefined) return [pattern];
@@ -36,7 +37,7 @@ export class Patterns {
     return new Patterns(below);
   }
 
-  /** Whether what is called so and lies here is left out: the last pattern that fits decides, if any does. */
+  /** Whether an entry of this directory is left out: the last matching pattern decides, if any matches. */
   leavesOut(name: string, isDirectory: boolean): boolean | undefined {
     for (let index = this.#all.length - 1; index >= 0; index -= 1) {
       const pattern = this.#all[index];
@@ -48,7 +49,7 @@ export class Patterns {
   }
 }
 
-/** Reads a line as Git does; undefined if nothing can fit it. */
+/** Reads a line as Git does; undefined if nothing can match it. */
 function patternOf(line: string): Pattern | undefined {
   if (line.startsWith("#")) return undefined;
   let text = withoutBlanks(line.endsWith("\r") ? line.slice(0, -1) : line);
@@ -62,7 +63,7 @@ function patternOf(line: string): Pattern | undefined {
   return { isNegated, onlyDirectories, wildcards, ...(isAnchored ? { ways: wildcards.begin } : {}) };
 }
 
-/** Blanks at the end do not count, unless a backslash stands before them. */
+/** Drops trailing blanks, unless a backslash escapes them. */
 function withoutBlanks(line: string): string {
   let end = 0;
   for (let at = 0; at < line.length; at += 1) {

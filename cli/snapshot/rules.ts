@@ -1,21 +1,22 @@
+// Which files do `.gitignore` and `.droverignore` exclude, as Git understands them (gitignore(5))?
 import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { ArchiveFault, isSystemError } from "../../archive/faults.ts";
 import { Patterns } from "./patterns.ts";
 
-/** The files that say what is left out, in the order in which they count: the last word is the latter's. */
+/** The files with rules; the latter overrides the former. */
 const RULE_FILES = [".gitignore", ".droverignore"] as const;
-/** What marks the top of a repository: rules above it do not count. */
+/** Marks the top of a repository: rules above it do not apply. */
 const REPOSITORY = ".git";
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const MAX_FILE_BYTES = 1024 * 1024;
-/** What the rules for a directory may cost for each byte of a name: a long name takes some 50 ms then. */
+/** The most steps that all rules of a directory may take for each byte of a name: 50 ms for a long name. */
 const MAX_WORK = 16_384;
 
-/** Which files of a directory are left out, as Git understands it (gitignore(5)). */
+/** The rules that apply in a directory. */
 export class Rules {
-  /** Those of each file from the top on, as they stand in this directory. */
+  /** The patterns of each file from the top of the repository down, as they apply here. */
   readonly #files: readonly Patterns[];
 
   private constructor(files: readonly Patterns[]) {
@@ -23,9 +24,8 @@ export class Rules {
   }
 
   /**
-   * Those that hold for a directory from above: from the top of its repository on. If they leave the
-   * directory itself out, none of them counts: it was asked for by its name. Throws an `ArchiveFault` if a
-   * file has more rules than anybody needs.
+   * Reads the rules above a directory, from the top of its repository down. If they exclude the directory
+   * itself, none applies: the user named it. Throws an `ArchiveFault` if there are too many rules.
    */
   static async from(root: string): Promise<Rules> {
     let at = await topOf(root);
@@ -40,7 +40,7 @@ export class Rules {
     return rules;
   }
 
-  /** These, and those of the directory's own files. */
+  /** Adds the rules of the directory's own files. */
   async with(directory: string): Promise<Rules> {
     const texts = await Promise.all(RULE_FILES.map((name) => readRules(join(directory, name))));
     const own = texts.filter((text) => text !== "").map((text) => Patterns.read(text));
@@ -50,7 +50,7 @@ export class Rules {
     throw new ArchiveFault(`there are too many rules in .gitignore and .droverignore, up to ${directory}`);
   }
 
-  /** Those that hold in a directory that lies in this one, beside its own. */
+  /** The rules as they apply in a subdirectory, without its own files. */
   into(name: string): Rules {
     return new Rules(this.#files.map((file) => file.into(bytesOf(name))));
   }
@@ -58,19 +58,19 @@ export class Rules {
   leavesOut(name: string, isDirectory: boolean): boolean {
     const bytes = bytesOf(name);
     for (let index = this.#files.length - 1; index >= 0; index -= 1) {
-      const said = this.#files[index]?.leavesOut(bytes, isDirectory);
-      if (said !== undefined) return said;
+      const isLeftOut = this.#files[index]?.leavesOut(bytes, isDirectory);
+      if (isLeftOut !== undefined) return isLeftOut;
     }
     return false;
   }
 }
 
-/** One character for each byte: so Git compares names. */
+/** One character for each byte, since Git compares bytes. */
 function bytesOf(name: string): string {
   return Buffer.from(name).toString("latin1");
 }
 
-/** The nearest directory, this one or one above, that is a repository; this one if none is. */
+/** The nearest repository at or above this directory; this directory if there is none. */
 async function topOf(root: string): Promise<string> {
   for (let at = root; ; at = dirname(at)) {
     if (await isThere(join(at, REPOSITORY))) return at;
@@ -86,8 +86,8 @@ async function isThere(path: string): Promise<boolean> {
 }
 
 /**
- * What is no file has no rules in it, and nobody waits for it: not a pipe, and not a link to one, or to a
- * device. As Git does, no link is followed.
+ * Reads a file of rules. A pipe, device or link has no rules, and is never waited for. Like Git, it follows
+ * no links.
  */
 async function readRules(path: string): Promise<string> {
   try {

@@ -1,13 +1,11 @@
+// Where does an archive lie while it is packed or fetched, and what removes it?
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CliError } from "../errors.ts";
 import { listenForInterrupts } from "../terminal/interrupts.ts";
 
-/**
- * Does work that needs a file for a while. An interrupt ends it, and whatever ends it, nothing of the file is
- * left.
- */
+/** Runs work that needs a temporary file. An interrupt aborts it. The file is removed however it ends. */
 export async function withScratchFile<Result>(
   work: (file: string, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {

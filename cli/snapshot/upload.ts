@@ -1,3 +1,4 @@
+// How a directory becomes a stored snapshot, for `--upload` and `drover snapshots upload`.
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { packBounds } from "../../archive/bounds.ts";
@@ -15,8 +16,8 @@ import { filesToSend } from "./files.ts";
 import { withScratchFile } from "./scratch.ts";
 
 /**
- * Packs a directory and stores it, unless it is stored already: the same files are the same snapshot. Tells
- * on stderr how far it is, if that takes long.
+ * Packs a directory and stores it, unless the same files are stored already. Shows its progress on stderr if
+ * it takes long.
  */
 export async function uploadDirectory(io: Io, client: Client, directory: string): Promise<Stored> {
   const root = resolve(io.cwd, directory);
@@ -29,7 +30,7 @@ export async function uploadDirectory(io: Io, client: Client, directory: string)
       const files: string[] = [];
       for await (const path of filesToSend(root, signal)) {
         files.push(path);
-        text = `Looking for the files of ${shown}: ${files.length} by now`;
+        text = `Looking for the files of ${shown}: ${files.length} so far`;
       }
       if (files.length === 0) throw nothingToSend(directory);
       text = `Packing ${shown}`;
@@ -58,23 +59,23 @@ async function checkDirectory(root: string, directory: string): Promise<void> {
 
 function nothingToSend(directory: string): CliError {
   return new CliError(`There is nothing to upload in "${directory}".`, [
-    "It is empty, or .gitignore and .droverignore leave out all that is in it.",
+    "It is empty, or .gitignore and .droverignore exclude everything in it.",
   ]);
 }
 
 const REASONS: Record<string, string> = {
   ENOENT: "there is no such file or directory",
   ENOTDIR: "there is no such file or directory",
-  EACCES: "you may not read it",
-  EPERM: "you may not read it",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
   ENOSPC: "the disk for temporary files is full",
 };
 
-/** Why a directory could not be sent, in words. */
+/** Words an error of the upload. */
 export function packingFault(error: unknown, directory: string): unknown {
   if (error instanceof ArchiveFault) {
     return new CliError(`${directory} cannot be uploaded: ${printable(error.message)}.`, [
-      "A .droverignore in it says what to leave out, in the way of .gitignore.",
+      "To leave files out, list them in a .droverignore there, in the syntax of .gitignore.",
     ]);
   }
   if (!isOfSystem(error)) return error;

@@ -1,25 +1,24 @@
-// The patterns of gitignore(5), matched as Git does (its `wildmatch`), byte by byte. Not by regular
-// expressions, into which libraries turn them: those can take longer than anybody lives for `*a*a*a*a*b`. All
-// ways in which a pattern may fit are followed side by side, so it takes time by the length of the pattern
-// and of the name.
+// Does a pattern of gitignore(5) match a path, as in Git's `wildmatch`? Regular expressions would take
+// exponential time for `*a*a*a*a*b`; here all ways to match are followed side by side, byte by byte, in time
+// proportional to pattern and name.
 
 /**
- * One place of a pattern: whether a byte fits; any number of bytes, with slashes (`deep`) or without; or
- * nothing, with a choice to go on elsewhere.
+ * One place of a pattern: a test of one byte; any number of bytes, with slashes (`deep`) or without (`star`);
+ * or a fork that also continues elsewhere.
  */
 type Place = ((byte: string) => boolean) | "star" | "deep" | { orFrom: number };
 
-/** Where in a pattern a path has led to, by all ways. */
+/** The places in a pattern that a path can have reached. */
 export type Ways = readonly number[];
 
 const SPECIAL = new Set(["*", "?", "[", "\\"]);
 
-/** A pattern that can be compared with a path, one name after the other. */
+/** A pattern that is matched against a path, one name after the other. */
 export class Wildcards {
   readonly #places: readonly Place[];
-  /** What it costs at worst for each byte of a name. */
+  /** Worst-case steps for each byte of a name. */
   readonly work: number;
-  /** The turn in which a place was added last: what reaches it again in the same turn is the same way. */
+  /** The turn in which each place was last added, so that it is added once per turn. */
   readonly #addedIn: Float64Array;
   #turn = 0;
 
@@ -29,11 +28,11 @@ export class Wildcards {
     this.work = places.some((place) => typeof place !== "function") ? places.length : 1;
   }
 
-  /** Reads a pattern without its `!` and the slash at its end. Undefined: it is broken, and fits nothing. */
+  /** Reads a pattern without its `!` and trailing slash. Undefined if it is malformed and matches nothing. */
   static read(pattern: string): Wildcards | undefined {
     const places: Place[] = [];
     const special = [...pattern].findIndex((char) => SPECIAL.has(char));
-    // Git compares what is before the first of these by itself, and takes what follows for a beginning.
+    // Git compares the literal prefix separately, and treats what follows as a beginning.
     const begin = special < 0 ? pattern.length : special;
     for (let at = 0; at < pattern.length; ) {
       const char = pattern[at] ?? "";
@@ -61,7 +60,7 @@ export class Wildcards {
     return new Wildcards(places);
   }
 
-  /** Where nothing has been compared yet. */
+  /** The start, before any byte. */
   get begin(): Ways {
     const ways: number[] = [];
     this.#turn += 1;
@@ -69,14 +68,14 @@ export class Wildcards {
     return ways;
   }
 
-  /** How far some bytes more lead; nowhere if they do not fit. */
+  /** Consumes bytes; the result is empty if they do not match. */
   after(ways: Ways, bytes: string): Ways {
     let now = ways;
     for (let at = 0; at < bytes.length && now.length > 0; at += 1) now = this.#step(now, bytes[at] ?? "");
     return now;
   }
 
-  /** Whether all of the pattern is done. */
+  /** Whether the whole pattern is matched. */
   isEnd(ways: Ways): boolean {
     return ways.includes(this.#places.length);
   }
@@ -93,7 +92,7 @@ export class Wildcards {
     return next;
   }
 
-  /** Adds a place, and those that are reached from it by nothing, unless that was done in this turn. */
+  /** Adds a place, and those reachable from it without a byte, unless added in this turn. */
   #add(ways: number[], from: number): void {
     const others: number[] = [];
     for (let at: number | undefined = from; at !== undefined; ) {
@@ -132,7 +131,7 @@ const CLASSES: Record<string, (byte: string) => boolean> = {
   xdigit: (byte) => /[0-9A-Fa-f]/.test(byte),
 };
 
-/** Reads what stands in brackets, from behind the first one, and finds where it ends. Undefined: nowhere. */
+/** Reads a bracket expression from behind its `[`. Undefined if it never ends. */
 function readClass(
   pattern: string,
   from: number,

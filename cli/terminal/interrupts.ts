@@ -1,15 +1,16 @@
+// What do Ctrl-C, Ctrl-\ and SIGTERM mean to a verb that has something to finish first?
 import { constants } from "node:os";
 import { exitCodeOfSignal } from "../errors.ts";
 
-/** What a person, a terminal that closes, or a CI system that gives up sends. */
+/** Sent by a person, a closing terminal, or a CI system that gives up. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** What a terminal sends for Ctrl-\. */
+/** Sent by a terminal for Ctrl-\. */
 const DETACH = "SIGQUIT";
 
-/** Below npx a single Ctrl-C arrives twice: from the terminal, and once more handed on by npm. */
+/** Under npx a single Ctrl-C arrives twice: from the terminal, and passed on by npm. */
 const ONE_PRESS_MS = 500;
 
-/** A wish that this command ends, made from outside. */
+/** A signal that asks this command to end. */
 export interface Interrupt {
   signal: (typeof SIGNALS)[number] | typeof DETACH;
   exitCode: number;
@@ -18,13 +19,13 @@ export interface Interrupt {
 export interface Interrupts {
   first: Promise<Interrupt>;
   second: Promise<Interrupt>;
-  /** The wish that only this command ends, and what it watches goes on (Ctrl-\). */
+  /** Asks this command to end and to leave the run alone (Ctrl-\). */
   detach: Promise<Interrupt>;
-  /** Gives the signals their ordinary meaning back. */
+  /** Restores the default meaning of the signals. */
   release(): void;
 }
 
-/** Listens for wishes that this command ends, in place of ending at once. */
+/** Catches the signals that would end this command at once. */
 export function listenForInterrupts(): Interrupts {
   const waiting: ((interrupt: Interrupt) => void)[] = [];
   const first = new Promise<Interrupt>((resolve) => waiting.push(resolve));
@@ -42,9 +43,9 @@ export function listenForInterrupts(): Interrupts {
   });
   const listeners = ([...SIGNALS, DETACH] as const).map((signal) => {
     const exitCode = exitCodeOfSignal(constants.signals[signal]);
-    const hear = () => (signal === DETACH ? detachNow : press)({ signal, exitCode });
-    process.on(signal, hear);
-    return () => process.off(signal, hear);
+    const listener = () => (signal === DETACH ? detachNow : press)({ signal, exitCode });
+    process.on(signal, listener);
+    return () => process.off(signal, listener);
   });
   return {
     first,

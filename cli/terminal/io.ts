@@ -1,22 +1,23 @@
+// What does a verb see of the process that it runs in: environment, directory, output?
 import { createColors } from "picocolors";
 import { OutputClosed, type Sink, sinkOf } from "./sink.ts";
 import { printable } from "./text.ts";
 
-/** What a verb knows of the process that it runs in. */
+/** The process as a verb sees it; tests pass their own. */
 export interface Io {
   env: NodeJS.ProcessEnv;
   cwd: string;
-  /** `drover --state`: the state directory of the Drover that is meant. */
+  /** `drover --state`: the state directory of the Drover to use. */
   state?: string | undefined;
   stdout: Sink;
   stderr: Sink;
-  /** A person watches: what is going on may be drawn, and erased again. */
+  /** A person is watching: progress may be drawn and erased. */
   interactive: boolean;
-  /** One line for a person, on stderr, that acts on no terminal. What stdout carries is for programs. */
+  /** Writes one line for a person to stderr, with control characters escaped. stdout is for programs. */
   say(line: string): Promise<void>;
 }
 
-/** The real one. */
+/** The `Io` of this process. */
 export function ioOfProcess(): Io {
   const { env } = process;
   const stdout = sinkOf(process.stdout, env);
@@ -31,14 +32,14 @@ export function ioOfProcess(): Io {
       try {
         await stderr.write(`drover: ${printable(line)}\n`);
       } catch (error) {
-        // What nobody is there to read need not be said, and must not change what else is done.
+        // A closed stderr must not change anything else.
         if (!(error instanceof OutputClosed)) throw error;
       }
     },
   };
 }
 
-/** Colors for what is written to this sink: functions that do nothing where none are wanted. */
+/** Color functions for a sink; they do nothing if it has no color. */
 export function colorsFor(sink: Sink) {
   return createColors(sink.color);
 }

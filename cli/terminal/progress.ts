@@ -1,3 +1,4 @@
+// What is a person shown while a run waits or an upload takes long?
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../../client/client.ts";
 import { ApiError, UnreachableError } from "../../client/errors.ts";
@@ -5,39 +6,39 @@ import type { Why } from "../../client/types.ts";
 import { colorsFor, type Io } from "./io.ts";
 import { briefDuration, cut, printable, wrap } from "./text.ts";
 
-/** Says what a run waits for, until its output speaks for itself. */
+/** Shows what a run waits for, until it has output. */
 export interface Progress {
-  /** Erases what is drawn and says nothing more. To be awaited before anything else is written. */
+  /** Erases what is drawn and shows nothing more. Await it before writing anything else. */
   stop(): Promise<void>;
-  /** Writes whole lines to stderr, in the place of what is drawn, which comes again below them. */
+  /** Writes whole lines to stderr above the drawn progress. */
   write(lines: string): Promise<void>;
 }
 
-/** A run on a ready machine is over before this: nothing is asked for it, nothing flickers. */
+/** A run on a ready machine is over before this, so nothing is requested and nothing flickers. */
 const FIRST_LOOK_MS = 500;
-/** Between two looks at the reason; the clock in the line goes on every second. */
+/** Between two requests for the reason; the clock in the line ticks every second. */
 const LOOK_EVERY_MS = 2_000;
 const TICK_MS = 1_000;
-/** Where nobody watches: how long something may take before one line says so. */
+/** Without a terminal: how long something may take before one line says so. */
 const LONG_WAIT_MS = 10_000;
-/** Between two looks there, at whether the reason has changed. */
+/** Without a terminal: between two requests for the reason. */
 const LOOK_AGAIN_MS = 5_000;
 
 const ERASE_LINE = "\r\x1b[K";
-/** Erases the line above, too, and goes on there. */
+/** Moves to the line above and erases it. */
 const ERASE_ABOVE = "\x1b[1A\x1b[2K";
 
-/** The most of a reason that is drawn: it is to be read, and must not push away what is above it. */
+/** A longer reason is cut, so that it does not scroll everything else away. */
 const MOST_CHARS = 500;
 
-/** Says nothing of what is waited for. */
+/** Shows no progress. */
 export function noProgress(io: Io): Progress {
   return { stop: async () => {}, write: (lines) => io.stderr.write(lines) };
 }
 
 /**
- * Starts to watch a run. On a terminal its reason is kept up to date, in several lines if it is long.
- * Elsewhere a line is printed once it takes long, and another whenever the reason has changed.
+ * Starts to watch a run. On a terminal its reason is redrawn, in several lines if it is long. Elsewhere one
+ * line is printed once it takes long, and one whenever the reason changes.
  */
 export function watchProgress(io: Io, client: Client, run: string): Progress {
   const over = new AbortController();
@@ -54,10 +55,7 @@ export function watchProgress(io: Io, client: Client, run: string): Progress {
   }
 }
 
-/**
- * Starts to tell how far something is that is done here, if it takes long: on a terminal it is kept up to
- * date, elsewhere said once.
- */
+/** Shows the progress of local work that takes long: redrawn on a terminal, elsewhere printed once. */
 export function watchWork(io: Io, text: () => string): Pick<Progress, "stop"> {
   const over = new AbortController();
   const { signal } = over;
@@ -71,7 +69,7 @@ export function watchWork(io: Io, text: () => string): Pick<Progress, "stop"> {
 
 function shownUntilStopped(watch: Promise<void>, over: AbortController): Pick<Progress, "stop"> {
   const watching = watch.catch((error) => {
-    // Ended by `stop`. What cannot be drawn is no reason to fail: the output itself meets the same trouble.
+    // Either `stop` ended it, or drawing failed. The latter is not fatal: the output meets the same error.
     if (!over.signal.aborted) over.abort(error);
   });
   return {
@@ -82,11 +80,11 @@ function shownUntilStopped(watch: Promise<void>, over: AbortController): Pick<Pr
   };
 }
 
-/** What a run waits for, looked up now and then. */
+/** Looks up what a run waits for every few ticks. */
 function reasons(client: Client, run: string, signal: AbortSignal): (tick: number) => Promise<string> {
   let text = "";
   return async (tick) => {
-    if ((tick * TICK_MS) % LOOK_EVERY_MS === 0) text = (await look(client, run, signal)).text;
+    if ((tick * TICK_MS) % LOOK_EVERY_MS === 0) text = (await currentReason(client, run, signal)).text;
     return text;
   };
 }
@@ -119,28 +117,28 @@ async function draw(
   }
 }
 
-/** What erases so many lines, the last of which the cursor is in. */
+/** Erases this many lines; the cursor is in the last one. */
 function erasing(lines: number): string {
   return ERASE_LINE + ERASE_ABOVE.repeat(Math.max(0, lines - 1));
 }
 
 async function sayReasons(io: Io, client: Client, run: string, signal: AbortSignal): Promise<void> {
   await sleep(LONG_WAIT_MS, undefined, { signal });
-  for (let said: string | undefined; ; await sleep(LOOK_AGAIN_MS, undefined, { signal })) {
-    const { text, waits } = await look(client, run, signal);
+  for (let printed: string | undefined; ; await sleep(LOOK_AGAIN_MS, undefined, { signal })) {
+    const { text, waits } = await currentReason(client, run, signal);
     if (!waits) {
-      if (said !== undefined) await io.say(`Run ${run}: ${printable(text)}`);
+      if (printed !== undefined) await io.say(`Run ${run}: ${printable(text)}`);
       return;
     }
-    // A number that counts, or a time that comes nearer, is no other reason.
+    // A changed number or countdown is not a new reason.
     const reason = text.replace(/\d+/g, "#");
-    if (reason !== said) await io.say(`Run ${run} waits: ${printable(text)}`);
-    said = reason;
+    if (reason !== printed) await io.say(`Run ${run} waits: ${printable(text)}`);
+    printed = reason;
   }
 }
 
-/** The reason of the moment; that nothing answers is one, too. */
-async function look(
+/** The present reason, which may be that Drover does not answer. */
+async function currentReason(
   client: Client,
   run: string,
   signal: AbortSignal,
@@ -152,7 +150,7 @@ async function look(
     signal.throwIfAborted();
     if (error instanceof UnreachableError) return { text: `${error.message}; trying again`, waits: true };
     if (!(error instanceof ApiError)) throw error;
-    // There is no such run while its submission is still being tried again.
+    // 404 while the submission is still being retried.
     return { text: error.status === 404 ? "it is not accepted yet" : error.detail, waits: true };
   }
 }

@@ -1,20 +1,21 @@
+// Where does output go, and how does a verb notice that its reader is gone?
 import { constants } from "node:os";
 import type { Writable } from "node:stream";
 import { exitCodeOfSignal } from "../errors.ts";
 
-/** Nobody reads this output any more (`| head -1`). Quiet by nature: who closed it knows. */
+/** The output has no reader any more (`| head -1`). It is not reported: the user closed it. */
 export class OutputClosed extends Error {
   override readonly name = "OutputClosed";
-  /** What the shell would say of a program that wrote into a closed pipe. */
+  /** The exit code that a shell gives for SIGPIPE. */
   readonly exitCode = exitCodeOfSignal(constants.signals.SIGPIPE);
 }
 
 /** Where bytes go. */
 export interface Sink {
-  /** Resolves once the reader's side has taken the bytes: who awaits it is as slow as the reader. */
+  /** Resolves once the reader has taken the bytes, so that awaiting it applies back-pressure. */
   write(bytes: Uint8Array | string): Promise<void>;
   isTerminal: boolean;
-  /** Colors are wanted here (https://no-color.org). */
+  /** Whether to use colors (https://no-color.org). */
   color: boolean;
   /** Width of the terminal, in columns. */
   columns(): number;
@@ -22,7 +23,7 @@ export interface Sink {
 
 const DEFAULT_COLUMNS = 80;
 
-/** Wraps one of the process's own streams. Throws `OutputClosed`, or the system's error, from `write`. */
+/** Wraps a stream of the process. `write` throws `OutputClosed`, or the system's error. */
 export function sinkOf(
   stream: Writable & { isTTY?: boolean; columns?: number },
   env: NodeJS.ProcessEnv,
@@ -36,7 +37,7 @@ export function sinkOf(
   return {
     isTerminal,
     color: isTerminal && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
-    // A terminal that does not know its size says 0.
+    // A terminal of unknown size reports 0.
     columns: () => stream.columns || DEFAULT_COLUMNS,
     write: (bytes) =>
       new Promise((resolve, reject) => {
@@ -46,7 +47,7 @@ export function sinkOf(
   };
 }
 
-/** A pipe without a reader, a stream that is over, and a terminal that has gone away. */
+/** A pipe without a reader, a destroyed stream, a terminal that is gone. */
 const CLOSED_CODES: readonly string[] = ["EPIPE", "ERR_STREAM_DESTROYED", "EIO"];
 
 function outputError(error: NodeJS.ErrnoException): Error {

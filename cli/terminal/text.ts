@@ -1,15 +1,13 @@
+// How text, JSON, durations, money and tables are formatted for a terminal, safely.
 import { formatDuration } from "../../src/shared/duration.ts";
 
 /**
- * Characters that act on a terminal instead of being seen: controls, what ends a line, and what Unicode calls
- * formats, which turn text round, join it or hide in it.
+ * Characters that act on a terminal instead of being seen: controls, line ends, and Unicode formats, which
+ * reverse, join or hide text.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/**
- * Text from elsewhere, safe to show on a terminal, on one line: nothing in it can move the cursor, set a
- * title, or hide.
- */
+/** Makes foreign text safe to show on one line: it cannot move the cursor, set a title, or hide. */
 export function printable(text: string): string {
   return text.replace(UNSEEN, (char) => (char === "\n" || char === "\t" ? " " : escaped(char)));
 }
@@ -19,20 +17,20 @@ function escaped(char: string): string {
   return code.length > 2 ? `\\u{${code}}` : `\\x${code.padStart(2, "0")}`;
 }
 
-/** A value as JSON that is as safe to show: what would act on a terminal is escaped in it. */
+/** A value as JSON, with everything escaped that would act on a terminal. */
 export function asJson(value: unknown, indent = 2): string {
   return JSON.stringify(value, null, indent).replace(UNSEEN, (char) =>
     char === "\n" ? char : unitsOf(char),
   );
 }
 
-/** A character as JSON escapes it: by its UTF-16 code units. */
+/** A character as JSON escapes it, by its UTF-16 code units. */
 function unitsOf(char: string): string {
   const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }
 
-/** A length of time at a glance, in at most two units: `850ms`, `4.2s`, `3m10s`, `2d4h`. */
+/** A duration in at most two units: `850ms`, `4.2s`, `3m10s`, `2d4h`. */
 export function briefDuration(ms: number): string {
   const whole = Math.max(0, Math.round(ms));
   if (whole < 1_000) return `${whole}ms`;
@@ -41,19 +39,19 @@ export function briefDuration(ms: number): string {
   return units.slice(0, 2).join("");
 }
 
-/** The time from an instant (RFC 3339) to another, or to the server's now; empty if it has not begun. */
+/** The time from one instant (RFC 3339) to another, or to the server's now; empty if `from` is null. */
 export function elapsed(from: string | null, to: string | number): string {
   if (from === null) return "";
   const end = typeof to === "number" ? to : Date.parse(to);
   return briefDuration(end - Date.parse(from));
 }
 
-/** Text that fits into so many columns; what is left out is marked. */
+/** Cuts text to a number of columns, and marks the cut. */
 export function cut(text: string, columns: number): string {
   return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`;
 }
 
-/** Text in lines of so many columns at most, broken between words where that is possible. */
+/** Wraps text to a number of columns, between words where possible. */
 export function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   let rest = text.trimEnd();
@@ -67,8 +65,8 @@ export function wrap(text: string, columns: number): string[] {
 }
 
 /**
- * An amount by list prices, whose currency is that of whoever wrote them: at least two decimals, and enough
- * for two digits that count.
+ * An amount in the currency of the configured prices: at least two decimals, and enough for two significant
+ * digits.
  */
 export function money(amount: number): string {
   const digits = amount > 0 && amount < 1 ? Math.min(9, 1 - Math.floor(Math.log10(amount))) : 2;
@@ -78,8 +76,8 @@ export function money(amount: number): string {
 const GAP = "  ";
 
 /**
- * Rows under their headings, in columns as wide as their widest cell. The last column is free: it is cut at
- * `columns`, which only a terminal has, so that what a program reads is whole.
+ * Rows under headings, in columns as wide as their widest cell. Lines are cut at `columns`, which is infinite
+ * for a program.
  */
 export function table(
   headings: readonly string[],
@@ -97,7 +95,7 @@ export function table(
   return lines.map((line) => `${cut(line, columns)}\n`).join("");
 }
 
-/** Names and values below each other; what has no value is left out. */
+/** Names and values, one pair a line; pairs with an empty value are left out. */
 export function fields(
   pairs: readonly (readonly [string, string])[],
   emphasis: (text: string) => string,

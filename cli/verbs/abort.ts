@@ -1,3 +1,4 @@
+// `drover abort`: ends runs, by id or by filter.
 import { type Command, Option } from "commander";
 import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
@@ -19,14 +20,14 @@ interface AbortFlags {
 }
 
 /**
- * Few enough that they are asked in time also by a busy Drover: were the answer lost, those that end at once
- * would not be in that of the next try.
+ * Few enough for a busy Drover to answer in time. If the answer were lost, runs that end at once would be
+ * missing from the answer to the retry.
  */
-const ASKED_AT_ONCE = 100;
-const WAITED_FOR_AT_ONCE = 1_000;
+const ABORTS_PER_REQUEST = 100;
+const WAITS_PER_REQUEST = 1_000;
 
 const HELP = `
-A run that has ended already is left as it is. The exit code is ${EXIT.drover} if any of the
+Runs that have already ended are left as they are. The exit code is ${EXIT.drover} if any of the
 runs could not be aborted.
 
 Examples:
@@ -40,17 +41,15 @@ export function addAbort(program: Command, io: Io, exitWith: (code: number) => v
   program
     .command("abort")
     .summary("end runs")
-    .description(
-      "Ends runs: asks their commands to stop, and kills what has not stopped in its kill timeout.",
-    )
+    .description("Ends runs: asks their commands to stop, and kills those that outlast their kill timeout.")
     .argument("[run...]", "the ids of the runs")
     .option("-l, --label <name=value>", "all runs with this label (repeatable: with all of them)", pair)
     .option("--pool <name>", "all runs of this pool")
-    .option("--all", "all runs there are")
-    .option("--reason <text>", "why; it is kept with the run")
-    .option("--force", "kill at once what lives of them, also in a stop that has begun")
+    .option("--all", "all runs")
+    .option("--reason <text>", "the reason, kept with the run")
+    .option("--force", "kill at once, also where a stop has begun")
     .addOption(new Option("--wait").default(true).hideHelp())
-    .option("--no-wait", "only ask for it, and do not wait for their ends")
+    .option("--no-wait", "do not wait for the runs to end")
     .addHelpText("after", HELP)
     .action(async (ids: string[], flags: AbortFlags) => {
       const { client } = connect(io);
@@ -61,18 +60,18 @@ export function addAbort(program: Command, io: Io, exitWith: (code: number) => v
     });
 }
 
-/** Whether runs are meant that are not named. Throws unless it is said in one way which are. */
+/** Whether runs are chosen by a filter. Throws unless they are chosen in exactly one way. */
 function isOfMany(ids: readonly string[], { label, pool, all }: AbortFlags): boolean {
   const isMany = label !== undefined || pool !== undefined || all === true;
   if (isMany === (ids.length === 0) && !(all && label !== undefined)) return isMany;
-  throw new CliError("It is not clear which runs are to end.", [
-    "Name them, or say --label or --pool for all that fit, or --all for all there are.",
+  throw new CliError("It is not clear which runs to end.", [
+    "Name them, choose them with --label or --pool, or end all runs with --all.",
   ]);
 }
 
-/** Asks page after page of those that are meant, then tells how each has ended. */
+/** Aborts the chosen runs page by page, then prints how each has ended. */
 async function abortMany(io: Io, client: Client, { label, pool, all, reason, force, wait }: AbortFlags) {
-  const asked: string[] = [];
+  const aborted: string[] = [];
   let wentWell = true;
   for (let cursor: string | undefined, more = true; more; ) {
     const page = await client.runs.abortMany({
@@ -82,46 +81,46 @@ async function abortMany(io: Io, client: Client, { label, pool, all, reason, for
       reason,
       force,
       cursor,
-      limit: ASKED_AT_ONCE,
+      limit: ABORTS_PER_REQUEST,
     });
-    asked.push(...page.items.map(({ id }) => id));
+    aborted.push(...page.items.map(({ id }) => id));
     for (const { id, detail } of page.failed) await io.say(`${id}: ${detail}`);
     for (const trouble of troublesOf(page.service)) await io.say(trouble);
     wentWell &&= page.failed.length === 0 && page.service.every(({ healthy }) => healthy);
     cursor = page.next ?? undefined;
     more = cursor !== undefined;
   }
-  if (asked.length === 0) await io.say("No pending or running run matches.");
-  for (let at = 0; at < asked.length; at += WAITED_FOR_AT_ONCE) {
-    const ids = asked.slice(at, at + WAITED_FOR_AT_ONCE);
-    if (wait) wentWell = (await tellEnds(io, client, ids)) && wentWell;
+  if (aborted.length === 0) await io.say("No pending or running run matches.");
+  for (let at = 0; at < aborted.length; at += WAITS_PER_REQUEST) {
+    const ids = aborted.slice(at, at + WAITS_PER_REQUEST);
+    if (wait) wentWell = (await printEnds(io, client, ids)) && wentWell;
     else for (const id of ids) await io.stdout.write(`${id} is being aborted\n`);
   }
   return wentWell;
 }
 
-/** Waits for the ends of runs together. Returns whether that went well for all of them. */
-async function tellEnds(io: Io, client: Client, ids: readonly string[]): Promise<boolean> {
-  const tell = (id: string, state: string) => io.stdout.write(`${id} ended: ${state}\n`);
+/** Waits for all these runs to end. Returns whether the end of each could be learned. */
+async function printEnds(io: Io, client: Client, ids: readonly string[]): Promise<boolean> {
+  const print = (id: string, state: string) => io.stdout.write(`${id} ended: ${state}\n`);
   try {
     const { items } = await client.runs.waitAll({ ids });
-    for (const { id, state } of items) await tell(id, state);
+    for (const { id, state } of items) await print(id, state);
     return true;
   } catch (error) {
     if (!(error instanceof ApiError && (error.status === 404 || error.status === 410))) throw error;
-    // Somebody has deleted one of them, which fails the question as a whole: each is asked for itself.
+    // One of them has been deleted, which fails the whole request: wait for each by itself.
     return await forEachOf(io, ids, async (id) => {
-      await tell(id, (await client.runs.wait(id)).state);
+      await print(id, (await client.runs.wait(id)).state);
       return true;
     });
   }
 }
 
-/** Says what became of it: whatever that is, it is what was asked for. */
+/** Aborts one run and prints its end. Any end is a success. */
 async function abortOne(io: Io, client: Client, id: string, flags: AbortFlags): Promise<true> {
   const before = await client.runs.get(id);
   if (hasEnded(before)) {
-    await io.stdout.write(`${id} had ended: ${before.state}\n`);
+    await io.stdout.write(`${id} had already ended: ${before.state}\n`);
     return true;
   }
   const after = await client.abort(id, { reason: flags.reason, force: flags.force, wait: flags.wait });

@@ -1,3 +1,4 @@
+// `drover apply`: makes a pool what a file says.
 import type { Command } from "commander";
 import type { PoolConfig } from "../../client/types.ts";
 import { connect } from "../context.ts";
@@ -12,11 +13,11 @@ interface ApplyFlags {
 }
 
 const HELP = `
-The file is the configuration of the pool as \`PUT /v1/pools/{name}\` takes it,
-in JSON, and may have its name in it, too. The pool becomes what the file says:
-what the file does not say has its default. The provider's secret may be left out
-if the pool exists and its provider has the same URL: then it stays. A \`-\` reads
-standard input, so that a new secret need not lie in a file.
+The file is JSON: the configuration that \`PUT /v1/pools/{name}\` takes, and
+optionally the pool's \`name\`. It replaces the whole configuration: fields that it
+omits get their defaults. Only the provider's secret is kept if it is omitted, as long
+as the provider's URL stays the same. A \`-\` reads standard input, so that a new
+secret need not be written to a file.
 
 Examples:
   drover apply -f pool.json
@@ -24,12 +25,12 @@ Examples:
   drover pools nightly --json | jq .config | drover apply --name nightly -f -
   jq --arg secret "$SECRET" '.provider.secret = $secret' pool.json | drover apply -f -`;
 
-/** `drover apply`: a pool becomes what a file says. What is wrong in it the server says, field by field. */
+/** `drover apply`: creates or changes a pool. The server validates the file, field by field. */
 export function addApply(program: Command, io: Io): void {
   program
     .command("apply")
     .summary("create or change a pool")
-    .description("Creates a pool, or changes it into what a file says.")
+    .description("Creates a pool, or replaces its configuration with a file's.")
     .requiredOption("-f, --file <path>", "the file, or - for standard input")
     .option("--name <pool>", "the name of the pool (default: `name` in the file)")
     .addHelpText("after", HELP)
@@ -45,13 +46,13 @@ function named(content: object, file: string, flag?: string): { name: string; co
   const { name: inside, ...config }: { name?: unknown } = content;
   const name = flag ?? inside;
   if (typeof name !== "string" || name === "") {
-    throw new CliError("Which pool?", [`Give it by --name, or as \`name\` in ${file}.`]);
+    throw new CliError("Which pool?", [`Name it with --name, or as \`name\` in ${file}.`]);
   }
   if (inside !== undefined && inside !== name) {
-    throw new CliError(`${file} is of pool ${printable(String(inside))}, and --name says ${name}.`, [
-      "Leave one of them out, or make them equal.",
+    throw new CliError(`${file} is for pool ${printable(String(inside))}, but --name says ${name}.`, [
+      "Leave one of them out, or make them agree.",
     ]);
   }
-  // Whether it is one, the server says, and names each field that is wrong.
+  // The server validates it, and names each wrong field.
   return { name, config: config as PoolConfig };
 }

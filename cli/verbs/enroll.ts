@@ -1,3 +1,4 @@
+// `drover enroll`: prints the line with which a self-hosted machine joins a pool.
 import type { Command } from "commander";
 import { connect } from "../context.ts";
 import { positiveDuration } from "../options.ts";
@@ -11,24 +12,24 @@ interface EnrollFlags {
 }
 
 const HELP = `
-Paste the line that it prints into a shell of the machine: as root for a service of the whole machine, or as
-any user. The machine needs Linux and Node 20 or newer. Whoever has the line can use it, once: as an argument
-of a command (ssh big-box "$(drover enroll)") every user of both machines could read it.
+Paste the line into a shell on the machine: as root for a system service, or as any user. The machine
+needs Linux and Node 20 or newer. The line works once, for anyone who has it. Do not pass it as an argument
+(ssh big-box "$(drover enroll)"): every user of both machines could read it.
 
 Examples:
   drover enroll
   drover enroll --pool build --ttl 10m
   drover enroll | ssh big-box sh`;
 
-/** `drover enroll`: a self-hosted machine may join. */
+/** `drover enroll`: lets a self-hosted machine join. */
 export function addEnroll(program: Command, io: Io): void {
   program
     .command("enroll")
-    .summary("let a machine of your own join")
-    .description("Prints the line by which a machine of your own becomes one of Drover's.")
-    .option("--pool <name>", "the pool that it serves (default: the one called default)")
-    .option("--ttl <duration>", "for how long the line can be used (default: 1h)", positiveDuration)
-    .option("--json", "print JSON: the line, its code, and what the machine will be called")
+    .summary("let a self-hosted machine join")
+    .description("Prints the shell line with which a machine of yours joins Drover.")
+    .option("--pool <name>", "the pool that the machine serves (default: the one called default)")
+    .option("--ttl <duration>", "how long the line is valid (default: 1h)", positiveDuration)
+    .option("--json", "print JSON: the line, its code, and the worker id of the machine")
     .addHelpText("after", HELP)
     .action(async ({ pool, ttl, json }: EnrollFlags) => {
       const { client } = connect(io);
@@ -40,9 +41,7 @@ export function addEnroll(program: Command, io: Io): void {
       }
       await io.stdout.write(`${enrollment.command}\n`);
       if (io.stdout.isTerminal) {
-        await io.say(
-          `paste it on the machine, which becomes ${enrollment.worker}; until ${enrollment.expiresAt}`,
-        );
+        await io.say(`paste it on the machine by ${enrollment.expiresAt}; it becomes ${enrollment.worker}`);
       }
     });
 }

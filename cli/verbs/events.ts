@@ -1,3 +1,4 @@
+// `drover events`: shows the runs and machines of a pool, and what changes there.
 import type { Command } from "commander";
 import type { PoolEvent } from "../../client/types.ts";
 import { connect } from "../context.ts";
@@ -10,19 +11,17 @@ Examples:
   drover events --follow --pool build
   drover events --json | jq .worker.id`;
 
-/** For how long the server holds an answer while nothing changes. */
+/** How long the server holds a request while nothing changes. */
 const WAIT_MS = 30_000;
 
-/** `drover events`: what lives in a pool, and what changes there. */
+/** `drover events`: shows a pool's live runs and machines, then each change. */
 export function addEvents(program: Command, io: Io): void {
   program
     .command("events")
     .summary("show what changes in a pool")
-    .description(
-      "Shows the runs that have not ended and the machines of a pool, and then what changes there.",
-    )
+    .description("Shows a pool's machines and the runs that have not ended, then what changes.")
     .option("--pool <name>", "which pool (default: the one called default)", "default")
-    .option("-f, --follow", "go on with what changes, until Ctrl-C")
+    .option("-f, --follow", "keep showing changes, until Ctrl-C")
     .option("--json", "print a JSON object on each line")
     .addHelpText("after", HELP)
     .action(async ({ pool, follow, json }: { pool: string; follow?: boolean; json?: boolean }) => {
@@ -30,7 +29,7 @@ export function addEvents(program: Command, io: Io): void {
       let { items, next } = await client.pools.events(pool);
       for (;;) {
         if (items.length === 0 && follow !== true && !json) {
-          await io.stdout.write(`Nothing goes on in pool ${printable(pool)}.\n`);
+          await io.stdout.write(`Nothing is going on in pool ${printable(pool)}.\n`);
         }
         for (const item of items) await io.stdout.write(`${json ? asJson(item, 0) : line(item)}\n`);
         if (follow !== true) return;

@@ -1,6 +1,7 @@
+// `drover logs`: shows the output of a run.
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
-import type { LogWish } from "../../client/runs/logs.ts";
+import type { LogSelection } from "../../client/runs/logs.ts";
 import { connect } from "../context.ts";
 import { sayLimits } from "../log-limits.ts";
 import { type Tail, tail } from "../options.ts";
@@ -16,8 +17,8 @@ interface LogsFlags {
 }
 
 const HELP = `
-The bytes come as they were written: stdout to stdout, stderr to stderr.
-Each is in its own order; there is no order between the two.
+Bytes are copied as they were written: stdout to stdout, stderr to stderr.
+Each stream keeps its order; there is no order between the two.
 
 Examples:
   drover logs build-17
@@ -26,17 +27,17 @@ Examples:
   drover logs --stderr --tail 4KiB build-17
   drover logs --attempt 1.1 build-17`;
 
-/** `drover logs`: the output of a run. */
+/** `drover logs`: copies the output of a run. */
 export function addLogs(program: Command, io: Io): void {
   program
     .command("logs")
     .summary("show the output of a run")
     .description("Shows what a run has written.")
     .argument("<run>", "the run's id")
-    .option("-f, --follow", "go on until the run has written its last byte")
+    .option("-f, --follow", "keep copying until the run has written its last byte")
     .option("--stdout", "only what it wrote to stdout")
     .option("--stderr", "only what it wrote to stderr")
-    .option("-n, --tail <lines>", "only so many lines at the end of each, or a size, such as 64KiB", tail)
+    .option("-n, --tail <lines>", "only this many lines at the end of each, or a size, such as 64KiB", tail)
     .option("--task <name>", "the task of the run (default: main)", "main")
     .option("--attempt <name>", "one attempt, as `drover status` names it, such as 1.2 (default: the latest)")
     .addHelpText("after", HELP)
@@ -46,16 +47,16 @@ export function addLogs(program: Command, io: Io): void {
 }
 
 async function copy(io: Io, client: Client, id: string, flags: LogsFlags): Promise<void> {
-  // A short question first: that nothing answers, or that there is no such run, is said at once and not after
-  // the patience that a long stream has.
+  // A short request first: without it, an unreachable server or an unknown run would be reported only after
+  // the long retries of a stream.
   await client.runs.get(id);
   const both = flags.stdout === flags.stderr;
   const streams = (["stdout", "stderr"] as const).filter((stream) => both || flags[stream]);
   const { follow, task, attempt } = flags;
   await Promise.all(
     streams.map(async (stream) => {
-      const wish: LogWish = { task, stream, follow, attempt, ...flags.tail };
-      for await (const bytes of client.runs.logs(id, wish)) await io[stream].write(bytes);
+      const options: LogSelection = { task, stream, follow, attempt, ...flags.tail };
+      for await (const bytes of client.runs.logs(id, options)) await io[stream].write(bytes);
     }),
   );
   await sayLimits(io, await client.runs.get(id), { task, streams });

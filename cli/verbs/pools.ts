@@ -1,3 +1,4 @@
+// `drover pools`: lists pools, or shows one.
 import type { Command } from "commander";
 import type { PoolView } from "../../client/types.ts";
 import { connect } from "../context.ts";
@@ -13,12 +14,12 @@ Examples:
   drover pools default
   drover pools default --json | jq .config`;
 
-/** `drover pools`: the pools, or one of them. */
+/** `drover pools`: lists pools, or shows one. */
 export function addPools(program: Command, io: Io): void {
   const pools = program
     .command("pools")
     .summary("list pools, show one, or delete one")
-    .description("Lists the pools, each a queue with the machines that serve it, or shows one of them.")
+    .description("Lists the pools (each is a queue with the machines that serve it), or shows one.")
     .argument("[pool]", "the name of one pool")
     .option("--json", "print JSON: a list, or the one pool")
     .addHelpText("after", HELP)
@@ -60,26 +61,28 @@ function view(pool: PoolView, io: Io): string {
       ["Machines", machines(pool)],
       ["Costs", costs(pool)],
       ["Strangers", strangers(pool)],
-      ...pool.holdOffs.map((hold): [string, string] => ["Held off", held(hold)]),
+      ...pool.holdOffs.map((hold): [string, string] => ["Held off", holdOffText(hold)]),
     ],
     bold,
   );
   return `${top}\n${bold("Configuration")}\n${asJson(pool.config)}\n`;
 }
 
-/** Machines that cost money, perhaps ours, and that nobody uses; empty, if there are none. */
+/** Machines with this pool's tag that no worker uses, though they cost money; empty if there are none. */
 function strangers({ strangers: ids = [] }: PoolView): string {
-  return ids.length === 0 ? "" : `${ids.join(" ")}: listed with this pool's tag, and no worker's own machine`;
+  return ids.length === 0
+    ? ""
+    : `${ids.join(" ")}: listed with this pool's tag, but not the machine of any worker`;
 }
 
-/** What a hold-off keeps from happening, until when, and why. */
-function held({ scope, until, trying, reason }: PoolView["holdOffs"][number]): string {
-  const when = trying ? "one is tried now" : `until ${until ?? "the pool is applied again"}`;
+/** What a hold-off prevents, until when, and why. */
+function holdOffText({ scope, until, trying, reason }: PoolView["holdOffs"][number]): string {
+  const when = trying ? "one is being tried now" : `until ${until ?? "the pool is applied again"}`;
   const what = scope === "list" ? "machines are not listed" : `no machine is asked for (${scope})`;
   return `${what}, ${when}: ${reason}`;
 }
 
-/** What the machines cost an hour, and what they could; empty, if the server does not say. */
+/** What the machines cost an hour, and could cost at most; empty if the server does not say. */
 function costs({ spend, config }: PoolView): string {
   if (spend === undefined) return "";
   const { perHour, unpriced, worstPerHour } = spend;
@@ -91,12 +94,12 @@ function costs({ spend, config }: PoolView): string {
   return `${money(perHour)} an hour${more}, at most ${worst}`;
 }
 
-/** What an older server says nothing of. */
+/** Assumed for an older server, which omits it. */
 const NONE_UNMADE: NonNullable<PoolView["unmade"]> = { asked: 0, refused: 0 };
 
 /**
- * How many machines there are, by state: those that are gone are none, and neither are those that the
- * provider has not made yet.
+ * Counts machines by state, without those that are gone. Machines that the provider has not made yet are
+ * counted apart from booting ones.
  */
 function machines({ workers, unmade = NONE_UNMADE }: PoolView): string {
   const { asked, refused, unconfirmed = 0 } = unmade;

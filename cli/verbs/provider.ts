@@ -1,3 +1,4 @@
+// `drover provider test`: does a service keep the contract of a provider (pool.md#provider-promises)?
 import type { Command } from "commander";
 import { EXIT } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
@@ -9,36 +10,33 @@ interface TestFlags {
 }
 
 const HELP = `
-Calls the provider of a pool as Drover would, from here, and judges its answers.
-Neither Drover nor the pool is needed. Without --create nothing is made or
-changed: it lists machines, and asks for the end of one that there is not. With
---create one machine of that type is made and destroyed: it costs what the
-provider takes for it. Ctrl-C ends the machine first.
+Calls the provider of a pool from here, as Drover would, and judges its answers.
+Neither Drover nor the pool needs to exist. Without --create nothing is created or
+changed: the test lists machines, and destroys one that does not exist. With
+--create it creates and destroys one machine of that type, at the provider's
+price. Ctrl-C destroys the machine before it exits.
 
-The exit code is ${EXIT.no} if a promise is broken, could not be judged, or a machine is left.
+The exit code is ${EXIT.no} if a promise is broken or could not be judged, or a machine is left.
 
 Examples:
   drover provider test -f pool.json
   drover provider test -f pool.json --create small`;
 
-/**
- * `drover provider test`: is this service what Drover expects of a provider?
- * (pool.md#provider-promises)
- */
+/** `drover provider test`: tests a provider against its contract (pool.md#provider-promises). */
 export function addProvider(program: Command, io: Io, exitWith: (code: number) => void): void {
   program
     .command("provider")
     .summary("test a provider of machines")
     .description("Tests a provider of machines.")
     .command("test")
-    .summary("hold a provider to its contract")
-    .description("Holds the provider of a pool to its contract, and prints what it keeps and what it breaks.")
+    .summary("test a provider against its contract")
+    .description("Tests the provider of a pool against its contract, and prints which promises it keeps.")
     .requiredOption("-f, --file <path>", "the configuration of the pool, or - for standard input")
-    .option("--create <type>", "create and destroy one machine of this instance type, too")
+    .option("--create <type>", "also create and destroy one machine of this instance type")
     .option("--json", "print JSON: each finding with its rule, and what was measured")
     .addHelpText("after", HELP)
     .action(async ({ file, create, json }: TestFlags) => {
-      // Loaded here alone: no other verb calls a provider itself.
+      // Loaded on demand: no other verb calls a provider.
       const { providerTest } = await import("../provider-test.ts");
       exitWith(await providerTest(io, { file, type: create, json: json === true }));
     });

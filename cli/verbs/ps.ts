@@ -1,3 +1,4 @@
+// `drover ps`: lists runs, newest first.
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import type { RunFilter } from "../../client/runs/run-lists.ts";
@@ -18,20 +19,20 @@ interface PsFlags {
   json?: boolean;
 }
 
-/** How many of the latest runs stand beside those that go on. */
+/** How many of the latest runs are listed besides the live ones. */
 const RECENT_RUNS = 10;
-/** Runs in one request. */
+/** Runs per request. */
 const PAGE_RUNS = 1_000;
 
 const HELP = `
-Without --all or --state: every run that goes on, and the latest ${RECENT_RUNS}.
+Without --all or --state: every run that has not ended, and the latest ${RECENT_RUNS}.
 
 Examples:
   drover ps
   drover ps --state failed --state unknown --label team=web
   drover ps --all --limit 1000 --json | jq -r '.[].id'`;
 
-/** `drover ps`: runs, newest first. */
+/** `drover ps`: lists runs, newest first. */
 export function addPs(program: Command, io: Io): void {
   program
     .command("ps")
@@ -43,9 +44,9 @@ export function addPs(program: Command, io: Io): void {
       `only runs in this state (repeatable): ${STATE_WORDS.join(", ")}`,
       words(STATE_WORDS),
     )
-    .option("-l, --label <name=value>", "only runs with this label (repeatable: all of them)", pair)
+    .option("-l, --label <name=value>", "only runs with this label (repeatable: with all of them)", pair)
     .option("--pool <name>", "only runs of this pool")
-    .option("--limit <number>", "at most so many (default: 100)", wholeNumber(1, 1_000_000), 100)
+    .option("--limit <number>", "at most this many (default: 100)", wholeNumber(1, 1_000_000), 100)
     .option("--json", "print the runs as a JSON list")
     .addHelpText("after", HELP)
     .action(async (flags: PsFlags) => {
@@ -57,26 +58,26 @@ export function addPs(program: Command, io: Io): void {
       await io.stdout.write(flags.json ? `${asJson(shown)}\n` : view(shown, io, client.now(), empty));
       for (const trouble of troubles) await io.say(trouble);
       if (runs.length > shown.length)
-        await io.say(`There are more runs; --limit shows more than ${flags.limit}.`);
+        await io.say(`There are more runs; to see more than ${flags.limit}, use --limit.`);
     });
 }
 
 interface Selection {
   runs: RunSummary[];
-  /** Pools of which runs may be missing here. */
+  /** Warnings about pools whose runs may be missing. */
   troubles: string[];
 }
 
-/** The runs that are asked for, and one more than the limit if there are more. */
+/** The requested runs; one more than the limit if there are more. */
 async function select(client: Client, flags: PsFlags): Promise<Selection> {
   const wanted = flags.limit + 1;
   const filter = { labels: flags.label, pool: flags.pool };
   if (flags.all || flags.state !== undefined) {
-    return await take(client, { ...filter, states: flags.state ?? ["all"] }, wanted);
+    return await readPages(client, { ...filter, states: flags.state ?? ["all"] }, wanted);
   }
   const [live, recent] = await Promise.all([
-    take(client, { ...filter, states: ["pending", "running"] }, wanted),
-    take(client, { ...filter, states: ["all"] }, RECENT_RUNS),
+    readPages(client, { ...filter, states: ["pending", "running"] }, wanted),
+    readPages(client, { ...filter, states: ["all"] }, RECENT_RUNS),
   ]);
   return {
     runs: newestFirst([...live.runs, ...recent.runs]),
@@ -85,7 +86,7 @@ async function select(client: Client, flags: PsFlags): Promise<Selection> {
 }
 
 /** Reads pages until there are `count` runs. */
-async function take(client: Client, filter: RunFilter, count: number): Promise<Selection> {
+async function readPages(client: Client, filter: RunFilter, count: number): Promise<Selection> {
   const runs: RunSummary[] = [];
   const troubles: string[] = [];
   let cursor: string | undefined;
@@ -99,7 +100,7 @@ async function take(client: Client, filter: RunFilter, count: number): Promise<S
   return { runs, troubles };
 }
 
-/** Two lists were not read in the same moment: of a run that is in both, the later version counts. */
+/** The two lists were read at different moments: for a run in both, the later version wins. */
 function newestFirst(runs: readonly RunSummary[]): RunSummary[] {
   const byId = new Map<string, RunSummary>();
   for (const run of runs) {

@@ -1,3 +1,4 @@
+// `drover pull`: fetches the files that a run left as its result.
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { RunStatus } from "../../client/types.ts";
@@ -8,10 +9,10 @@ import type { Io } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 
 const HELP = `
-A run has a result if it was asked for one (drover run --out) and its command has
-ended by itself, well or not. Files of the same name are replaced, others stay; nothing
-outside of the directory is touched, and .git and .drover are never unpacked. A result
-that has more in it than --out named is refused as a whole. The exit code is ${EXIT.no} if there is no result.
+A run has a result if it was started with --out and its command ended by itself,
+successfully or not. Files of the same name are replaced, others stay; nothing outside
+the directory is touched, and .git and .drover are never unpacked. A result with files
+that --out did not name is refused as a whole. The exit code is ${EXIT.no} if there is no result.
 
 Examples:
   drover pull build-17
@@ -31,7 +32,7 @@ export function addPull(program: Command, io: Io): void {
       const run = await client.runs.get(id);
       if (!run.snapshot) throw noResult(run);
       const into = resolve(io.cwd, flags.into ?? ".");
-      // Loaded here alone: no other verb shall wait for what unpacks archives.
+      // Loaded on demand: other verbs need not wait for the archive code.
       const { fetchSnapshot } = await import("../snapshot/fetch.ts");
       const { resultOf } = await import("../../archive/result.ts");
       const wanted = resultOf(run.spec.outputs ?? []);
@@ -40,18 +41,18 @@ export function addPull(program: Command, io: Io): void {
     });
 }
 
-/** Why a run has no result: in the order of what rules out all that comes behind. */
+/** Why a run has no result. The order matters: each reason makes the later ones irrelevant. */
 function noResult({ id, state, spec, failure }: RunStatus): CliError {
   const no = (why: string, ...hints: string[]) =>
     new CliError(`Run ${id} has no result: ${why}.`, hints, EXIT.no);
   if (!Array.isArray(spec.outputs)) {
     return no(
-      "it was not asked for one",
-      "What it shall leave is said when it is submitted: drover run --out",
+      "it was submitted without outputs",
+      "Outputs are declared when a run is submitted: drover run --out",
     );
   }
-  if (state === "pending") return no("it has not started yet", `What it waits for: drover why ${id}`);
-  if (state === "running") return no("it is still running", `To see its end: drover logs -f ${id}`);
+  if (state === "pending") return no("it has not started yet", `See what it waits for: drover why ${id}`);
+  if (state === "running") return no("it is still running", `Follow it to its end: drover logs -f ${id}`);
   if (failure?.code === "outputs_failed") return no(printable(failure.text).replace(/\.$/, ""));
   return no(`it is ${state}, and its command did not end by itself`, `See \`drover status ${id}\`.`);
 }

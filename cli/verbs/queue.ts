@@ -1,3 +1,4 @@
+// `drover queue`: lists the runs that wait for a place, each with the reason.
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import type { Queue, QueuedRun } from "../../client/types.ts";
@@ -13,35 +14,39 @@ interface QueueFlags {
   json?: boolean;
 }
 
-/** Runs in one request. */
+/** Runs per request. */
 const PAGE_RUNS = 1_000;
 
 const HELP = `
-The word in brackets is for programs; docs/operating.md says what to do about each.
+The word in brackets is a code for programs; docs/operating.md says what to do about each.
 
 Examples:
   drover queue
   drover queue --pool build --json | jq -r '.[].id'`;
 
-/** `drover queue`: the runs that wait, in their order, each with the reason. */
+/** `drover queue`: lists waiting runs in queue order, each with the reason. */
 export function addQueue(program: Command, io: Io): void {
   program
     .command("queue")
     .summary("list the runs that wait for a place")
-    .description("Lists the runs of a pool that wait for a place, in their order, each with the reason.")
+    .description("Lists the runs of a pool that wait for a place, in queue order, each with the reason.")
     .option("--pool <name>", "which pool (default: the one called default)", "default")
-    .option("--limit <number>", "at most so many (default: 100)", wholeNumber(1, 1_000_000), 100)
+    .option("--limit <number>", "at most this many (default: 100)", wholeNumber(1, 1_000_000), 100)
     .option("--json", "print the runs as a JSON list")
     .addHelpText("after", HELP)
     .action(async ({ pool, limit, json }: QueueFlags) => {
-      const { items, queued } = await take(connect(io).client, pool, limit);
+      const { items, queued } = await readPages(connect(io).client, pool, limit);
       await io.stdout.write(json ? `${asJson(items)}\n` : view(items, io));
-      if (queued > items.length) await io.say(`${queued} runs wait; --limit shows more than ${limit}.`);
+      if (queued > items.length) await io.say(`${queued} runs wait; to see more than ${limit}, use --limit.`);
     });
 }
 
 /** Reads pages until there are `count` runs, or all. */
-async function take(client: Client, pool: string, count: number): Promise<Pick<Queue, "items" | "queued">> {
+async function readPages(
+  client: Client,
+  pool: string,
+  count: number,
+): Promise<Pick<Queue, "items" | "queued">> {
   const items: QueuedRun[] = [];
   let cursor: string | undefined;
   for (;;) {

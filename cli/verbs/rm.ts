@@ -1,3 +1,4 @@
+// `drover rm`: deletes ended runs before their retention is over.
 import type { Command } from "commander";
 import { connect } from "../context.ts";
 import { forEachOf } from "../each.ts";
@@ -5,7 +6,7 @@ import { EXIT } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
 
 const HELP = `
-Only runs that have ended: abort the others first, or use --force. The id of a deleted run is not
+Only ended runs can be deleted: abort others first, or use --force. The id of a deleted run cannot be
 used again for 30 days. The exit code is ${EXIT.drover} if any could not be deleted.
 
 Examples:
@@ -13,14 +14,14 @@ Examples:
   drover rm build-17 build-18
   drover rm --force build-19`;
 
-/** `drover rm`: deletes ended runs. */
+/** `drover rm`: deletes runs that have ended. */
 export function addRm(program: Command, io: Io, exitWith: (code: number) => void): void {
   program
     .command("rm")
     .summary("delete ended runs, with their logs")
     .description("Deletes runs that have ended, with their history and logs, before their retention is over.")
     .argument("<run...>", "the ids of the runs")
-    .option("--force", "end those first that have not ended, as `drover abort --force` does")
+    .option("--force", "first end runs that have not ended, as `drover abort --force` does")
     .addHelpText("after", HELP)
     .action(async (ids: string[], { force }: { force?: boolean }) => {
       const { client } = connect(io);

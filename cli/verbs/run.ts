@@ -1,3 +1,4 @@
+// `drover run`: runs a command on a machine of Drover's as if it ran here.
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import { shownTask } from "../../client/easy.ts";
@@ -47,29 +48,29 @@ The exit code is the command's own, or
   127  the command was not found
   128+n  signal n ended the command, or this one: 130 for Ctrl-C, 131 for Ctrl-\\
 
-Ctrl-C aborts the run and waits for its end; a second Ctrl-C does not wait. Ctrl-\\
+Ctrl-C aborts the run and waits for it to end; a second Ctrl-C stops waiting. Ctrl-\\
 detaches: the run goes on, and drover logs -f shows it again. SIGINT, SIGTERM and
 SIGHUP abort it like Ctrl-C, SIGQUIT detaches.
-Without a terminal stderr says after ten seconds what the run waits for, and again
-when that changes; --quiet says nothing but errors.
-Of a group (-f) stdout has the output of its leader, or of its first main task;
-stderr tells what happens, and has the lines of all others, each with its task.
-If nobody reads the output any more (a closed pipe), the run is aborted, too.
-With --json stdout has the final status and nothing else, and the command's
-output goes to stderr.
---env keeps its values with the run, in clear: drover status --json shows them to all
-who have the token, for as long as the run is kept.
+Without a terminal, stderr says after ten seconds what the run waits for, and again
+when that changes; --quiet prints errors only.
+For a group (-f), stdout has the output of its leader, or of its first main task;
+stderr has the events of the run and the output of the other tasks, line by line.
+If the output is closed (as by a pipe into head), the run is aborted, too.
+With --json, stdout has only the final status, and the command's output goes to stderr.
+Values of --env are stored with the run in clear text: drover status --json shows them
+to everyone who has the token, for as long as the run is kept.
 
-The command line reaches the command as it is written. Only names of Drover's own,
-such as \${DROVER_RUN_ID} and \${node.unique.id}, are filled in; $\${DROVER_RUN_ID} is
-the text itself. With a local Drover the command also has this directory, umask and
-PATH, except in a pool without allowHostPaths. Other variables of this shell need
+The command line reaches the command as written. Only Drover's own variables, such as
+\${DROVER_RUN_ID} and \${node.unique.id}, are filled in; write $\${DROVER_RUN_ID} for
+the literal text. With a local Drover the command also gets this directory, umask and
+PATH, except in a pool without allowHostPaths. Pass other variables of this shell with
 --env NAME.
 
---upload sends what .gitignore and .droverignore do not leave out, and never .git;
-what is stored already is not sent again. With it, with --snapshot and with --out a
-run is in a directory of its own, and --dir is one below that. What --out names is
-collected once the command has ended, well or not: fetch it by drover pull.
+--upload sends everything but what .gitignore and .droverignore exclude, and never
+.git; files that are already stored are not sent again. With --upload, --snapshot or
+--out the run has a directory of its own, and --dir is relative to it. The files that
+--out names are collected when the command has ended, whether or not it succeeded:
+fetch them with drover pull.
 
 Examples:
   drover run -- make test
@@ -79,7 +80,7 @@ Examples:
   drover run -f group.json
   id=$(drover run --detach -- ./nightly.sh) && drover logs -f "$id"`;
 
-/** `drover run`: runs a command on a machine of Drover's as if it ran here. */
+/** `drover run`: submits a run and stays with it to its end, unless it is detached. */
 export function addRun(program: Command, io: Io, exitWith: (code: number) => void): void {
   program
     .command("run")
@@ -87,32 +88,35 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
     .description("Runs a command on a machine that Drover finds or boots for it, as if it ran here.")
     .usage("[options] -- <command> [argument...] | -f <file>")
     .argument("[command...]", "the command and its arguments")
-    .option("-f, --file <path>", "run what a JSON file says, a group of tasks perhaps; - is standard input")
-    .option("-d, --detach", "print the run's id and leave it alone")
+    .option(
+      "-f, --file <path>",
+      "run what a JSON file describes, such as a group of tasks; - is standard input",
+    )
+    .option("-d, --detach", "print the run's id and exit")
     .option("--dir <path>", "the directory to run in (default with a local Drover: this one)", path)
-    .option("--upload <directory>", "pack this directory and run in it, whatever machine it is", path)
-    .option("--snapshot <id>", "run in the files of a snapshot: sha256:<digits>", snapshotId)
-    .option("--out <glob>", "what of its files to keep as its result (repeatable)", several)
-    .option("--stdin <file>", "what it reads from its standard input; - is that of this command", path)
+    .option("--upload <directory>", "pack this directory, and run in a copy of it on any machine", path)
+    .option("--snapshot <id>", "run in the files of a snapshot (sha256:<digits>)", snapshotId)
+    .option("--out <glob>", "files to keep as its result (repeatable)", several)
+    .option("--stdin <file>", "a file for its standard input; - is the standard input of this command", path)
     .option("--pool <name>", "the pool of machines to run on (default: the one called default)")
     .option(
       "-e, --env <name[=value]>",
-      "a variable; without a value, as it is here (repeatable)",
+      "an environment variable; without a value, copied from here (repeatable)",
       environment(io.env),
     )
     .option("--timeout <duration>", "stop it this long after it got its machine", positiveDuration)
     .option("-l, --label <name=value>", "a label to find it by (repeatable)", pair)
-    .option("--id <id>", "choose the run's id; the same id finds the same run again")
+    .option("--id <id>", "choose the run's id; submitting the same id again finds the same run")
     .option("--cpus <number>", "virtual CPUs to set aside for it, a whole number (default: 1)", cpus)
     .option("--memory <size>", "memory to set aside, and its limit (default: 256MiB, and no limit)", size)
     .option("--priority <number>", "1 to 100, higher first (default: 50)", wholeNumber(1, 100))
-    .option("--queue-timeout <duration>", "give up if it gets no machine for this long", positiveDuration)
+    .option("--queue-timeout <duration>", "give up if it gets no machine within this time", positiveDuration)
     .option(
       "--kill-timeout <duration>",
       "time between asking it to end and killing it (default: 5s)",
       duration,
     )
-    .option("-q, --quiet", "do not say what it waits for, or that it has a result")
+    .option("-q, --quiet", "do not print what it waits for, or that it has a result")
     .option("--json", "print the final status as JSON on stdout")
     .passThroughOptions()
     .addHelpText("after", HELP)
@@ -121,15 +125,15 @@ export function addRun(program: Command, io: Io, exitWith: (code: number) => voi
 
 async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
   if (flags.file !== undefined && argv.length > 0) {
-    throw new CliError("Both a file and a command.", ["What is to be run is said by one of them."]);
+    throw new CliError("A file and a command cannot be combined.", ["Give one of them."]);
   }
   if (flags.file === undefined && argv.length === 0) {
     throw new CliError("No command given.", ["Write it after two dashes: drover run -- make test"]);
   }
   const { client, context } = connect(io);
   const content = flags.file === undefined ? undefined : await readJsonObject(flags.file, "a run");
-  const said = await withInputs(io, client, flags);
-  const spec = await specFor(io, { client, context, argv, content, flags: said });
+  const withFiles = await withInputs(io, client, flags);
+  const spec = await specFor(io, { client, context, argv, content, flags: withFiles });
   if (flags.detach) {
     const status = await submit(client, spec, flags);
     await io.stdout.write(flags.json ? `${asJson(status)}\n` : `${status.id}\n`);
@@ -138,7 +142,7 @@ async function run(io: Io, argv: string[], flags: RunFlags): Promise<number> {
   return await attended(io, client, spec, flags, context);
 }
 
-interface Wish {
+interface SpecSource {
   client: Client;
   context: Context;
   argv: string[];
@@ -146,7 +150,7 @@ interface Wish {
   flags: RunFlags;
 }
 
-async function specFor(io: Io, { client, context, argv, content, flags }: Wish): Promise<NamedSpec> {
+async function specFor(io: Io, { client, context, argv, content, flags }: SpecSource): Promise<NamedSpec> {
   const inFile = content !== undefined && "pool" in content ? content.pool : undefined;
   const pool = flags.pool ?? inFile;
   const { here, isRefused } = await hereFor(io, client, context, pool);
@@ -155,13 +159,13 @@ async function specFor(io: Io, { client, context, argv, content, flags }: Wish):
   if (isRefused && !(dir || snapshot || tasks)) {
     await io.say(
       `Pool ${printable(String(pool))} does not take directories of this machine, so the command runs in ` +
-        "an empty one of its own. To send this one along: --upload .",
+        "an empty directory. To send this one along: --upload .",
     );
   }
   return spec;
 }
 
-/** Submits the run and stays with it to its end, or until the person leaves it. */
+/** Submits the run and stays with it until it ends or the user leaves it. */
 async function attended(
   io: Io,
   client: Client,
@@ -174,20 +178,20 @@ async function attended(
   const leave = leaving.signal;
   const progress = flags.quiet === true ? noProgress(io) : watchProgress(io, client, spec.id);
   const accepted = submitPatiently(client, spec, flags, leave);
-  const abortState: AbortState = { isAsked: false, isAnswered: false };
+  const abortState: AbortState = { isRequested: false, isConfirmed: false };
   const leftAs = async ({ exitCode }: Interrupt) => {
     await progress.stop();
     await io.say(wordsOfLeaving(spec.id, context, abortState));
     return exitCode;
   };
-  // Whoever detaches from a run wants it to be there; whoever presses Ctrl-C twice wants to be gone.
+  // Detaching waits until the run is accepted. A second Ctrl-C waits for nothing.
   const detached = interrupts.detach.then((how) => accepted.then(() => leftAs(how)));
   const hurried = interrupts.second.then(leftAs);
   try {
     const attendance = { io, client, run: spec.id, interrupts, leave, progress, accepted, abortState };
     return await Promise.race([toTheEnd(attendance, spec, flags), hurried, detached]);
   } finally {
-    // The signals stay ours: what is left is to exit, and one more press is not to change how.
+    // The signals stay caught: another Ctrl-C must not change the exit code.
     leaving.abort();
   }
 }
@@ -219,9 +223,8 @@ async function toTheEnd(
 }
 
 /**
- * Submits a run that is waited for. Where nothing listens, that is said soon. Once Drover may have got the
- * run, as when it dies before it answers, the very same is submitted again for as long as a run may be out of
- * sight.
+ * Submits a run that is waited for. If nothing listens, this fails soon. If Drover may have received the run
+ * (it died before it answered), the same submission is repeated for `PATIENCE`.
  */
 async function submitPatiently(
   client: Client,
@@ -251,10 +254,10 @@ async function submit(
   }
 }
 
-/** Why a submission failed, in the words of the command line, or of the file that was given. */
+/** Words a failed submission, with fields named as on the command line or in the file. */
 function refusal(error: unknown, spec: NamedSpec, flags: RunFlags): unknown {
   const named = (pointer: string) => flagOfPointer(pointer, spec, flags.file === undefined ? {} : { flags });
-  if (error instanceof ApiError && error.code === "run_exists") return exists(error, spec.id, named);
+  if (error instanceof ApiError && error.code === "run_exists") return idTaken(error, spec.id, named);
   if (error instanceof ApiError && error.errors.length > 0) {
     const wrong = error.errors.map(({ pointer, detail }) => `${named(pointer)}: ${detail}`);
     return new CliError("This run is not accepted.", wrong.map(printable));
@@ -264,20 +267,20 @@ function refusal(error: unknown, spec: NamedSpec, flags: RunFlags): unknown {
   }
   if (error instanceof UnreachableError && !error.neverSent) {
     return new CliError(`Drover at ${error.url} does not answer: ${error.reason}.`, [
-      `It may have got the run, as ${spec.id}. When it answers again: drover status ${spec.id}`,
+      `It may have received the run, as ${spec.id}. When it answers again: drover status ${spec.id}`,
     ]);
   }
   return error;
 }
 
-/** There is a run of this name, and it is another one. */
-function exists({ detail, errors }: ApiError, id: string, named: (pointer: string) => string): CliError {
+/** The id is taken by a different run. */
+function idTaken({ detail, errors }: ApiError, id: string, named: (pointer: string) => string): CliError {
   const fields = [...new Set(errors.map(({ pointer }) => named(pointer)))].join(", ");
-  const what = fields === "" ? printable(detail) : `A run ${id} exists already, and differs in: ${fields}.`;
+  const what = fields === "" ? printable(detail) : `Run ${id} exists already, and differs in: ${fields}.`;
   return new CliError(what, [`Choose another --id, or look at that run: drover status ${id}`]);
 }
 
-/** The run has been accepted: whatever fails now fails here, and the person must know that it may go on. */
+/** Words a failure after the run was accepted: the user must know that the run may go on. */
 function outOfSight(error: unknown, run: string): unknown {
   if (!(error instanceof UnreachableError)) return error;
   return new CliError(`Lost sight of run ${run}, which may go on: ${error.message}.`, [
@@ -285,21 +288,21 @@ function outOfSight(error: unknown, run: string): unknown {
   ]);
 }
 
-/** How to get what the run has left; undefined if it has left nothing. */
+/** How to fetch the run's result; undefined if it has none. */
 function resultLine({ id, snapshot, tasks }: RunStatus): string | undefined {
   if (!snapshot) return undefined;
   const stored = tasks.flatMap(({ events }) => events).findLast(({ type }) => type === "Outputs Stored");
   const files = stored?.details.files;
-  if (files === "0") return `The result of run ${id} is empty: nothing fits what --out names.`;
+  if (files === "0") return `The result of run ${id} is empty: no file matches --out.`;
   const count = files === undefined ? "a result" : `a result of ${files} ${files === "1" ? "file" : "files"}`;
   return `Run ${id} has ${count}. Fetch it: drover pull ${id}`;
 }
 
-/** What the person has to know who leaves a run before its end. */
-function wordsOfLeaving(run: string, context: Context, { isAsked, isAnswered }: AbortState): string {
-  if (isAnswered) return `Run ${run} is being aborted. This does not wait for its end: drover status ${run}`;
-  if (isAsked) {
-    return `Drover has not answered that run ${run} is to be aborted, so it may go on: drover abort ${run}`;
+/** What the user must know when leaving a run before its end. */
+function wordsOfLeaving(run: string, context: Context, { isRequested, isConfirmed }: AbortState): string {
+  if (isConfirmed) return `Run ${run} is being aborted. To see its end: drover status ${run}`;
+  if (isRequested) {
+    return `Drover has not confirmed the abort of run ${run}, so it may go on: drover abort ${run}`;
   }
   const where = context.file === undefined ? "" : " for as long as `drover up` runs";
   return `Detached. Run ${run} goes on${where}: drover logs -f ${run}, drover abort ${run}`;

@@ -1,3 +1,4 @@
+// `drover signal`: sends a signal to the tasks of a run.
 import type { Command } from "commander";
 import { SIGNAL_NAMES } from "../../client/signals.ts";
 import type { SignalName } from "../../client/types.ts";
@@ -7,18 +8,18 @@ import type { Io } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 
 const HELP = `
-The main process of a task gets it, and only that. Signals: ${SIGNAL_NAMES.join(", ")}.
+Only the main process of a task gets the signal. Signals: ${SIGNAL_NAMES.join(", ")}.
 
 Examples:
   drover signal web-3 SIGHUP
   drover signal --task worker web-3 USR1`;
 
-/** `drover signal`: signals the process of a task. */
+/** `drover signal`: signals the main process of one task, or of all. */
 export function addSignal(program: Command, io: Io): void {
   program
     .command("signal")
     .summary("send a signal to the tasks of a run")
-    .description("Sends a signal to the tasks of a run that run now: one, or all of them.")
+    .description("Sends a signal to the running tasks of a run: one, or all of them.")
     .argument("<run>", "the run's id")
     .argument("<signal>", "such as SIGHUP, or HUP")
     .option("--task <name>", "only this task")
@@ -30,12 +31,12 @@ export function addSignal(program: Command, io: Io): void {
     });
 }
 
-/** As `kill` takes it: with or without `SIG`, in either case. */
+/** Reads a name as `kill` does: with or without `SIG`, in either case. */
 function signalOf(name: string): SignalName {
   const short = name.toUpperCase().replace(/^SIG/, "");
   const found = SIGNAL_NAMES.find((signal) => signal === `SIG${short}`);
   if (found !== undefined) return found;
-  throw new CliError(`There is no signal ${printable(name)} to send.`, [
+  throw new CliError(`Drover cannot send signal ${printable(name)}.`, [
     `Use one of ${SIGNAL_NAMES.join(", ")}.`,
   ]);
 }

@@ -1,3 +1,4 @@
+// `drover snapshots`: stores a directory, or fetches a stored one.
 import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { connect } from "../context.ts";
@@ -6,22 +7,22 @@ import type { Io } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 
 const UPLOAD_HELP = `
-What .gitignore and .droverignore leave out is not sent, and never what Git keeps
-in .git. The same files are the same snapshot, and are sent once.
+Files that .gitignore and .droverignore exclude are not sent, and .git never is. The
+same files are the same snapshot, and are sent once.
 
 Examples:
   id=$(drover snapshots upload .) && drover run --snapshot "$id" -- make test`;
 
-/** `drover snapshots`: archives of files, for runs. */
+/** `drover snapshots`: stores and fetches archives of files. */
 export function addSnapshots(program: Command, io: Io): void {
   const snapshots = program
     .command("snapshots")
     .summary("store and fetch archives of files")
-    .description("Stores directories for runs, and fetches what is stored.");
+    .description("Stores directories for runs, and fetches them.");
   snapshots
     .command("upload")
     .summary("store a directory and print its id")
-    .description("Stores the files of a directory, and prints the id of the snapshot that they are.")
+    .description("Stores the files of a directory as a snapshot, and prints its id.")
     .argument("<directory>", "the directory", path)
     .addHelpText("after", UPLOAD_HELP)
     .action(async (directory: string) => {

@@ -1,3 +1,4 @@
+// `drover stats`: shows the processor and memory that a running run uses.
 import type { Command } from "commander";
 import type { RunStats } from "../../client/types.ts";
 import { formatSize } from "../../src/shared/size.ts";
@@ -6,19 +7,19 @@ import type { Io } from "../terminal/io.ts";
 import { asJson, briefDuration, table } from "../terminal/text.ts";
 
 const HELP = `
-Only while the run runs: what it used is not kept. CPU is how many processors
-were used of late; TIME what was used of them so far.
+Works only while the run is running: usage is not kept. CPU is the number of processors
+used recently, TIME the processor time used so far.
 
 Examples:
   drover stats web-3
   drover stats --task worker --json web-3`;
 
-/** `drover stats`: what the tasks of a run use. */
+/** `drover stats`: shows what the tasks of a run use. */
 export function addStats(program: Command, io: Io): void {
   program
     .command("stats")
     .summary("show what the tasks of a run use")
-    .description("Shows how much processor and memory each task of a run uses, and all that run together.")
+    .description("Shows how much processor time and memory each task of a run uses, and their total.")
     .argument("<run>", "the run's id")
     .option("--task <name>", "only this task")
     .option("--json", "print it as JSON")
@@ -27,7 +28,7 @@ export function addStats(program: Command, io: Io): void {
       const stats = await connect(io).client.runs.stats(id, task === undefined ? {} : { task });
       const isOver = stats.total === null && stats.tasks.every(({ state }) => state === "dead");
       if (json) await io.stdout.write(`${asJson(stats)}\n`);
-      else if (isOver) await io.say(`Run ${id} has ended, and what it used is only shown while it runs.`);
+      else if (isOver) await io.say(`Run ${id} has ended; usage is only shown while a run is running.`);
       else await io.stdout.write(view(stats));
     });
 }

@@ -1,3 +1,4 @@
+// `drover status`: shows one run with its tasks, attempts and latest events.
 import type { Command } from "commander";
 import type { RunStatus } from "../../client/types.ts";
 import { quoteArgv } from "../../src/shared/shell-words.ts";
@@ -11,7 +12,7 @@ Examples:
   drover status build-17
   drover status --json build-17 | jq .exitCode`;
 
-/** `drover status`: one run, whole. */
+/** `drover status`: shows one run. */
 export function addStatus(program: Command, io: Io): void {
   program
     .command("status")
@@ -52,7 +53,7 @@ function view(run: RunStatus, io: Io, now: number): string {
   return fields(top, bold) + tasksView(run, bold);
 }
 
-/** Empty while there is nothing to pay for. What has no known price is said, and is no zero. */
+/** The cost of a run; empty while it has no placement. An unknown price is named, not counted as zero. */
 function costLine({ cost, placements }: RunStatus): string {
   if (cost === undefined || placements.length === 0) return "";
   const { amount, unpriced } = cost;
@@ -75,10 +76,10 @@ function tasksView(run: RunStatus, bold: (text: string) => string): string {
   return text;
 }
 
-/** "Dead" is a word for programs: people take it for a failure. */
+/** Words the phase for people, who would take "dead" for a failure. */
 function phaseOf({ phase, failed }: RunStatus["tasks"][number]): string {
   if (phase === "dead") return failed ? "failed" : "ended";
-  return phase === "backoff" ? "waits to be started again" : phase;
+  return phase === "backoff" ? "waiting to be restarted" : phase;
 }
 
 function stateLine(run: RunStatus): string {

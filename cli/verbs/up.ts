@@ -1,3 +1,4 @@
+// `drover up`: starts Drover on this machine.
 import type { Command } from "commander";
 import { path, size, wholeNumber } from "../options.ts";
 import type { Io } from "../terminal/io.ts";
@@ -12,15 +13,14 @@ interface UpFlags {
 }
 
 const HELP = `
-Its state is in .drover of this directory, or in the directory that --state or DROVER_STATE names.
-Commands find this Drover in the directory in which it was started, or in the one that --state
-names, and below it. Elsewhere say which one is meant: DROVER_STATE=<directory>, or
-drover --state <directory> <verb>.
+Drover keeps its state in .drover in this directory, or in the directory that --state or DROVER_STATE
+names. Commands find it from the directory in which it was started, or the one that --state names, and
+below. Elsewhere, point to it with DROVER_STATE=<directory> or drover --state <directory> <command>.
 
 Ctrl-C aborts the runs on its machines and ends the machines; queued runs wait for the next
-drover up. A second Ctrl-C waits for nothing: then runs end as unknown.
+drover up. A second Ctrl-C waits for nothing, and runs end as unknown.
 
-Its pool is \`default\`. What \`drover apply\` makes of it stays; the flags for its size then change nothing.
+Its pool is called \`default\`. Once \`drover apply\` has changed that pool, the size flags have no effect.
 
 Examples:
   drover up
@@ -29,14 +29,12 @@ Examples:
   drover up --port 8787 --state /var/tmp/drover
   drover --state /var/tmp/drover run -- uname -a`;
 
-/** `drover up`: Drover on this machine, until Ctrl-C. */
+/** `drover up`: runs Drover on this machine until Ctrl-C. */
 export function addUp(program: Command, io: Io, exitWith: (code: number) => void): void {
   program
     .command("up")
     .summary("start Drover on this machine")
-    .description(
-      "Starts Drover on this machine, with machines that are processes of its own. Ctrl-C stops it all.",
-    )
+    .description("Starts Drover on this machine; its machines are local processes. Ctrl-C stops everything.")
     .option(
       "--port <number>",
       "where to listen (default: as before, or one that is free)",
@@ -57,7 +55,7 @@ export function addUp(program: Command, io: Io, exitWith: (code: number) => void
     )
     .addHelpText("after", HELP)
     .action(async ({ port, state, fresh, machines, vcpus, memory }: UpFlags) => {
-      // Loaded here alone: it brings a whole runtime along, for which no other verb shall wait.
+      // Loaded on demand: it brings a whole runtime along.
       const { upCommand } = await import("../../local/up-command.ts");
       const stateDir = state ?? io.state ?? (io.env.DROVER_STATE || undefined);
       exitWith(await upCommand({ port, stateDir, fresh, machines, vcpus, memory }));

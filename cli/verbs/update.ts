@@ -1,3 +1,4 @@
+// `drover update`: changes the spec of a run that has not ended.
 import type { Command } from "commander";
 import type { RunSpec } from "../../client/types.ts";
 import { connect } from "../context.ts";
@@ -5,16 +6,16 @@ import { readJsonObject } from "../json-file.ts";
 import type { Io } from "../terminal/io.ts";
 
 const HELP = `
-The file is the new spec, whole, in JSON: what it leaves out has its default.
-Time limits, policies, labels, priority, env and meta can change while a run
-exists; env and meta count for its later attempts. A task that is left out of a
-group is stopped. Everything else is refused, and the refusal names the field.
+The file is the complete new spec in JSON: fields that it omits get their defaults.
+Time limits, policies, labels, priority, env and meta can change while a run is
+live; env and meta apply to later attempts. A task that is removed from a group is
+stopped. Any other change is refused, and the error names the field.
 
 Examples:
   drover status web-3 --json | jq .spec > web.json
   drover update web-3 -f web.json`;
 
-/** `drover update`: changes the spec of a run in place. */
+/** `drover update`: replaces the spec of a live run. */
 export function addUpdate(program: Command, io: Io): void {
   program
     .command("update")
@@ -24,7 +25,7 @@ export function addUpdate(program: Command, io: Io): void {
     .requiredOption("-f, --file <file>", "the new spec, or `-` for standard input")
     .addHelpText("after", HELP)
     .action(async (id: string, { file }: { file: string }) => {
-      // Whether it is a spec the server says, field by field.
+      // The server validates it, field by field.
       const spec = (await readJsonObject(file, "the spec of a run")) as RunSpec;
       const { runs } = connect(io).client;
       const { specIndex } = await runs.get(id);

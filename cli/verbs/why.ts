@@ -1,3 +1,4 @@
+// `drover why`: why is a run or a worker in its state, and what happens next?
 import type { Command } from "commander";
 import type { Client } from "../../client/client.ts";
 import { ApiError } from "../../client/errors.ts";
@@ -12,12 +13,12 @@ Examples:
   drover why build-17
   drover why --json w-3f9a`;
 
-/** `drover why`: why a run or a worker is in its state, and what happens next. */
+/** `drover why`: explains the state of a run or a worker, and what happens next. */
 export function addWhy(program: Command, io: Io): void {
   program
     .command("why")
-    .summary("say what a run or a worker waits for")
-    .description("Says why a run or a worker is in its state, what happens next, and when.")
+    .summary("show what a run or a worker waits for")
+    .description("Shows why a run or a worker is in its state, what happens next, and when.")
     .argument("<run|worker>", "the id of a run or of a worker")
     .option("--json", "print it as JSON")
     .addHelpText("after", HELP)
@@ -28,7 +29,7 @@ export function addWhy(program: Command, io: Io): void {
     });
 }
 
-/** Runs and workers have names of one kind: what is no run may be a worker. */
+/** Ids of runs and workers look alike: an id that is not a run's may be a worker's. */
 async function whyOf(client: Client, id: string): Promise<Why> {
   try {
     return await client.runs.why(id);
@@ -39,7 +40,7 @@ async function whyOf(client: Client, id: string): Promise<Why> {
     return await client.workers.why(id);
   } catch (error) {
     if (!isUnknown(error)) throw error;
-    throw new CliError(`There is no run and no worker with the id ${printable(id)}.`, [
+    throw new CliError(`There is no run or worker with the id ${printable(id)}.`, [
       "See `drover ps --all` and `drover workers`.",
     ]);
   }
@@ -52,7 +53,7 @@ function isUnknown(error: unknown): boolean {
 function view(id: string, why: Why, io: Io, now: number): string {
   const { bold } = colorsFor(io.stdout);
   const { code, text, ...details } = why.reason;
-  // Of a worker there is another word for it, and its own reasons have other codes.
+  // Only runs have this code, so the hint names `drover abort`.
   const hurry = code === "stopping" ? `to end it at once: drover abort --force ${id}` : "";
   const facts = Object.entries(details).map(([name, value]) => `${name} ${value}`);
   return fields(

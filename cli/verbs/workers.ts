@@ -1,3 +1,4 @@
+// `drover workers`: lists machines, or shows one.
 import type { Command } from "commander";
 import { WORKER_STATE_NAMES } from "../../client/states.ts";
 import type { WorkerState, WorkerStatus, WorkerSummary } from "../../client/types.ts";
@@ -23,15 +24,15 @@ Examples:
   drover workers --state booting --state idle
   drover workers w-3f9a`;
 
-/** What is listed unless somebody asks for more: after a day of scaling most workers are gone. */
+/** Listed by default: after a day of scaling most workers are gone. */
 const PRESENT = WORKER_STATE_NAMES.filter((state) => state !== "gone");
 
-/** `drover workers`: the machines, or one of them. */
+/** `drover workers`: lists machines, or shows one. */
 export function addWorkers(program: Command, io: Io): void {
   program
     .command("workers")
     .summary("list machines, or show one")
-    .description("Lists the machines that Drover has, or shows one of them, also one that is gone.")
+    .description("Lists the machines of Drover, or shows one, even one that is gone.")
     .argument("[worker]", "the id of one worker")
     .option("--pool <name>", "only workers of this pool")
     .option(
@@ -39,7 +40,7 @@ export function addWorkers(program: Command, io: Io): void {
       `only workers in this state (repeatable): ${WORKER_STATE_NAMES.join(", ")}`,
       words(WORKER_STATE_NAMES),
     )
-    .option("--all", "also workers that are gone, the latest of them")
+    .option("--all", "also the latest workers that are gone")
     .option("--json", "print JSON: a list, or the one worker")
     .addHelpText("after", HELP)
     .action(async (id: string | undefined, flags: WorkersFlags) => {
@@ -75,7 +76,7 @@ function listView(workers: readonly WorkerSummary[], io: Io, now: number, empty:
   return listText(io, headings, rows, empty);
 }
 
-/** Its state; of one that is said to boot, whether there is a machine that could. */
+/** The state to show; for a booting worker, whether its machine has been made yet. */
 function stateText({ state, machine }: WorkerSummary): string {
   return state === "booting" && machine && machine !== "made" ? machine : state;
 }
@@ -115,26 +116,26 @@ function view(worker: WorkerStatus, io: Io, now: number): string {
   return fields(top, bold) + (events.length === 0 ? "" : `\n${bold("Events")}\n${events.join("")}`);
 }
 
-/** Other machines in its name; empty, if there are none. */
+/** Other machines under the worker's name; empty if there are none. */
 function doublesText({ doubles = [] }: WorkerStatus): string {
-  return doubles.length === 0 ? "" : `${doubles.join(" ")} under its name, which costs money`;
+  return doubles.length === 0 ? "" : `${doubles.join(" ")} under its name, which also cost money`;
 }
 
-/** The run that ended there last, and when; empty, if there is none. */
+/** The run that ended there last, and when; empty if there is none. */
 function lastRunText({ lastRun }: WorkerStatus, now: number): string {
   return lastRun === null ? "" : `${lastRun.run}, which ended ${elapsed(lastRun.endedAt, now)} ago`;
 }
 
-/** Whether it is given runs, and what to do if not; of one that ends there is nothing to say. */
+/** Whether it takes runs, and what to do if not; empty for a worker that is ending. */
 function takesRuns({ id, state, idleBehavior }: WorkerStatus): string {
   if (state === "shutdown" || state === "gone") return "";
   switch (idleBehavior) {
     case "run":
-      return "yes; when it has been idle for a while it is ended";
+      return "yes; it is ended after it has been idle for a while";
     case "hold":
-      return `no, it is held, and stays until \`drover resume ${id}\``;
+      return `no, it is held until \`drover resume ${id}\``;
     case "drain":
-      return "no, it is ended after the last that it has";
+      return "no, it is ended after its last run";
   }
 }
 

@@ -1,48 +1,49 @@
+// How the output of a task is followed from one attempt to the next.
 import type { Target } from "../transport/http.ts";
 import { ask } from "../transport/operations.ts";
 import { attemptsOf } from "./attempts.ts";
-import { DEFAULT_UNREACHABLE_MS, type LogWish, readLog } from "./logs.ts";
+import { DEFAULT_UNREACHABLE_MS, type LogSelection, readLog } from "./logs.ts";
 
-/** How long one question for what has changed is held. */
+/** How long the server may hold one request for changes. */
 const WAIT_MS = 30_000;
 
 /**
- * The bytes of one stream of a task, attempt after attempt, until there can be no other: from the latest on,
- * or the first if there is none yet.
+ * Yields one stream of a task, attempt after attempt, until there can be no further one. Starts with the
+ * latest attempt, or waits for the first.
  */
 export async function* followTask(
   target: Target,
   run: string,
-  { tail, tailLines, ...wish }: LogWish,
+  { tail, tailLines, ...selection }: LogSelection,
 ): AsyncGenerator<Uint8Array> {
   const end = { ...(tail === undefined ? {} : { tail }), ...(tailLines === undefined ? {} : { tailLines }) };
-  let attempt = yield* readLog(target, run, { ...wish, ...end });
+  let attempt = yield* readLog(target, run, { ...selection, ...end });
   for (;;) {
-    attempt = await nextAttempt(target, run, wish, attempt);
+    attempt = await nextAttempt(target, run, selection, attempt);
     if (attempt === undefined) return;
-    yield* readLog(target, run, { ...wish, attempt });
+    yield* readLog(target, run, { ...selection, attempt });
   }
 }
 
 /**
- * The attempt after this one, once there is one; undefined if its task is dead. Without a name it is the
- * first: its log was asked for before there was any.
+ * Waits for the attempt after `last`; undefined if the task is dead. `last` is undefined for the first
+ * attempt, if its log was requested before it existed.
  */
 async function nextAttempt(
   target: Target,
   run: string,
-  { task, signal, unreachableMs = DEFAULT_UNREACHABLE_MS }: LogWish,
+  { task, signal, unreachableMs = DEFAULT_UNREACHABLE_MS }: LogSelection,
   last: string | undefined,
 ): Promise<string | undefined> {
   const patience = { unreachableMs, busyMs: unreachableMs };
   const path = { id: run };
   for (;;) {
-    const { names, isOver, seen } = await attemptsOf(target, run, task, { patience, signal });
-    // Of very many only the latest are kept: after one that is not, it is the oldest of them.
+    const { names, isOver, lastEvent } = await attemptsOf(target, run, task, { patience, signal });
+    // Only the latest attempts are kept. If `last` is not among them, this is the oldest one kept.
     const next = names[last === undefined ? 1 : names.indexOf(last) + 1];
     if (next !== undefined) return next;
     if (isOver) return undefined;
-    const query = { after: String(seen) };
+    const query = { after: String(lastEvent) };
     await ask(target, "listRunEvents", { path, query }, { patience, signal, waitMs: WAIT_MS });
   }
 }

@@ -1,3 +1,4 @@
+// The client's calls about many runs: lists, queries, waits, and aborts by filter.
 import type { Operations } from "../../src/generated/api.ts";
 import { type CallOptions, MANY_TIMEOUT_MS, type Target } from "../transport/http.ts";
 import { ask } from "../transport/operations.ts";
@@ -9,17 +10,17 @@ export interface RunFilter {
   states?: readonly StateFilter[];
   labels?: Record<string, string>;
   pool?: string;
-  /** With `waitMs`: held until all that are selected are in one of the states, and not only one. */
+  /** With `waitMs`: wait until all selected runs are in one of the states, not just one run. */
   all?: boolean;
   /** Runs in one page: 1 to 1000. */
   limit?: number;
   cursor?: string;
 }
 
-/** What a query by body may say; how long it waits stands in the options of the call. */
+/** The body of a query. How long it waits is in the options of the call. */
 export type RunQueryInput = Omit<Operations["queryRuns"]["body"], "wait">;
 
-/** Which runs are aborted: what does not say which must say `all`. */
+/** Which runs to abort: a filter, or explicitly `all`. */
 export type AbortManyInput = Operations["abortRuns"]["body"];
 
 /** Lists of runs (api.md#query). Each call rejects with `ApiError` or `UnreachableError`. */
@@ -37,43 +38,43 @@ export function runListsOf(target: Target) {
     return await ask(target, "listRuns", { query }, options);
   }
 
-  async function query(wanted: RunQueryInput, options: CallOptions = {}): Promise<RunList> {
-    return await ask(target, "queryRuns", { body: wanted }, { ...options, repeatable: true });
+  async function query(body: RunQueryInput, options: CallOptions = {}): Promise<RunList> {
+    return await ask(target, "queryRuns", { body: body }, { ...options, repeatable: true });
   }
 
   return {
     /**
-     * Waits until all runs that the ids, labels and pool select have ended, or are in one of the `states`,
-     * however long that takes. The answer is a page of them; its `all.holds` is false if one has ended in
-     * another state, so that waiting is of no use. Of ids it has all, and there may be up to 10,000 of them.
+     * Waits until all runs selected by ids, labels and pool have ended, or are in one of the `states`,
+     * however long that takes. Resolves with a page of them; for ids, with all of them (up to 10,000).
+     * `all.holds` is false if a run ended in another state, so that waiting longer is pointless.
      */
     async waitAll(
       filter: Omit<RunFilter, "all" | "cursor"> = {},
       options: Omit<CallOptions, "waitMs"> = {},
     ): Promise<RunList> {
       const { ids, labels, pool, states = ["done"] } = filter;
-      // Many ids are too long for a URL. A body takes them, and nothing beside them.
+      // Many ids do not fit into a URL. A query by body takes them, but no other filter.
       const byIds = ids !== undefined && labels === undefined && pool === undefined;
-      const look = (held: CallOptions) =>
+      const look = (heldOptions: CallOptions) =>
         byIds
-          ? query({ runs: [...ids], states: [...states], all: true }, held)
-          : list({ ...filter, states, all: true }, held);
+          ? query({ runs: [...ids], states: [...states], all: true }, heldOptions)
+          : list({ ...filter, states, all: true }, heldOptions);
       return await untilDone(options, async () => {
         const page = await look({ ...options, waitMs: WAIT_STEP_MS });
         return page.all === undefined || page.all.holds || !page.all.possible ? page : undefined;
       });
     },
 
-    /** Asks all that are selected to end: one page, as `next` says. Asking twice does no harm. */
+    /** Asks the selected runs to end, one page at a time (`next`). Repeating it is harmless. */
     async abortMany(which: AbortManyInput, options: CallOptions = {}): Promise<AbortedList> {
-      const manner = { repeatable: true, answerWithinMs: MANY_TIMEOUT_MS };
-      return await ask(target, "abortRuns", { body: which }, { ...options, ...manner });
+      const requestOptions = { repeatable: true, answerWithinMs: MANY_TIMEOUT_MS };
+      return await ask(target, "abortRuns", { body: which }, { ...options, ...requestOptions });
     },
 
-    /** One page, newest first. With `waitMs`: held until at least one run matches. */
+    /** One page, newest first. With `waitMs`, waits until at least one run matches. */
     list,
 
-    /** The same by a long list of ids (up to 10,000), in the order of the ids. */
+    /** Looks up to 10,000 runs by id, in the order of the ids. */
     query,
   };
 }

@@ -1,3 +1,4 @@
+// The client's calls about one run, and its submission.
 import { hasEnded } from "../states.ts";
 import { type CallOptions, callJson, callStream, MANY_TIMEOUT_MS, type Target } from "../transport/http.ts";
 import { ask, callOf } from "../transport/operations.ts";
@@ -14,56 +15,57 @@ import type {
   Why,
 } from "../types.ts";
 import { followTask } from "./follow.ts";
-import { type LogWish, readLog } from "./logs.ts";
+import { type LogSelection, readLog } from "./logs.ts";
 import { untilDone, WAIT_STEP_MS } from "./until-done.ts";
 
-/** A submission that has been stored. */
-export interface Submitted {
+/** The result of a submission. */
+export interface SubmitResult {
   run: RunStatus;
-  /** The run was there before: this submission has been made earlier, with the same id or key. */
+  /** The run existed already: an earlier submission had the same id or key. */
   replayed: boolean;
 }
 
 export interface SubmitOptions extends CallOptions {
-  /** The `Idempotency-Key`: the same key finds the same runs again, also from another process. */
+  /** The `Idempotency-Key`: the same key finds the same runs again, even from another process. */
   key?: string;
 }
 
 /**
  * Submitting (api.md#submitting). Each call rejects with `ApiError` or `UnreachableError`.
  *
- * A submission always carries what tells its repetition from another one: the ids of its runs, or a key. So
- * it is tried again after a lost answer, and never makes two runs of one.
+ * A submission always carries the ids of its runs, or a key. So it can be retried after a lost answer without
+ * making two runs.
  */
 export function submissionsOf(target: Target) {
   return {
     /** Submits one run. */
-    async submit(spec: RunSpec, { key, ...options }: SubmitOptions = {}): Promise<Submitted> {
-      const manner = { ...options, key: keyFor([spec], key) };
-      const answer = await callJson<RunStatus>(target, callOf("submitRuns", { body: spec }, manner));
+    async submit(spec: RunSpec, { key, ...options }: SubmitOptions = {}): Promise<SubmitResult> {
+      const requestOptions = { ...options, key: keyFor([spec], key) };
+      const answer = await callJson<RunStatus>(target, callOf("submitRuns", { body: spec }, requestOptions));
       const found = answer.headers.get("idempotency-replayed") === "true";
       return { run: answer.value, replayed: found && answer.tries === 1 };
     },
 
-    /** Submits up to a thousand runs, all or none. Where some have ids, the others get some, too. */
+    /** Submits up to a thousand runs, all or none. If some have ids, the others get one, too. */
     async submitBatch(
       specs: readonly RunSpec[],
       { key, ...options }: SubmitOptions = {},
     ): Promise<RunStatus[]> {
       const named = key === undefined && specs.some(({ id }) => id !== undefined);
       const runs = named ? specs.map((spec) => ({ ...spec, id: spec.id ?? newRunId() })) : [...specs];
-      const manner = { ...options, key: keyFor(runs, key), answerWithinMs: MANY_TIMEOUT_MS };
-      return (await callJson<RunBatch>(target, callOf("submitRuns", { body: { runs } }, manner))).value.items;
+      const requestOptions = { ...options, key: keyFor(runs, key), answerWithinMs: MANY_TIMEOUT_MS };
+      return (await callJson<RunBatch>(target, callOf("submitRuns", { body: { runs } }, requestOptions)))
+        .value.items;
     },
   };
 }
 
-/** Ids and a key do not go together; that is for the server to say to who gives both. */
+/** Null (no key) if runs have ids. A caller that gives both gets the server's error. */
 function keyFor(specs: readonly RunSpec[], key: string | undefined): string | null | undefined {
   return key === undefined && specs.some(({ id }) => id !== undefined) ? null : key;
 }
 
-/** An id that sorts by time, as the server's own do. */
+/** An id that sorts by time, like those that the server chooses. */
 export function newRunId(): string {
   const random = crypto.randomUUID().replaceAll("-", "").slice(0, 10);
   return `r${Date.now().toString(36).padStart(9, "0")}${random}`;
@@ -78,7 +80,7 @@ export function singleRunsOf(target: Target) {
   }
 
   return {
-    /** One run, whole. With `waitMs`: held until it is in a state of `until`, or the time is over. */
+    /** The whole status of a run. With `waitMs`, waits for a state of `until`, at most that long. */
     get,
 
     /** Waits until the run has ended, however long that takes. */
@@ -89,7 +91,7 @@ export function singleRunsOf(target: Target) {
       });
     },
 
-    /** Deletes a run that has ended, with its logs; with `force` it is ended with force first. */
+    /** Deletes an ended run with its logs; with `force`, ends it by force first. */
     async remove(run: string, options: CallOptions & { force?: boolean } = {}): Promise<void> {
       const { force = false, ...rest } = options;
       const query = { force: force ? ("1" as const) : undefined };
@@ -97,8 +99,8 @@ export function singleRunsOf(target: Target) {
     },
 
     /**
-     * Asks for the end of a run, and with `waitMs` waits that long for it. Asking twice does no harm. With
-     * `force` whatever lives of it is killed at once, also in a stop that has begun.
+     * Asks a run to end; with `waitMs`, waits that long for it. Repeating it is harmless. With `force`, kills
+     * it at once, even if a graceful stop has begun.
      */
     async abort(
       run: string,
@@ -109,7 +111,7 @@ export function singleRunsOf(target: Target) {
       return await ask(target, "abortRun", input, { ...rest, repeatable: true });
     },
 
-    /** Starts tasks again: one, all that run, or with `all` those that have ended, too. */
+    /** Restarts tasks: one, all running ones, or with `all` also those that have ended. */
     async restart(
       run: string,
       options: CallOptions & { task?: string; all?: boolean } = {},
@@ -118,7 +120,7 @@ export function singleRunsOf(target: Target) {
       return await ask(target, "restartRun", { path: { id: run }, body: { task, all } }, rest);
     },
 
-    /** Sends a signal to the main process of a task, or of all that run. */
+    /** Sends a signal to the main process of one task, or of all running tasks. */
     async signal(
       run: string,
       signal: SignalName,
@@ -129,8 +131,8 @@ export function singleRunsOf(target: Target) {
     },
 
     /**
-     * Changes its spec in place: `spec` is the new one, whole, and `specIndex` that of the run when it was
-     * read. Rejects with `stale_index` if somebody else was faster.
+     * Replaces its spec. `spec` is the complete new spec, and `specIndex` the index that was read. Rejects
+     * with `stale_index` if another change came first.
      */
     async update(
       run: string,
@@ -141,8 +143,8 @@ export function singleRunsOf(target: Target) {
     },
 
     /**
-     * Events as they happen, those above `after` first, until the run has ended and all are told. Each read
-     * is held by the server, and one that breaks is tried again: no event is missed, and none comes twice.
+     * Yields events above `after` as they happen, until the run has ended. Broken requests are retried: no
+     * event is missed, and none comes twice.
      */
     async *watch(
       run: string,
@@ -160,26 +162,28 @@ export function singleRunsOf(target: Target) {
       }
     },
 
-    /** Events with a number above `after`; with `waitMs` held until there is one. */
+    /** Events with a number above `after`; with `waitMs`, waits until there is one. */
     async events(run: string, options: CallOptions & { after?: number } = {}): Promise<EventList> {
       const { after, ...rest } = options;
       const query = { after: after?.toString() };
       return await ask(target, "listRunEvents", { path: { id: run }, query }, rest);
     },
 
-    /** Why the run is as it is, and when Drover acts next. */
+    /** Why the run is in its state, and when Drover acts next. */
     async why(run: string, options: CallOptions = {}): Promise<Why> {
       return await ask(target, "explainRun", { path: { id: run } }, options);
     },
 
-    /** What its tasks use, or one of them. */
+    /** The resource usage of its tasks, or of one task. */
     async stats(run: string, options: CallOptions & { task?: string } = {}): Promise<RunStats> {
       const { task, ...rest } = options;
       return await ask(target, "getRunStats", { path: { id: run }, query: { task } }, rest);
     },
 
-    /** The bytes of one stream: of one attempt (`readLog`), or of all that come (`followTask`). */
-    logs: (run: string, wish: LogWish): AsyncGenerator<Uint8Array> =>
-      wish.follow && wish.attempt === undefined ? followTask(target, run, wish) : readLog(target, run, wish),
+    /** The bytes of one stream: of one attempt (`readLog`), or of each attempt to come (`followTask`). */
+    logs: (run: string, selection: LogSelection): AsyncGenerator<Uint8Array> =>
+      selection.follow && selection.attempt === undefined
+        ? followTask(target, run, selection)
+        : readLog(target, run, selection),
   };
 }

@@ -1,11 +1,12 @@
+// How the client waits for as long as it takes: one held request after the other.
 import { type CallOptions, pause } from "../transport/http.ts";
 
-/** How long one read is held by the server while a wait goes on. */
+/** How long the server may hold each request of a wait. */
 export const WAIT_STEP_MS = 30_000;
-/** A server that answers a wait at once, though nothing has changed, is not asked more often than this. */
+/** The least time between requests, for a server that does not hold them. */
 const LEAST_STEP_MS = 500;
 
-/** Looks, each time held for `WAIT_STEP_MS`, until there is what was waited for, however long that takes. */
+/** Calls `look` (held for `WAIT_STEP_MS` each time) until it finds something. */
 export async function untilDone<Found>(
   { signal }: Pick<CallOptions, "signal">,
   look: () => Promise<Found | undefined>,

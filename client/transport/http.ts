@@ -1,9 +1,10 @@
+// How a call becomes HTTP: sent, retried if it is repeatable, timed out, and read.
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorOf, notDrover, StrangerError, UnreachableError } from "../errors.ts";
 import { type Patience, patienceOf, retryDelayMs } from "./retry.ts";
 import type { ServerClock } from "./server-clock.ts";
 
-/** Where a Drover is, who asks, and how patiently. */
+/** A Drover, with the credentials and patience to call it with. */
 export interface Target {
   url: string;
   token: string;
@@ -13,71 +14,71 @@ export interface Target {
   fetch: typeof fetch;
 }
 
-/** What the caller of any route may say about the call itself. */
+/** Options that every call takes. */
 export interface CallOptions {
   /** Ends the call: it then rejects with the signal's reason. */
   signal?: AbortSignal;
-  /** Differs from the client's own for this call. */
+  /** Overrides the client's patience for this call. */
   patience?: Partial<Patience>;
-  /** How long the server shall hold its answer while what was asked for does not hold yet. */
+  /** How long the server may wait for the requested condition before it answers. */
   waitMs?: number;
 }
 
-/** One request, before it becomes HTTP (`operations.ts` makes it). `waitMs` stands in it already. */
+/** One request, as `operations.ts` builds it. `waitMs` is already part of its query or body. */
 export interface Call extends CallOptions {
   method: string;
   path: string;
   query?: Record<string, string | number | boolean | readonly (string | number)[] | undefined>;
   headers?: Record<string, string>;
   body?: unknown;
-  /** Bytes to send in the place of a body. */
+  /** Bytes to send instead of a body. */
   content?: Content;
-  /** For so long a try may be without an answer, beyond `waitMs`; half a minute if nothing is said. */
+  /** How long a try may take beyond `waitMs`. Default: `REQUEST_TIMEOUT_MS`. */
   answerWithinMs?: number | undefined;
-  /** Sending it twice does no more than sending it once: only then is it tried again. */
+  /** Whether sending it twice has the effect of sending it once. Only then is it retried. */
   repeatable: boolean;
 }
 
-/** Bytes that are sent as they come, and how many they are. They are opened anew for each try. */
+/** A stream of bytes and its length. It is opened again for each try. */
 export interface Content {
   bytes: number;
   open(): AsyncIterable<Uint8Array>;
 }
 
-/** A try without an answer is given up after this, beyond what the server was asked to wait. */
+/** Timeout of a try, beyond the wait that the server was asked for. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/** The same of a call that is about up to a thousand runs: a busy Drover asks each of them. */
+/** Timeout of a call about up to a thousand runs, each of which a busy Drover has to ask. */
 export const MANY_TIMEOUT_MS = 120_000;
 
-/** A try that sends bytes, of which none has been taken for so long, or that has no answer then. */
+/** Timeout of an upload: this long without progress, or without an answer after the last byte. */
 const STALL_TIMEOUT_MS = 120_000;
 
-/** Sends a call and reads its JSON. `tries` tells an answer to a repetition from a first one. */
+/** Sends a call and reads its JSON. `tries` is 1 unless the call was retried. */
 export async function callJson<T>(
   target: Target,
   call: Call,
 ): Promise<{ value: T; headers: Headers; tries: number }> {
-  return await persistently(target, call, async (tries) => {
+  return await withRetries(target, call, async (tries) => {
     const { waitMs = 0, answerWithinMs = REQUEST_TIMEOUT_MS } = call;
     const timeout = AbortSignal.timeout(answerWithinMs + waitMs);
     const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
     const response = await exchange(target, call, signal);
-    const text = await broken(target, call, response.text());
-    // The server derives its answers from the very schema that T comes from.
-    const value = (await parsed(response, text)) as T;
+    const text = await asUnreachable(target, call, response.text());
+    // T is generated from the schema that the server answers by.
+    const value = (await parseJson(response, text)) as T;
     return { value, headers: response.headers, tries };
   });
 }
 
-/** The value of an answer, for who needs nothing else of it. */
+/** Sends a call and returns only the value of its answer. */
 export async function callValue<T>(target: Target, call: Call): Promise<T> {
   return (await callJson<T>(target, call)).value;
 }
 
-/** Sends a call with bytes and reads the JSON of its answer. It may take as long as the bytes flow. */
+/** Uploads bytes and reads the JSON of the answer. It may take as long as bytes flow. */
 export async function callContent<T>(target: Target, call: Call & { content: Content }): Promise<T> {
-  return await persistently(target, call, async () => {
+  return await withRetries(target, call, async () => {
     const stall = new AbortController();
     const timer = setTimeout(() => stall.abort(new DOMException("", "TimeoutError")), STALL_TIMEOUT_MS);
     const { open } = call.content;
@@ -91,27 +92,26 @@ export async function callContent<T>(target: Target, call: Call & { content: Con
     const signal = call.signal === undefined ? stall.signal : AbortSignal.any([call.signal, stall.signal]);
     try {
       const response = await exchange(target, { ...call, content }, signal);
-      return (await parsed(response, await broken(target, call, response.text()))) as T; // as in `callJson`
+      const text = await asUnreachable(target, call, response.text());
+      return (await parseJson(response, text)) as T; // as in `callJson`
     } finally {
       clearTimeout(timer);
     }
   });
 }
 
-/**
- * Sends a call once and returns the answer with its body unread. Rejects on any status that is no success.
- */
+/** Sends a call once and returns the answer with its body unread. Rejects on any error status. */
 export async function callStream(target: Target, call: Call): Promise<Response> {
   return await exchange(target, call, call.signal);
 }
 
-/** The same, tried again as any call that may be repeated. */
+/** As `callStream`, but retried if the call is repeatable. */
 export async function callStreamPatiently(target: Target, call: Call): Promise<Response> {
-  return await persistently(target, call, () => exchange(target, call, call.signal));
+  return await withRetries(target, call, () => exchange(target, call, call.signal));
 }
 
-/** Turns any failure below HTTP into an `UnreachableError`, and leaves the caller's own abort alone. */
-export async function broken<T>(target: Target, call: CallOptions, work: Promise<T>): Promise<T> {
+/** Turns failures below HTTP into an `UnreachableError`, except for the caller's own abort. */
+export async function asUnreachable<T>(target: Target, call: CallOptions, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
@@ -122,11 +122,10 @@ export async function broken<T>(target: Target, call: CallOptions, work: Promise
 }
 
 /**
- * Tries until there is an answer, or the patience is over. Patience runs from the first try that failed: what
- * an answer was waited for before that, and how long bytes have flowed, was no trouble, and a wait that is
- * held for half a minute may break as any other call.
+ * Retries until there is an answer or patience runs out. Patience counts from the first failure, so that
+ * neither a long wait nor a long transfer uses it up.
  */
-async function persistently<T>(
+async function withRetries<T>(
   target: Target,
   call: Call,
   attempt: (tries: number) => Promise<T>,
@@ -152,7 +151,7 @@ async function persistently<T>(
   }
 }
 
-/** Waits; rejects with the signal's reason when that comes first. */
+/** Waits; rejects with the signal's reason if it is aborted. */
 export async function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
   try {
     await sleep(delayMs, undefined, { signal });
@@ -181,9 +180,9 @@ async function exchange(target: Target, call: Call, signal: AbortSignal | undefi
     redirect: "manual",
     signal: signal ?? null,
   });
-  const response = await broken(target, call, sent);
+  const response = await asUnreachable(target, call, sent);
   target.clock.learn(response);
-  if (!response.ok) throw await broken(target, call, errorOf(response));
+  if (!response.ok) throw await asUnreachable(target, call, errorOf(response));
   return response;
 }
 
@@ -192,7 +191,7 @@ function bodyOf({ body, content }: Call) {
   return { body: ReadableStream.from(content.open()), duplex: "half" as const };
 }
 
-async function parsed(response: Response, text: string): Promise<unknown> {
+async function parseJson(response: Response, text: string): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,17 +1,17 @@
+// Is the program at a local Drover's address really Drover? It must prove that it knows the token.
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { endpointOf, proofText } from "../../src/shared/proof.ts";
 import { StrangerError } from "../errors.ts";
 
-/** A local Drover that is busy answers late; one that takes longer is tried again like one that is away. */
+/** Timeout of the proof: a busy local Drover answers late. After it, the connection counts as unreachable. */
 const ANSWER_WITHIN_MS = 30_000;
 const MOST_BYTES = 4_096;
 const NONCE_BYTES = 24;
 
 /**
- * Connects to a local Drover, and has it prove on this connection that it knows the token. What is sent there
- * afterwards reaches the same program, whoever takes the port later. Rejects with a `StrangerError` if
- * something else answers.
+ * Connects to a local Drover and makes it prove that it knows the token. The proof holds for this connection,
+ * even if another program takes the port later. Rejects with a `StrangerError` if the proof is wrong.
  */
 export async function connectProven(address: string, token: string): Promise<Socket> {
   const nonce = randomBytes(NONCE_BYTES).toString("base64url");
@@ -28,7 +28,7 @@ export async function connectProven(address: string, token: string): Promise<Soc
   }
 }
 
-/** Sends a request and returns the body of the answer; undefined if it is none that Drover gives. */
+/** Sends a request and returns the body of the answer; undefined if Drover does not answer like that. */
 function exchange(socket: Socket, request: string): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     let answer = "";
@@ -38,7 +38,7 @@ function exchange(socket: Socket, request: string): Promise<string | undefined> 
       if (body !== "more") finish(() => resolve(body));
     };
     const onError = (error: Error) => finish(() => reject(error));
-    // Nothing of the caller's was sent, so it may be sent again.
+    // A code that allows a retry: nothing of the caller's request was sent yet.
     const onClose = () => onError(failure("the connection was closed", "ECONNREFUSED"));
     const onTimeout = () => onError(failure("timed out", "UND_ERR_CONNECT_TIMEOUT"));
     const finish = (settle: () => void) => {
@@ -61,7 +61,7 @@ function failure(text: string, code: string): Error {
   return Object.assign(new Error(text), { code });
 }
 
-/** The body of a whole answer, "more" of one that is still coming, undefined of one that is not Drover's. */
+/** The body of a complete answer, "more" if it is incomplete, undefined if it is not Drover's. */
 function bodyOf(answer: string): string | undefined {
   if (answer.length > MOST_BYTES) return undefined;
   const end = answer.indexOf("\r\n\r\n");

@@ -1,25 +1,28 @@
+// Which `fetch` does the client use? On loopback, one that proves each connection first.
 import type { Agent } from "undici";
 import { loopbackAddress } from "../../src/shared/proof.ts";
 import { StrangerError } from "../errors.ts";
 import { connectProven } from "./proven-connection.ts";
 
-/** A local Drover closes a connection that is idle for five seconds; one that it closes is not to be used. */
+/** Well below the five idle seconds after which a local Drover closes a connection. */
 const IDLE_MS = 1_000;
 
-/** The `fetch` for the Drover at this URL: a certificate says who it is, or on loopback a proof. */
+/**
+ * The `fetch` for the Drover at this URL, which is identified by its certificate, or on loopback by a proof.
+ */
 export function fetchFor(url: string, token: string): typeof fetch {
   const address = loopbackAddress(url);
   return address === undefined ? fetch : provenFetch(address, token);
 }
 
 /**
- * A `fetch` for one local Drover, at `address` (`loopbackAddress`), whatever URL is asked: each connection is
- * proven before anything else is sent on it. Rejects with a `StrangerError` if something else listens there.
+ * A `fetch` that always connects to the local Drover at `address` (`loopbackAddress`), and proves each
+ * connection before it sends anything. Rejects with a `StrangerError` if something else listens there.
  */
 function provenFetch(address: string, token: string): typeof fetch {
   let agent: Agent | undefined;
   const proven = async (input: string, init: object = {}) => {
-    // Only here: it takes as long to load as Node's own, which is then not loaded.
+    // Loaded on demand: it takes as long to load as Node's own, which is then not loaded.
     const { default: undici } = await import("undici");
     agent ??= new undici.Agent({
       keepAliveTimeout: IDLE_MS,
@@ -37,6 +40,6 @@ function provenFetch(address: string, token: string): typeof fetch {
       throw error instanceof Error && error.cause instanceof StrangerError ? error.cause : error;
     }
   };
-  // Of Node's `fetch`, which is the same library, the client uses what this one has.
+  // Node's `fetch` is the same library; the client uses only what both have.
   return proven as unknown as typeof fetch;
 }

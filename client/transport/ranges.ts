@@ -1,57 +1,57 @@
+// Do the bytes of an answer begin where they were requested? A gap must not go unnoticed.
 import { ApiError } from "../errors.ts";
-import { broken, type CallOptions, type Target } from "./http.ts";
+import { asUnreachable, type CallOptions, type Target } from "./http.ts";
 
-/** What is read, and where: both are for the words of an error. */
-interface Wanted {
-  /** What it is called, such as `the log`. */
+/** What is read from which offset. */
+interface ExpectedRange {
+  /** Its name in errors, such as `the log`. */
   what: string;
-  /** The offset of the first byte that is wanted; undefined: whatever comes. */
+  /** The offset of the first byte; undefined: wherever the answer begins. */
   from: number | undefined;
 }
 
 /**
- * The bytes of an answer from the wanted one on, as they come. Throws if they break, and before the first one
- * if they do not begin early enough: a gap must not pass for what is there.
+ * Yields the bytes of an answer from the expected offset on. Throws if the connection breaks, and before the
+ * first byte if the answer begins too late.
  */
 export async function* bytesFrom(
   target: Target,
   call: CallOptions,
   response: Response,
-  wanted: Wanted,
+  expected: ExpectedRange,
 ): AsyncGenerator<Uint8Array> {
   const { body } = response;
   if (body === null) return;
   const reader = body.getReader();
   try {
-    let surplus = wanted.from === undefined ? 0 : surplusOf(response, wanted.what, wanted.from);
+    let surplus = expected.from === undefined ? 0 : surplusOf(response, expected.what, expected.from);
     for (;;) {
-      const { done, value } = await broken(target, call, reader.read());
+      const { done, value } = await asUnreachable(target, call, reader.read());
       if (done) return;
       const skipped = Math.min(surplus, value.length);
       surplus -= skipped;
       if (skipped < value.length) yield value.subarray(skipped);
     }
   } finally {
-    // A reader that has gone, or a body that has ended, needs no connection. Nothing is left to report an
-    // error to.
+    // The connection is no longer needed, and nobody is left to report an error to.
     reader.cancel().catch(() => {});
   }
 }
 
-/** How many bytes of the body come before the wanted one: some servers and caches ignore `Range`. */
+/** Bytes of the body before the expected offset: some servers and caches ignore `Range`. */
 function surplusOf(response: Response, what: string, from: number): number {
   const start = startOf(response);
   if (start !== undefined && start <= from) return from - start;
-  const came = start === undefined ? "without saying from which" : `from byte ${start}`;
+  const begins = start === undefined ? "at an unknown byte" : `at byte ${start}`;
   throw new ApiError({
     status: response.status,
     code: "unexpected_answer",
     temporary: false,
-    detail: `${what} was asked for from byte ${from} on, and came ${came}`,
+    detail: `${what} was requested from byte ${from}, but the answer begins ${begins}`,
   });
 }
 
-/** The offset of the first byte of an answer: 0 for a whole one, undefined for a part that does not say. */
+/** The offset of an answer's first byte: 0 for a whole one, undefined for a part without an offset. */
 export function startOf(response: Response): number | undefined {
   const range = /^bytes (\d+)-/.exec(response.headers.get("content-range") ?? "");
   if (range !== null) return Number(range[1]);

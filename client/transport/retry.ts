@@ -1,6 +1,7 @@
+// Is a failed request sent again, and after how long?
 import { ApiError, UnreachableError } from "../errors.ts";
 
-/** How long a client tries again before it gives an error up to its caller. Zero: one try. */
+/** How long a client retries before it throws. Zero: a single try. */
 export interface Patience {
   /** While nothing answers. */
   unreachableMs: number;
@@ -12,18 +13,20 @@ export interface Patience {
 export const DEFAULT_PATIENCE: Patience = { unreachableMs: 3_000, busyMs: 60_000 };
 
 /**
- * The usual patience, with what is said of another one. Throws a `TypeError` for what is none: a comparison
- * with that would be false, and the first lost connection would end a wait.
+ * The usual patience with overrides. Throws a `TypeError` for invalid ones, since every comparison with them
+ * would be false and the first lost connection would end a wait.
  */
-export function patienceOf(usual: Patience, said: Partial<Patience> | undefined): Patience {
-  if (said === undefined) return usual;
-  const isObject = typeof said === "object" && said !== null;
-  const wrong = isObject ? Object.entries(said).filter(([name, ms]) => !isWait(name, ms)) : [["", said]];
+export function patienceOf(usual: Patience, overrides: Partial<Patience> | undefined): Patience {
+  if (overrides === undefined) return usual;
+  const isObject = typeof overrides === "object" && overrides !== null;
+  const wrong = isObject
+    ? Object.entries(overrides).filter(([name, ms]) => !isWait(name, ms))
+    : [["", overrides]];
   const [first] = wrong;
-  if (first === undefined) return { ...usual, ...withoutUndefined(said) };
+  if (first === undefined) return { ...usual, ...withoutUndefined(overrides) };
   const [name, value] = first;
   throw new TypeError(
-    `patience must be { unreachableMs, busyMs }, in milliseconds from 0 on, or one of them; ` +
+    `patience must be { unreachableMs, busyMs } (either may be omitted), in milliseconds from 0 on; ` +
       `${name === "" ? "this one" : `\`${name}\``} is ${JSON.stringify(value)}`,
   );
 }
@@ -33,16 +36,16 @@ function isWait(name: string, ms: unknown): boolean {
   return ms === undefined || (typeof ms === "number" && ms >= 0);
 }
 
-function withoutUndefined(said: Partial<Patience>): Partial<Patience> {
-  return Object.fromEntries(Object.entries(said).filter(([, ms]) => ms !== undefined));
+function withoutUndefined(overrides: Partial<Patience>): Partial<Patience> {
+  return Object.fromEntries(Object.entries(overrides).filter(([, ms]) => ms !== undefined));
 }
 
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 5_000;
 
 /**
- * Back-off that doubles, with full jitter over its upper half, so that many clients that were cut off
- * together do not come back together. `tries` is the number of tries that have failed.
+ * Exponential back-off with jitter over its upper half, so that clients that lost their connection together
+ * do not come back together. `tries` is the number of failed tries.
  */
 export function backOffMs(tries: number, random = Math.random()): number {
   const most = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(tries - 1, 16));
@@ -50,8 +53,8 @@ export function backOffMs(tries: number, random = Math.random()): number {
 }
 
 /**
- * How long to wait before the same request is sent again; undefined if that is of no use, or the patience is
- * over. The server's `Retry-After` is a lower bound.
+ * How long to wait before the next try; undefined if a retry is pointless or patience has run out. The
+ * server's `Retry-After` is a lower bound.
  */
 export function retryDelayMs(
   error: unknown,

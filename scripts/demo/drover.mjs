@@ -1,4 +1,4 @@
-// Runs the built `drover` command as a person would, and keeps what it says.
+// How the demo runs the built `drover` command as a person would, and records its output.
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { checkoutEnv, root } from "../env.mjs";

@@ -1,4 +1,4 @@
-// Waiting and checking, with words for when it fails.
+// How the demo waits and checks, with a clear message for each failure.
 import { readdirSync, readFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";

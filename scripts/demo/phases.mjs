@@ -1,4 +1,4 @@
-// The table of what each run waited for.
+// How the demo shows what each run waited for.
 
 const COLUMNS = ["run", "machine asked", "booted", "placed", "started", "finished", "state", "exit"];
 

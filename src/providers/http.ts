@@ -1,3 +1,4 @@
+// How a provider behind an HTTP service is called: bounded, veiled, and never trusted blindly.
 import { type ZodType, z } from "zod";
 import type { CreateAnswer, DestroyAnswer, ListAnswer, ProviderFailure } from "../core/messages.ts";
 import type { ProviderConfig } from "../schema/pool.ts";
@@ -10,31 +11,29 @@ import type { Provider } from "./provider.ts";
 import { CODES, type Veil, veilOf } from "./veil.ts";
 
 /**
- * After this a call counts as failed, and a listing with all its pages. Whether it had its effect, a listing
- * will show.
+ * Timeout of a call, or of a listing with all its pages. A later listing shows whether the call took effect.
  */
 const CALL_TIMEOUT_MS = 30_000;
 
-/** What a service of one's own must be given to show in its listing what it has just done. */
+/** How long a service may take to show a change in its listing. */
 const LIST_CONSISTENCY_MS = 1_000;
 
-/** Characters that tell what is wrong with an answer: a tag's name in it may be of any length. */
+/** The longest fault that is reported: it may contain a tag's name of any length. */
 const MAX_FAULT_CHARS = 512;
 const MAX_ID_CHARS = 256;
 
-/** What is to be named of a machine that cannot be read otherwise. */
+/** The id of a machine that is invalid otherwise. */
 const NamedMachine = z.object({ id: z.string().min(1) });
 
 /**
- * Statuses that are about what was sent, whoever answers. Any other may come from a proxy while the service
- * restarts (a page for 404, 403 or 302), and `invalid` holds a type until somebody puts the pool anew: that
- * takes the service's own word.
+ * Statuses that blame the request, whoever answers. Others may come from a proxy while the service restarts
+ * (404, 403 or 302). `invalid` holds off a type until the pool is put again, so that takes the service's own
+ * word.
  */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422]);
 
 /**
- * Statuses of a call that nobody has acted on, whoever answers: it was not understood, not allowed, sent
- * elsewhere, or is one too many. All but a time-out, and a conflict with what exists.
+ * Statuses which prove that the call had no effect, whoever answers. Timeouts and conflicts prove nothing.
  */
 function isRefusal(status: number): boolean {
   return status >= 300 && status < 500 && ![408, 409, 425, 499].includes(status);
@@ -43,9 +42,7 @@ function isRefusal(status: number): boolean {
 type Called = { status: number; body: string } | { failure: ProviderFailure };
 type Call = (method: string, path: string, body?: object) => Promise<Called>;
 
-/**
- * A cloud behind an HTTP service of one's own, the loopback cloud too (host-protocol.md#provider-contract).
- */
+/** A cloud behind an HTTP service, such as the loopback cloud (host-protocol.md#provider-contract). */
 export function httpProvider(
   config: ProviderConfig,
   now: () => number,
@@ -72,7 +69,7 @@ export function httpProvider(
     },
     async destroy(instance: string): Promise<DestroyAnswer> {
       const called = await within((call) => call("DELETE", `/instances/${encodeURIComponent(instance)}`));
-      // 404 is as good as 200, and neither is proof.
+      // 404 is as good as 200; neither proves that the machine is gone.
       if ("failure" in called) return { kind: "failed", failure: called.failure };
       return called.status === 404 ? { kind: "asked", unknown: true } : { kind: "asked" };
     },
@@ -94,8 +91,8 @@ async function readPage(
 }
 
 /**
- * The machines of a page. One that cannot be read is left out and told of: it may exist for long, and without
- * a listing no machine of the pool would be looked after meanwhile.
+ * The machines of a page. An invalid one is left out and reported as a gap: it may exist for long, and
+ * without a listing the whole pool would be stuck.
  */
 function readItems(all: readonly unknown[], veil: Veil): Pick<ReadPage, "items" | "gap"> {
   const items: Instance[] = [];
@@ -116,8 +113,7 @@ function calledBy(machine: unknown, veil: Veil): string {
 }
 
 async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  // Not `AbortSignal.timeout`: its timer cannot be ended, and keeps the object awake, and billed, until it
-  // fires.
+  // Not `AbortSignal.timeout`: its timer cannot be cleared, and would keep the object awake and billed.
   const controller = new AbortController();
   const late = new Fault(`took too long to answer: more than ${formatDuration(ms)}`);
   const timer = setTimeout(() => controller.abort(late), ms);
@@ -128,7 +124,7 @@ async function withDeadline<T>(ms: number, work: (signal: AbortSignal) => Promis
   }
 }
 
-/** What a call needs beside itself. `veil`: what it sends that nobody shall read. */
+/** The context of a call. `veil` hides the secrets that it sends. */
 interface CallContext {
   config: ProviderConfig;
   now: () => number;
@@ -147,7 +143,7 @@ async function callService(
       method,
       headers: { authorization: `Bearer ${config.secret}`, "content-type": "application/json" },
       signal,
-      // The secret is for this address alone, and a create that is followed elsewhere may become a read.
+      // The secret is for this address only, and a redirected create could become a read.
       redirect: "manual",
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
@@ -161,15 +157,15 @@ async function callService(
   }
 }
 
-/** What is wrong with how the service answers, in words that follow its name. */
+/** A fault of the service, worded to follow "the provider at …". */
 class Fault extends Error {}
 
-/** What the platform says of a connection that was refused or lost: words that help nobody. */
+/** The platform's unhelpful messages for a refused or lost connection. */
 const NO_CONNECTION = /^(network connection lost|fetch failed|terminated)\b/i;
 
 /**
- * A call that had no answer. An internal error is what workerd says of a name that has no address, and of a
- * failed TLS handshake: both come before the request. Whatever fails later has lost its connection.
+ * The failure of a call without an answer. workerd reports an unresolvable name and a failed TLS handshake as
+ * an internal error; both happen before the request is sent.
  */
 function unreached(url: string, error: unknown, veil: Veil): ProviderFailure {
   const { protocol, hostname, origin, pathname } = new URL(url);
@@ -187,7 +183,7 @@ function unreached(url: string, error: unknown, veil: Veil): ProviderFailure {
   return { class: "temporary", text, refused: true, unreached: true };
 }
 
-/** The text of an answer. Rejects if it is longer than any that is meant, without reading on. */
+/** Reads an answer as text. Rejects as soon as it is too long. */
 async function boundedText({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -195,14 +191,14 @@ async function boundedText({ body }: Response): Promise<string> {
   for await (const chunk of body ?? []) {
     size += chunk.byteLength;
     if (size > MAX_PROVIDER_ANSWER_BYTES) {
-      throw new Fault(`gave an answer that is longer than ${MAX_PROVIDER_ANSWER_BYTES} bytes`);
+      throw new Fault(`gave an answer of more than ${MAX_PROVIDER_ANSWER_BYTES} bytes`);
     }
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
 }
 
-/** An error answer by the service's own word, or by its status where it says none. */
+/** Classifies an error answer by the service's own class, or else by its status. */
 function classify(response: Response, body: string, at: number, veil: Veil): ProviderFailure {
   const said = parsed(ProviderProblem, body, veil);
   const problem = "fault" in said ? null : said.data;
@@ -218,7 +214,7 @@ function classify(response: Response, body: string, at: number, veil: Veil): Pro
   return { class: REFUSALS.has(response.status) ? "invalid" : "temporary", text, ...later, ...refused };
 }
 
-/** JSON has many ways to write the same text. Written anew it has one, in which what is secret is found. */
+/** Normalizes JSON, which can spell a secret in many ways, so that the veil finds it. */
 function plainly(body: string): string {
   const json = jsonOf(body);
   return json === undefined ? body : JSON.stringify(json.value);
@@ -233,7 +229,7 @@ function retryAfterOf(response: Response, at: number): number | undefined {
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-/** An answer that is none: whether the call has had its effect, a listing will show. */
+/** The failure for an invalid answer. A later listing shows whether the call took effect. */
 function unreadable(call: string, fault: string): { kind: "failed"; failure: ProviderFailure } {
   return {
     kind: "failed",
@@ -243,10 +239,10 @@ function unreadable(call: string, fault: string): { kind: "failed"; failure: Pro
 
 type Parsed<T> = { data: T } | { fault: string };
 
-/** What an answer says, or what is wrong with it. Never its text: a create's may repeat what is secret. */
+/** Parses an answer, or says what is wrong with it, but never quotes it: it may repeat a secret. */
 function parsed<T>(schema: ZodType<T>, body: string, veil: Veil): Parsed<T> {
   const json = jsonOf(body);
-  if (json === undefined) return { fault: body === "" ? "it is empty" : "it is no JSON" };
+  if (json === undefined) return { fault: body === "" ? "it is empty" : "it is not valid JSON" };
   return checked(schema, json.value, veil);
 }
 

@@ -1,36 +1,36 @@
+// Did a listing in several pages miss a machine? It is read until two readings agree.
 import type { ListAnswer, ProviderFailure } from "../core/messages.ts";
 import type { Instance, InstancePage } from "../schema/provider.ts";
 
-/** Pages of one listing: 10,000 machines of a cloud that gives 50 at a time. */
+/** The most pages of a listing: 10,000 machines at 50 a page. */
 export const MAX_LIST_PAGES = 200;
-/** How often a listing in several pages is read until two readings in a row agree. */
+/** The most readings of a listing until two in a row agree. */
 export const MAX_LIST_WALKS = 3;
 
-/** A page that was read. `gap`: what was left out of it, and why. */
+/** A page. `gap`: what was left out of it, and why. */
 export type ReadPage = InstancePage & { gap?: string };
 
 type Read = (cursor: string | undefined) => Promise<ReadPage | { failure: ProviderFailure }>;
 
-/** What one reading of all pages has found, or of those before a failure. */
+/** One reading of all pages, or of those before a failure. */
 interface Walk {
   items: Map<string, Instance>;
   pages: number;
-  /** Why something may be missing from it. */
+  /** Why it may be incomplete. */
   gap?: string | undefined;
   failure?: ProviderFailure;
 }
 
 /**
- * Reads a listing, whatever number of pages it comes in. Resolves with all that any page has shown, and with
- * `partial` if absence from it proves nothing: the service does not call it complete, it has too many pages,
- * they shifted, one of them failed, or something in them cannot be read.
+ * Reads a listing with any number of pages. Resolves with everything that any page showed, and with `partial`
+ * if absence proves nothing: the service does not call it complete, there are too many pages, they shifted,
+ * one failed, or an item is invalid.
  *
- * It fails if nothing was read, and if the service wants a pause, since only a failure can say so.
+ * It fails if nothing was read, and if the service asks for a pause, which only a failure can carry.
  *
- * While machines end, rows of a cloud that counts its pages move up, and one may slip from a page that is
- * still to be read to one that has been (cases.md#case-19). So pages are read again: if everything that one
- * reading has shown is there in the next, nothing has left meanwhile, nothing has moved up, and nothing was
- * passed over. This needs no promise of the service but an order that stays.
+ * When machines end, later rows of a cloud with numbered pages move up, and one may slip to a page that was
+ * already read (cases.md#case-19). So pages are read again: if the next reading has everything of the
+ * previous one, nothing left, nothing moved up, and nothing was missed. This requires only a stable order.
  */
 export async function listPages(read: Read, beganAt: number): Promise<ListAnswer> {
   const seen = new Map<string, Instance>();
@@ -51,7 +51,7 @@ export async function listPages(read: Read, beganAt: number): Promise<ListAnswer
     }
     before = walk;
   }
-  const partial = `its pages have changed each of the ${MAX_LIST_WALKS} times that they were read`;
+  const partial = `its pages changed in each of ${MAX_LIST_WALKS} readings`;
   return { kind: "listed", beganAt, items: [...seen.values()], partial };
 }
 

@@ -1,10 +1,10 @@
+// What Drover needs of a cloud: create, list, destroy (host-protocol.md#provider-contract).
 import type { CreateAnswer, DestroyAnswer, ListAnswer } from "../core/messages.ts";
 import type { CreateInstance } from "../schema/provider.ts";
 
 /**
- * A cloud. Every call answers with a result or a classified failure, and never throws for what a cloud can
- * do: whether a call that failed has had its effect can only be observed
- * (host-protocol.md#provider-contract).
+ * A cloud. Every call resolves with a result or a classified failure; it never throws for what a cloud can
+ * do. Whether a failed call took effect can only be observed (host-protocol.md#provider-contract).
  */
 export interface Provider {
   create(wanted: CreateInstance): Promise<CreateAnswer>;

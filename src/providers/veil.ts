@@ -1,21 +1,23 @@
-/** What stands where a secret stood. */
+// How secrets are removed from a provider's texts before they are stored or shown.
+
+/** Replaces each secret. */
 const VEILED = "[secret]";
-/** Any enrollment code, whatever call it was sent with. */
+/** Any enrollment code, from whichever call. */
 export const CODES = /drvc_[\w.~-]+/g;
-/** Less of a secret than this says nothing, and may be in any text. */
+/** Shorter pieces of a secret reveal nothing, and occur by chance. */
 const LEAST_BASE64_CHARS = 8;
 
-/** Takes what is secret out of a text of somebody else's. */
+/** Removes secrets from a foreign text. */
 export type Veil = (text: string) => string;
 
 /**
- * Makes what takes these secrets, and every enrollment code, out of a text: as they are, as they stand in
- * JSON, in a URL, in HTML, and within what is written by base64. For words alone, and before they are cut: a
- * service may repeat what it was sent, and its words are kept and shown.
+ * Makes a function that removes these secrets and every enrollment code from a text: plain, or escaped for
+ * JSON, URLs or HTML, or within base64. A service may repeat what it was sent, and its texts are stored and
+ * shown. Apply it before a text is cut.
  */
 export function veilOf(secrets: readonly string[]): Veil {
   const known = [...new Set(secrets.filter((secret) => secret !== "").flatMap(formsOf))];
-  // A longer one may begin with a shorter one.
+  // Longest first, since one may begin with another.
   known.sort((a, b) => b.length - a.length);
   return (text) =>
     known.reduce((left, form) => left.replaceAll(form, VEILED), text).replaceAll(CODES, VEILED);
@@ -28,7 +30,7 @@ function formsOf(secret: string): string[] {
   return [...plain, ...base64Of(secret)];
 }
 
-/** What base64 makes of it behind anything: three forms, without the ends that depend on their neighbors. */
+/** The three forms of a secret within base64, without the ends that depend on its neighbors. */
 function base64Of(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
   const forms = [0, 1, 2].map((before) => {

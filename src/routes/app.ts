@@ -1,3 +1,4 @@
+// The HTTP API: which routes and middleware there are, in which order (api.md#resources).
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { bodyLimit } from "hono/body-limit";
 import { except } from "hono/combine";
@@ -14,10 +15,10 @@ import { hostLogRoutes } from "./hosts/host-logs.ts";
 import { hostRoutes, SWITCHING_PROTOCOLS } from "./hosts/hosts.ts";
 import { signAnswers } from "./hosts/signature.ts";
 import { requireToken } from "./http/auth.ts";
-import { readAway } from "./http/drain-body.ts";
+import { drainBody } from "./http/drain-body.ts";
 import { refuseLossyJson } from "./http/json-body.ts";
 import { renderError } from "./http/problem.ts";
-import { useOurWording } from "./http/zod-messages.ts";
+import { installMessages } from "./http/zod-messages.ts";
 import { metricsRoutes } from "./metrics.ts";
 import { openApiRoute } from "./openapi/openapi.ts";
 import { createPoolDirectory } from "./pool-directory.ts";
@@ -35,26 +36,25 @@ import { snapshotRoutes } from "./snapshots.ts";
 import { workerRoutes } from "./workers.ts";
 
 const HOSTS = "/v1/hosts/*";
-/** Chunks of logs and snapshots come behind a signature: their own routes say how large they may be. */
+/** Chunks of logs and snapshots are signed; their own routes limit their size. */
 const HOST_LOGS = "/v1/hosts/:worker/logs/*";
 const HOST_SNAPSHOTS = "/v1/hosts/:worker/snapshots/*";
 const SNAPSHOTS = "/v1/snapshots/*";
 
 /**
- * Makes the HTTP API (api.md#resources). It keeps nothing but caches; whom it asks comes with each request as
- * `EdgeBindings`. `agent` is what it serves to machines that want to become hosts, `reference` the page at
- * `/docs`.
+ * Makes the HTTP API (api.md#resources). It holds only caches; the objects come with each request, in
+ * `EdgeBindings`. `agent` is the bundle that it serves to machines that become hosts.
  */
 export function createApp(agent: AgentBundle): EdgeApp {
-  useOurWording();
+  installMessages();
   const app = new OpenAPIHono<EdgeTypes>();
   const pools = createPoolDirectory();
   answerMistakes(app);
   app.use(async (c, next) => {
     c.set("pools", pools);
     await next();
-    // A host's clock may be wrong, and the command's: they correct themselves by the date of an answer.
-    // A socket's answer is passed on as it is: its headers cannot be changed.
+    // Hosts and the command correct their clocks by the date of an answer. The headers of a socket's answer
+    // cannot be changed.
     if (c.res.status !== SWITCHING_PROTOCOLS) c.res.headers.set("Date", new Date(c.env.now()).toUTCString());
   });
   app.use("/v1/*", except(HOSTS, requireToken));
@@ -88,7 +88,7 @@ export function createApp(agent: AgentBundle): EdgeApp {
 function answerMistakes(app: EdgeApp): void {
   app.onError((error, c) => renderError(error, c));
   app.notFound((c) => {
-    const text = `there is no route ${c.req.path}; /openapi.json lists all there are`;
+    const text = `there is no route ${c.req.path}; /openapi.json lists all routes`;
     return renderError(new DroverError("not_found", text), c);
   });
   app.use(
@@ -96,7 +96,7 @@ function answerMistakes(app: EdgeApp): void {
       app,
       onMethodNotAllowed: (c, methods) => {
         const allow = methods.join(", ");
-        const text = `${c.req.path} does not take ${c.req.method}; it takes ${allow}`;
+        const text = `${c.req.path} does not support ${c.req.method}; use ${allow}`;
         return renderError(new DroverError("method_not_allowed", text), c, { allow });
       },
     }),
@@ -107,8 +107,8 @@ function limitBody(maxBytes: number) {
   return bodyLimit({
     maxSize: maxBytes,
     onError: async (c) => {
-      await readAway(c.req.raw);
-      throw new DroverError("body_too_large", `the body must have at most ${formatSize(maxBytes)}`);
+      await drainBody(c.req.raw);
+      throw new DroverError("body_too_large", `the body is too large; the limit is ${formatSize(maxBytes)}`);
     },
   });
 }

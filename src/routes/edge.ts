@@ -1,22 +1,23 @@
+// What does a route see of the Worker: bindings, variables, the types of the app?
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Objects } from "../objects/rpc.ts";
 import type { Instant } from "../shared/machine.ts";
 
-/** Files beside the Worker, by the path of a request. */
+/** The Worker's static files, by request path. */
 export interface Assets {
   fetch(request: Request): Promise<Response>;
 }
 
-/** What the Worker gives to the app with each request. */
+/** The bindings that the Worker passes with each request. */
 export interface EdgeBindings {
   /** The token that may do everything (api.md#auth). */
   adminToken: string;
-  /** What enrollment codes are made with. */
+  /** The key that signs enrollment codes. */
   signingKey: string;
-  /** Where hosts reach this Worker, without a slash at the end; empty if nobody has said. */
+  /** The URL at which hosts reach this Worker, without a trailing slash; empty if not configured. */
   url: string;
-  /** Stubs of this request: a stub must not outlive the request that made it. */
+  /** Stubs for this request: a stub must not outlive its request. */
   objects: Objects;
   /** The files of the reference page (`assets` in wrangler.toml). */
   assets: Assets;
@@ -45,10 +46,10 @@ export interface AnswerSigner {
 export interface EdgeTypes {
   Bindings: EdgeBindings;
   Variables: {
-    /** Who asks: the name of the token. Set by `requireToken`. */
+    /** The caller: the name of its token. Set by `requireToken`. */
     actor: string;
     pools: PoolDirectory;
-    /** Set once a call is known to be a host's. */
+    /** Set once a call is verified to come from a host. */
     signer: AnswerSigner | undefined;
   };
 }

@@ -1,3 +1,4 @@
+// The probes of a load balancer: is the edge up, and can it serve requests?
 import { z } from "zod";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./http/invalid.ts";

@@ -1,3 +1,4 @@
+// The route that Prometheus scrapes (api.md#metrics).
 import { z } from "zod";
 import { Name } from "../schema/common.ts";
 import { metricsText, type Sample } from "../schema/metrics.ts";
@@ -17,10 +18,10 @@ const route = operation({
   tag: "Service",
   access: "token",
   codes: ["unknown_pool"],
-  summary: "What Prometheus scrapes",
+  summary: "Metrics for Prometheus",
   description:
-    "Each pool is asked once, and one that does not answer has `drover_pool_up` 0 and nothing else. With " +
-    "`pool` only those pools are asked, so that many can be scraped in parts.",
+    "Each pool is asked once; a pool that does not answer has only `drover_pool_up` 0. With `pool`, only " +
+    "those pools are asked, so that many pools can be scraped in parts.",
   request: { query: z.strictObject({ pool: repeatable(Name).optional() }) },
   responses: {
     200: { description: "the metrics", content: { "text/plain": { schema: z.string() } } },
@@ -34,8 +35,8 @@ export function metricsRoutes(app: EdgeApp): void {
     route,
     async (c) => {
       const { objects } = c.env;
-      const wanted = c.req.valid("query").pool;
-      const names = wanted ?? (await c.var.pools.names(c.env));
+      const requested = c.req.valid("query").pool;
+      const names = requested ?? (await c.var.pools.names(c.env));
       const { answers, service } = await askPools(names, (name) => objects.pool(name).metrics());
       const down = service.filter(({ healthy }) => !healthy).map(({ pool }) => downSample(pool));
       return c.text(metricsText([...down, ...[...answers.values()].flat()]), 200, {

@@ -1,3 +1,4 @@
+// The routes of pools: create, list, read, queue, delete (api.md#pools).
 import { z } from "zod";
 import { LATER_POOL_FIELDS, PoolDeletion, PoolList, PoolView, PutPoolConfig } from "../schema/pool.ts";
 import { Queue, type QueuedRun } from "../schema/queue.ts";
@@ -47,7 +48,7 @@ const read = operation({
   responses: { 200: jsonAnswer("the pool", PoolView), default: problemAnswer },
 });
 
-/** Where the last page of a queue ended, as its cursor says it. */
+/** The position in a queue's cursor: priority and time of submission. */
 const QUEUE_PLACE = /^(\d{1,3})\/(\d{1,15})$/;
 
 const queue = operation({
@@ -57,10 +58,10 @@ const queue = operation({
   tag: "Pools",
   access: "token",
   codes: ["unknown_pool"],
-  summary: "The runs that wait for a place, in the order in which they get one, each with the reason",
+  summary: "The runs that wait for a place, in queue order, each with the reason",
   description:
-    "By priority, then by submission. A run whose turn has not come can be placed before one ahead of it " +
-    "that nothing has room for. All of a page are from one plan.",
+    "By priority, then by submission. A run can be placed before one ahead of it if no machine has " +
+    "capacity for that one. All runs of a page are from one plan.",
   request: {
     params: PoolParams,
     query: z.strictObject({
@@ -80,11 +81,11 @@ const remove = operation({
   tag: "Pools",
   access: "token",
   codes: ["unknown_pool", "pool_in_use", "not_acknowledged"],
-  summary: "Delete an empty pool, or any as soon as it is empty",
+  summary: "Delete an empty pool, or empty one first and then delete it",
   description:
     "A pool with runs that have not ended, or with machines, is 409 `pool_in_use`. With `drain=1` it takes " +
-    "no more runs; those that it has go on to their end, its machines end, and then it is deleted. Putting " +
-    "it again takes that back. With `force=1` its runs are aborted with force and its machines killed with " +
+    "no more runs; its runs finish, its machines end, and then it is deleted. Putting " +
+    "it again cancels that. With `force=1` its runs are aborted with force and its machines killed with " +
     "force: `leftBehind` names the machines that may be left at the provider.",
   request: {
     params: PoolParams,
@@ -93,12 +94,12 @@ const remove = operation({
   responses: { 200: jsonAnswer("deleted, or being drained", PoolDeletion), default: problemAnswer },
 });
 
-/** The cursor of what is behind this run. */
+/** The cursor for the runs after this one. */
 function cursorOf({ id, priority, submittedAt }: QueuedRun): string {
   return encodePosition({ at: `${priority}/${Date.parse(submittedAt)}`, id });
 }
 
-/** The place in the queue that a cursor names. */
+/** The queue position in a cursor. */
 function placeOf({ at, id }: Position) {
   const [, priority, submittedAt] = QUEUE_PLACE.exec(at) ?? [];
   return { priority: Number(priority), submittedAt: Number(submittedAt), run: id };

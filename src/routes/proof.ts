@@ -1,3 +1,4 @@
+// Is a local Drover the right one? It proves that it knows the token, without revealing it.
 import { z } from "zod";
 import { DroverError } from "../shared/errors.ts";
 import { loopbackAddress, proofText } from "../shared/proof.ts";
@@ -27,24 +28,27 @@ const proof = operation({
   tag: "Service",
   access: "open",
   codes: ["not_found"],
-  summary: "Whether a local Drover is the one that is meant, before it is shown the token",
+  summary: "Proves to a client that a local Drover is the right one",
   description:
-    "On loopback, where there is no certificate, a port may have gone to another program. A client that " +
+    "On loopback there is no certificate, and another program may have taken the port. A client that " +
     "knows the token compares the proof with its own, for the address to which it is connected, and sends " +
     "the token on that connection only. A Drover that is reached by HTTPS answers `not_found`.",
   request: { query: z.strictObject({ nonce: Nonce }) },
   responses: { 200: jsonAnswer("the proof", Proof), default: problemAnswer },
 });
 
-/** Adds the proof of a local Drover. It is open, and costs one HMAC of a short text. */
+/** Adds the proof of a local Drover. It is open, and costs one short HMAC. */
 export function proofRoute(app: EdgeApp): void {
   app.openapi(
     proof,
     async (c) => {
       const address = loopbackAddress(c.env.url);
-      // Elsewhere the token may be a short one that a person chose, and a proof would help to guess it.
+      // Elsewhere the token may be short and chosen by a person; a proof would help to guess it.
       if (address === undefined || !c.env.adminToken) {
-        throw new DroverError("not_found", "only a Drover on loopback proves itself; use its certificate");
+        throw new DroverError(
+          "not_found",
+          "only a Drover on loopback gives a proof; elsewhere verify the certificate",
+        );
       }
       const text = proofText(address, c.req.valid("query").nonce);
       return c.json({ address, proof: await hmac(c.env.adminToken, text) }, 200);

@@ -1,3 +1,4 @@
+// The reference page at `/docs`, with its files and its strict policy (api.md#reference-page).
 import { z } from "zod";
 import { DroverError } from "../shared/errors.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
@@ -6,7 +7,7 @@ import { headersOf } from "./openapi/answer-headers.ts";
 import { operation } from "./openapi/operation.ts";
 import { notModifiedAnswer, problemAnswer } from "./openapi/params.ts";
 
-/** Scripts and styles come from here alone, and nothing is asked of another host. */
+/** Scripts and styles only from this origin, and no requests to other hosts. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -46,7 +47,7 @@ const home = operation({
   operationId: "getHome",
   tag: "Service",
   access: "open",
-  summary: "Leads to the reference page: for a person who opens the address of this Drover",
+  summary: "Redirects to the reference page",
   request: { query: z.object({}) },
   responses: { 302: { description: "at `/docs`", headers: headersOf("Location") }, default: problemAnswer },
 });
@@ -76,24 +77,21 @@ const part = operation({
   },
 });
 
-/**
- * Adds the page at `/docs` (api.md#reference-page). Open: it shows what `/openapi.json` says, and nothing
- * else.
- */
+/** Adds the page at `/docs` (api.md#reference-page). It is open, since it only shows `/openapi.json`. */
 export function referenceRoutes(app: EdgeApp): void {
   app.openapi(home, (c) => c.redirect(PATH), refuse());
   app.openapi(page, (c) => serve(c, PAGE), refuse());
   app.openapi(part, (c) => serve(c, c.req.valid("param").file), refuse());
 }
 
-/** A file of the page as the platform serves it, and by which rules a browser shows it. */
+/** Serves a static file of the page, with its security headers. */
 async function serve(c: EdgeContext, name: string): Promise<Response> {
   const { origin } = new URL(c.req.url);
   const headers = new Headers();
   const known = c.req.header("if-none-match");
   if (known !== undefined) headers.set("if-none-match", known);
-  const asked = new Request(`${origin}${PATH}/${encodeURIComponent(name)}`, { headers });
-  const { status, body, headers: served } = await c.env.assets.fetch(asked);
+  const assetRequest = new Request(`${origin}${PATH}/${encodeURIComponent(name)}`, { headers });
+  const { status, body, headers: served } = await c.env.assets.fetch(assetRequest);
   if (status === 404) throw new DroverError("not_found", `the page at /docs has no file "${name}"`);
   return new Response(body, {
     status,

@@ -1,3 +1,4 @@
+// The routes of snapshots, for clients and for hosts: upload, download, resume (api.md#snapshots).
 import { z } from "zod";
 import type { SnapshotStore } from "../objects/rpc.ts";
 import { Name, SnapshotId } from "../schema/common.ts";
@@ -7,7 +8,7 @@ import { formatSize } from "../shared/size.ts";
 import { digestField } from "../signing/mac.ts";
 import type { EdgeApp, EdgeContext } from "./edge.ts";
 import { admit, SignatureHeaders } from "./hosts/signature.ts";
-import { readAway } from "./http/drain-body.ts";
+import { drainBody } from "./http/drain-body.ts";
 import { refuse } from "./http/invalid.ts";
 import { renderError } from "./http/problem.ts";
 import { headersOf } from "./openapi/answer-headers.ts";
@@ -58,9 +59,9 @@ const put = operation({
   codes: ["digest_mismatch", "length_required", "no_bucket"],
   summary: "Store an archive of files for runs to begin with",
   description:
-    "A tar archive, plain or by gzip or zstd. It needs a `Content-Length`, at most " +
+    "A tar archive, plain or compressed with gzip or zstd. It needs a `Content-Length`, at most " +
     `${formatSize(MAX_SNAPSHOT_BYTES)}. The digest is verified: a wrong one is 422, and nothing is stored. ` +
-    "Doing it again does no harm.",
+    "Repeating it is harmless.",
   request: { ...ofClient, body: { required: true, content: archive } },
   responses: answers.put,
 });
@@ -73,7 +74,7 @@ const get = operation({
   access: "token",
   codes: ["unknown_snapshot", "range_not_satisfiable", "no_bucket"],
   summary: "An archive, as it was stored",
-  description: "With HEAD only whether it is there, and how large it is.",
+  description: "HEAD says whether it exists and how large it is.",
   request: {
     ...ofClient,
     headers: z.object({ range: Range, "if-none-match": z.string().optional() }),
@@ -90,8 +91,8 @@ const hostPut = operation({
   codes: ["digest_mismatch", "length_required", "enrollment_over", "forbidden", "no_bucket", "busy"],
   summary: "The result of a run, from its host",
   description:
-    "Its `Content-Digest`, which is signed, must be the digest in its name. So the bytes can be streamed, " +
-    "and are verified by it.",
+    "Its `Content-Digest`, which is signed, must be the digest in its name. So the bytes can be streamed " +
+    "and verified at the end.",
   request: { ...ofHost, headers: SignatureHeaders, body: { required: true, content: archive } },
   responses: answers.put,
 });
@@ -104,7 +105,7 @@ const hostGet = operation({
   access: "host",
   codes: ["unknown_snapshot", "enrollment_over", "forbidden", "range_not_satisfiable", "no_bucket", "busy"],
   summary: "An archive for a run, to its host",
-  description: "`Range: bytes=n-` goes on after a cut. The archive itself is not signed: its name proves it.",
+  description: "`Range: bytes=n-` resumes a download. The archive itself is not signed: its name proves it.",
   request: { ...ofHost, headers: SignatureHeaders.extend({ range: Range }) },
   responses: answers.get,
 });
@@ -134,18 +135,18 @@ export function snapshotRoutes(app: EdgeApp): void {
   );
 }
 
-/** The bucket compares the bytes with the name, so it is enough to compare that with the digest. */
+/** The bucket verifies the bytes against the name, so here the signed digest is compared with the name. */
 async function admitPut(c: EdgeContext, worker: string, id: string): Promise<void> {
   const { digest } = await admit(c, "put-snapshot", worker);
   const pairs = id.slice("sha256:".length).match(/../g) ?? [];
   const named = digestField(btoa(String.fromCharCode(...pairs.map((pair) => Number.parseInt(pair, 16)))));
   if (digest === named) return;
-  const text = `the Content-Digest of an upload is that of its name: it must be ${named}, not ${digest}`;
+  const text = `the Content-Digest of an upload must match its name: it must be ${named}, not ${digest}`;
   throw new DroverError("digest_mismatch", text);
 }
 
 async function putSnapshot(c: EdgeContext, id: string, verify: () => Promise<void> = async () => undefined) {
-  // Of what nobody known sends nothing is read.
+  // Nothing is read from an unverified sender.
   await verify();
   try {
     const bytes = lengthOf(c);
@@ -154,23 +155,23 @@ async function putSnapshot(c: EdgeContext, id: string, verify: () => Promise<voi
     c.header("Location", c.req.path);
     return c.json({ id, bytes }, 201);
   } catch (error) {
-    await readAway(c.req.raw);
+    await drainBody(c.req.raw);
     throw error;
   }
 }
 
-/** Without a length the bucket would have to be told of parts, and a limit would be met in the middle. */
+/** Without a length the upload would need parts, and could exceed the limit halfway. */
 function lengthOf(c: EdgeContext): number {
   const text = c.req.header("content-length") ?? "";
   const length = Number(text);
   if (!/^\d{1,15}$/.test(text)) {
-    throw new DroverError("length_required", "a snapshot says how long it is, by Content-Length");
+    throw new DroverError("length_required", "a snapshot needs a Content-Length");
   }
   if (length <= MAX_SNAPSHOT_BYTES) return length;
   const limit = formatSize(MAX_SNAPSHOT_BYTES);
   throw new DroverError(
     "body_too_large",
-    `a snapshot has at most ${limit}; this one has ${formatSize(length)}`,
+    `the snapshot is too large: ${formatSize(length)}; the limit is ${limit}`,
   );
 }
 
@@ -201,7 +202,7 @@ async function withBytes(
   store: SnapshotStore,
   { id, size, headers }: Found,
 ): Promise<Response> {
-  // To a HEAD a range means nothing (RFC 9110 §14.2).
+  // HEAD ignores ranges (RFC 9110 §14.2).
   const bodyless = c.req.method === "HEAD";
   const span = spanOf(bodyless ? undefined : c.req.header("range"), undefined);
   const from = span.from < 0 ? Math.max(0, size + span.from) : span.from;

@@ -1,3 +1,4 @@
+// The routes of workers: list, read, why, hold, drain, resume, kill (api.md#workers).
 import { z } from "zod";
 import { Name } from "../schema/common.ts";
 import { KillRequest, WORKER_STATES, WorkerList, WorkerState, WorkerStatus } from "../schema/pool.ts";
@@ -38,7 +39,7 @@ const read = operation({
   tag: "Workers",
   access: "token",
   codes: ["unknown_worker"],
-  summary: "One worker, whole",
+  summary: "The full status of a worker",
   request,
   responses: oneWorker,
 });
@@ -55,18 +56,18 @@ const why = operation({
   responses: { 200: jsonAnswer("the reason", Why), default: problemAnswer },
 });
 
-/** The verbs that set what a worker does when it has nothing to do (workers.md#idle-behaviors). */
+/** The verbs that set the idle behavior of a worker (workers.md#idle-behaviors). */
 const BEHAVIORS = [
   {
     verb: "hold",
     behavior: "hold",
-    summary: "Take no new runs, and stay: neither idle time nor a time-out ends it",
+    summary: "Take no new runs, and stay: neither idle time nor a timeout ends it",
   },
-  { verb: "drain", behavior: "drain", summary: "Take no new runs, and stop when the last has ended" },
+  { verb: "drain", behavior: "drain", summary: "Take no new runs, and stop after the last run" },
   {
     verb: "resume",
     behavior: "run",
-    summary: "Take runs again, and stop when idle: the end of hold and drain",
+    summary: "Take runs again, and stop when idle: undoes hold and drain",
   },
 ] as const;
 
@@ -77,11 +78,11 @@ const kill = operation({
   tag: "Workers",
   access: "token",
   codes: ["unknown_worker"],
-  summary: "Destroy the machine now, runs or not",
+  summary: "Destroy the machine now, whatever runs on it",
   description:
-    "It leaves the ledger when the provider no longer lists it. With `force` nobody waits for that: after " +
-    "one call to destroy it, or at once if none is known, and never before the lease of a run on it is " +
-    "over. `leftBehind` then names the machine, which you have to look for at the provider.",
+    "The worker is gone once the provider no longer lists its machine. With `force` it is gone after one " +
+    "destroy call, or at once if no machine is known, but never before the lease of a run on it is " +
+    "over. `leftBehind` then names the machine: look for it at the provider.",
   request: { ...request, body: { content: { "application/json": { schema: KillRequest } } } },
   responses: oneWorker,
 });

@@ -1,9 +1,10 @@
+// The types that many schemas share: names, durations, sizes, instants, snapshot ids.
 import { z } from "zod";
 import { formatDuration, parseDuration } from "../shared/duration.ts";
 import { MIN_INTERVAL_MS } from "../shared/limits.ts";
 import { formatSize, parseSize } from "../shared/size.ts";
 
-/** Runs, pools and workers are named alike: they become names of objects, parts of paths and host names. */
+/** Names of runs, pools and workers; they are used as object names, path segments and host names. */
 export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /** A name: lower-case letters, digits and dashes, not beginning with a dash, at most 63 characters. */
@@ -23,12 +24,12 @@ export const Duration = z
     example: "1h30m",
   });
 
-/** A duration that is longer than nothing. */
+/** A duration longer than zero. */
 export const PositiveDuration = Duration.refine((text) => (parseDuration(text) ?? 1) > 0, {
   error: `must be longer than ${formatDuration(0)}`,
 });
 
-/** How often something is done, or how long it may take. Neither may keep the control plane busy. */
+/** An interval or time limit; the minimum keeps the control plane from being kept busy. */
 export const Interval = Duration.refine(
   (text) => (parseDuration(text) ?? MIN_INTERVAL_MS) >= MIN_INTERVAL_MS,
   {
@@ -66,7 +67,7 @@ export const SnapshotId = z
 
 const NO_NUL = /^[^\0]*$/;
 
-/** Text for a process: anything but the byte that ends a C string. */
+/** Text for a process: no NUL, which ends a C string. */
 export const ProcessText = z.string().regex(NO_NUL, "must not contain a NUL character");
 
 /** What a run needs of a machine, and what a machine has, in whole numbers. */

@@ -1,3 +1,4 @@
+// What goes in and out of `POST /v1/enrollments` (api.md#enrollments).
 import { z } from "zod";
 import { durationMs, formatDuration, parseDuration } from "../shared/duration.ts";
 import { DEFAULT_ENROLLMENT_MS, MAX_ENROLLMENT_MS, MIN_ENROLLMENT_MS } from "../shared/limits.ts";
@@ -15,20 +16,20 @@ export const EnrollmentRequest = z.strictObject({
   pool: Name.default("default"),
   ttl: Duration.refine(isInRange, { error: `must be ${RANGE}` })
     .default(formatDuration(DEFAULT_ENROLLMENT_MS))
-    .meta({ description: `for how long the code can be used, ${RANGE}` }),
+    .meta({ description: `how long the code is valid, ${RANGE}` }),
 });
 export type EnrollmentRequest = z.output<typeof EnrollmentRequest>;
 export type EnrollmentRequestInput = z.input<typeof EnrollmentRequest>;
 
-/** Milliseconds for which a code can be used. */
+/** How long a code is valid, in milliseconds. */
 export function ttlMs({ ttl }: EnrollmentRequest): number {
   return durationMs(ttl);
 }
 
 export const Enrollment = z
   .object({
-    code: z.string().meta({ description: "lets one machine join, once; whoever has it can" }),
-    worker: z.string().meta({ description: "what the machine will be called" }),
+    code: z.string().meta({ description: "lets one machine join, once; anyone who has it can use it" }),
+    worker: z.string().meta({ description: "the worker id that the machine will have" }),
     pool: z.string(),
     expiresAt: InstantText,
     command: z.string().meta({ description: "what to paste into a shell of that machine" }),

@@ -1,14 +1,12 @@
+// How zod's issues become field errors, each with a pointer to its place.
 import type { z } from "zod";
 import type { FieldError } from "../shared/errors.ts";
 
 type Issue = z.core.$ZodIssue;
-/** The part of a request that a schema has looked at. */
+/** The part of a request that a schema has checked. */
 export type Target = "json" | "form" | "query" | "param" | "header" | "cookie";
 
-/**
- * Lists what a schema found, in the order of the fields, each at its own place (`schema/problem.ts`,
- * `pointer`).
- */
+/** Lists a schema's issues in the order of the fields, each with its pointer (`schema/problem.ts`). */
 export function fieldErrors(
   issues: readonly Issue[],
   target: Target,
@@ -22,7 +20,7 @@ export function fieldErrors(
       return fieldErrors(inside, target, later);
     }
     if (issue.code === "unrecognized_keys") {
-      // Which fields there are is said once, however many are not among them.
+      // The known fields are listed once, with the first unknown field.
       const unknown = issue.keys.find((key) => !later.includes(key));
       return issue.keys.map((key) => ({
         pointer: pointerOf([...issue.path, key], target),
@@ -30,7 +28,7 @@ export function fieldErrors(
           ? "is not supported yet"
           : key === unknown
             ? issue.message
-            : "is not known",
+            : "is not a known field",
       }));
     }
     const reason = issue.code === "invalid_key" ? issue.issues[0]?.message : undefined;
@@ -40,10 +38,9 @@ export function fieldErrors(
 }
 
 /**
- * Of several forms that a value may have, the one that its author probably meant: the one with the fewest
- * fields at the top that are missing, unknown or of a wrong type; of equals the last. One that is unknown
- * counts double: it belongs to another form, where one that is missing was perhaps forgotten. None, if all
- * say the same by one message.
+ * Picks the form of a union that the author probably meant: the one with the fewest missing, unknown or
+ * mistyped fields at the top; the last of equals. Unknown fields count double, since they belong to another
+ * form, while a missing one may be forgotten. Undefined if all forms have only one common message.
  */
 function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
   let best: { issues: readonly Issue[]; misfits: number } | undefined;

@@ -1,3 +1,4 @@
+// What hosts and the control plane say to each other (host-protocol.md).
 import { z } from "zod";
 import { ATTEMPT_ID_PATTERN, PLACEMENT_ID_PATTERN, type StreamName } from "../shared/attempt-id.ts";
 import { MAX_HOST_NUMBER, MAX_TEXT_CHARS } from "../shared/limits.ts";
@@ -16,7 +17,7 @@ const Text = z.string().max(MAX_TEXT_CHARS);
 const Seq = z.int().min(1).max(MAX_HOST_NUMBER);
 const Bytes = z.int().min(0);
 
-/** What a host has, as it measured it. */
+/** The resources that a host measured. */
 export const HostResources = z
   .object({
     vcpus: z.number().min(0),
@@ -36,12 +37,12 @@ export const EnrollRequest = z.strictObject({
 });
 export type EnrollRequest = z.infer<typeof EnrollRequest>;
 
-/** What a host needs to know to begin. Durations are milliseconds. */
+/** What a host needs to start. Durations are milliseconds. */
 export const HostSetup = z.object({
   worker: z.string(),
   incarnation: z.int(),
   reportUrl: z.string(),
-  /** Where a socket can be opened. A control plane without sockets says nothing. */
+  /** Where a socket can be opened; absent if the control plane has none. */
   socketUrl: z.string().optional(),
   logsUrl: z
     .string()
@@ -62,15 +63,15 @@ export const JoinRequest = z.strictObject({
   start: z
     .string()
     .regex(/^[\w-]{16,64}$/)
-    .meta({ description: "a random text of this start of the agent: the same in each try of it" }),
+    .meta({ description: "a random text for this start of the agent, the same in each retry" }),
   bootId: z.string().min(1).max(128),
   instanceId: z.string().max(256).optional(),
 });
 export type JoinRequest = z.infer<typeof JoinRequest>;
 
 /**
- * Why a command could not be started. It stands beside `exit`, because there is no exit of a process that
- * never was. The codes are those of `failure.code` with class `task`, `start_failed` and `artifact_failed`.
+ * Why a command could not be started. It is separate from `exit`, since a process that never started has no
+ * exit. The codes are those of `failure.code` with class `task`, `start_failed` and `artifact_failed`.
  */
 export const StartError = z.object({
   code: StartErrorCode,
@@ -82,26 +83,25 @@ export const StartError = z.object({
 });
 export type StartError = z.infer<typeof StartError>;
 
-/** Bytes of one stream: `data` begins at offset `from`; `size` is how many the stream has by now. */
+/** Bytes of one stream: `data` begins at offset `from`; `size` is the present length of the stream. */
 export const LogPiece = z
   .object({ from: Bytes, size: Bytes, data: z.base64().optional() })
   .meta({ id: "LogPiece" });
 export type LogPiece = z.infer<typeof LogPiece>;
 
 /**
- * Why a host has begun to stop an attempt by itself: its lease ends, its agent was told to end, or its
- * machine is about to be taken away.
+ * Why a host stopped an attempt on its own: its lease ends, its agent is shutting down, or its machine is
+ * about to be interrupted.
  */
 export const HostStop = z.enum(["lease", "agent", "interruption"]).meta({
   description:
-    "the host itself stopped it: its lease ends, its agent was told to end, or its machine is taken away",
+    "the host's own stop: its lease ends, its agent is shutting down, or its machine is interrupted",
 });
 export type HostStop = z.infer<typeof HostStop>;
 
 /**
- * With what the directories of a sticky run began that had been placed before: `moved`, what an earlier
- * placement left on this machine; `fetched`, what one left on another machine, from a snapshot; `empty`,
- * nothing.
+ * The initial content of the directories of a sticky run that was placed before: `moved` from an earlier
+ * placement on this machine, `fetched` from a snapshot of another machine's, or `empty`.
  */
 export const StickyData = z.enum(["moved", "fetched", "empty"]);
 export type StickyData = z.infer<typeof StickyData>;
@@ -111,10 +111,10 @@ export const SavedFiles = z
   .object({ snapshot: SnapshotId, files: Bytes, bytes: Bytes })
   .meta({ id: "SavedFiles" });
 
-/** What became of a task's `outputs`: the snapshot that they lie in, or why they are lost. */
+/** The result of a task's `outputs`: their snapshot, or why they are lost. */
 const Outcome = z.union([
   z.object({ error: Text }),
-  // Of equally wrong forms the last is taken for what was meant (`field-errors.ts`).
+  // The last of equally wrong forms counts as the intended one (`field-errors.ts`).
   SavedFiles,
 ]);
 export type OutputsOutcome = z.infer<typeof Outcome>;
@@ -133,20 +133,17 @@ export const AttemptReport = z.object({
   waits: z
     .boolean()
     .optional()
-    .meta({ description: "it is not to be started yet (`startInMs`), and nothing of it is here" }),
-  timedOut: z
-    .boolean()
-    .optional()
-    .meta({ description: "the host itself stopped it, because its time was over" }),
+    .meta({ description: "it must not be started yet (`startInMs`), and nothing of it exists here" }),
+  timedOut: z.boolean().optional().meta({ description: "the host stopped it at its time limit" }),
   stopped: HostStop.optional(),
   outputs: Outcome.optional().meta({
-    description: "of a task with `outputs` that has ended by itself: its result, or why there is none",
+    description: "for a task with `outputs` that ended by itself: its result, or why there is none",
   }),
   saved: Outcome.optional().meta({
     description: "after an order with `save`: the snapshot of its placement's data, or why there is none",
   }),
   data: StickyData.optional().meta({
-    description: "of a sticky run that was placed here anew: whether its directories go on with earlier data",
+    description: "for a sticky run that was placed here again: whether its directories have earlier data",
   }),
   kill: z
     .object({
@@ -161,19 +158,20 @@ export const AttemptReport = z.object({
 export type AttemptReport = z.infer<typeof AttemptReport>;
 
 /**
- * What the host can promise of a kill and of limits. By `cgroup` nothing escapes; by `processes` it ends what
- * it finds, by descent, session and environment, which is best effort. `limits`: what it can hold a task to.
+ * What the host guarantees for kills and limits. With `cgroup` nothing escapes a kill; with `processes` it
+ * ends what it finds by descent, session and environment, which is best effort. `limits`: the limits that it
+ * can enforce.
  */
 export const Means = z.object({
   kill: z.enum(["cgroup", "processes"]),
   limits: z.array(z.enum(["memory", "pids", "cpu"])),
   acts: z.array(z.string().max(64)).max(64).optional().meta({
-    description: "fields of a task and its order that the agent acts on; absent: those of a command",
+    description: "fields of a task and its order that the agent supports; absent: those of a command",
   }),
 });
 export type Means = z.infer<typeof Means>;
 
-/** What something uses: processor time so far, processors of late, and now memory and processes. */
+/** Resource usage: processor time so far, recent processors, present memory and processes. */
 export const Sample = z
   .object({
     cpuMs: z.number().min(0),
@@ -188,7 +186,7 @@ export const Sample = z
   .meta({ id: "Sample" });
 export type Sample = z.infer<typeof Sample>;
 
-/** The latest sample of what runs on a host (host-protocol.md#report). */
+/** The latest usage of a host and its attempts (host-protocol.md#report). */
 export const Usage = z.object({
   agoMs: z.number().min(0),
   host: Sample,
@@ -196,13 +194,12 @@ export const Usage = z.object({
 });
 export type Usage = z.infer<typeof Usage>;
 
-/** What a host says is true (host-protocol.md#report). */
+/** A host's report of its state (host-protocol.md#report). */
 export const Report = z.object({
   incarnation: z.int().min(1),
   seq: Seq,
   clock: z.number().min(0).optional().meta({
-    description:
-      "milliseconds since the boot of this machine, as of this report: shows how long it was on its way",
+    description: "milliseconds since the boot of this machine when the report was sent: shows its delay",
   }),
   full: z.boolean(),
   ordersSeen: z.int().min(0).max(MAX_HOST_NUMBER),
@@ -212,17 +209,22 @@ export const Report = z.object({
     .optional(),
   broken: Text.nullable().optional(),
   draining: Text.nullable().optional().meta({
-    description: "why this machine is to take nothing more: a notice of the provider, an operator at work",
+    description:
+      "why this machine must take no more runs: a notice of the provider, maintenance by an operator",
   }),
-  goneInMs: z.number().min(0).optional().meta({ description: "beside `draining`: when it will be gone" }),
+  goneInMs: z
+    .number()
+    .min(0)
+    .optional()
+    .meta({ description: "with `draining`: when the machine will be gone" }),
   stale: z
     .array(z.union([Name, z.object({ run: Name, holder: Text.optional() })]))
     .max(10_000)
     .optional()
-    .meta({ description: "runs whose supervisor is gone, while something of them still holds on" }),
+    .meta({ description: "runs whose supervisor is gone while something still holds their resources" }),
   attempts: z.array(AttemptReport).max(10_000),
   kept: z.array(PlacementId).max(1_000).optional().meta({
-    description: "placements of sticky runs that are over here, and whose data are kept; absent: none",
+    description: "ended placements of sticky runs whose data is kept here; absent: none",
   }),
   resources: HostResources.optional(),
   means: Means.optional(),
@@ -231,10 +233,10 @@ export const Report = z.object({
 export type Report = z.infer<typeof Report>;
 
 /**
- * What one attempt shall do. `run` without `task` means: keep it as it is, never start it. `sticky`: the data
- * of its placement are kept when that is over; they begin with those of epoch `from` if this host has them,
- * else with those in `snapshot`. `save`: everything of its placement has ended; its data are to be stored as
- * a snapshot. `startInMs`: so long it is not started; absent, it may be at once.
+ * An order for one attempt. `run` without `task`: keep it, but never start it. `sticky`: keep the placement's
+ * data when it ends; initially it has the data of epoch `from` if this host has them, else those in
+ * `snapshot`. `save`: the whole placement has ended; store its data as a snapshot. `startInMs`: do not start
+ * it before that; absent: start at once.
  */
 export type AttemptOrder = RunOrder | StopOrder;
 interface RunOrder {
@@ -246,11 +248,11 @@ interface RunOrder {
   sticky?: StickySource;
   save?: true;
 }
-/** Where a sticky placement's data come from. */
+/** Where a sticky placement gets its initial data. */
 export interface StickySource {
-  /** The epoch whose data this host may have kept; null: it has none. */
+  /** The epoch whose data this host may have; null: none. */
   from: number | null;
-  /** The newest data of the run that are stored. Absent: none are. */
+  /** The run's newest stored data; absent: none. */
   snapshot?: string;
 }
 interface StopOrder {
@@ -264,33 +266,33 @@ interface StopOrder {
   timedOut?: true;
 }
 
-/** A signal for the main process of an attempt, once: `n` tells it from others like it. */
+/** A signal for the main process of an attempt, sent once: `n` identifies it. */
 export interface SignalOrder {
   id: string;
   signal: SignalName;
   n: number;
 }
 
-/** What a host shall hold (host-protocol.md#orders). What is omitted shall be stopped and forgotten. */
+/** What a host must run (host-protocol.md#orders). It must stop and forget everything else. */
 export interface Orders {
   incarnation: number;
   revision: number;
-  /** The `seq` of the report that this answers: the lease counts from when that was sent. */
+  /** The `seq` of the answered report: the lease counts from when that was sent. */
   answers: number;
-  /** What is left of the lease. Zero: nothing is granted. */
+  /** The rest of the lease; zero: no lease. */
   leaseMs: number;
   reportWithinMs: number;
   attempts: AttemptOrder[];
   signals?: SignalOrder[];
-  /** Kept placements (`Report.kept`) whose data nobody needs any more. What is not named here stays. */
+  /** Kept placements (`Report.kept`) whose data can be deleted. Others are kept. */
   drop?: string[];
-  /** Bytes stored so far, by attempt and stream: the host may drop what lies before. */
+  /** Bytes stored so far, by attempt and stream: the host may drop them. */
   logs: Record<string, Partial<Record<StreamName, number>>>;
   powerOff: boolean;
 }
 
 /**
- * What a socket carries to a host: orders, the wish for a full report, or why it is about to be closed, with
- * the status that a call would have been refused with (protocol.md#the-socket).
+ * A frame to a host: orders, a request for a full report, or the reason for closing, with the status that an
+ * HTTP call would have got (protocol.md#the-socket).
  */
 export type HostFrame = Orders | { ask: "full" } | { refused: { status: number; detail: string } };

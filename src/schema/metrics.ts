@@ -1,12 +1,14 @@
-/** What kind of metric it is (Prometheus' text format), and what it says, with its unit. */
+// Which metrics are there, and how are they written for Prometheus (api.md#metrics)?
+
+/** A metric's kind in Prometheus' text format, and its help text with the unit. */
 interface Metric {
   kind: "gauge" | "counter" | "summary";
   help: string;
 }
 
 /**
- * The closed list of what `/metrics` tells. Every sample has the label `pool`, and none a run or a machine:
- * their number has no bound. A summary has a sum and a count, and no quantiles.
+ * The closed list of metrics. Every sample has the label `pool`; none has a run or machine, whose number is
+ * unbounded. Summaries have a sum and a count, but no quantiles.
  */
 export const METRICS = {
   drover_pool_up: { kind: "gauge", help: "Whether the pool has answered this scrape." },
@@ -63,7 +65,7 @@ export const METRICS = {
 
 export type MetricName = keyof typeof METRICS;
 
-/** One value of a metric. `part`: of a summary, which of its two. */
+/** One value of a metric. `part`: for a summary, which of its two values. */
 export interface Sample {
   name: MetricName;
   part?: "sum" | "count";
@@ -72,21 +74,21 @@ export interface Sample {
 }
 
 /**
- * Samples as Prometheus reads them (text format 0.0.4): all of a metric together, each with its help and its
- * type, in the order of the list. A metric without a sample is left out.
+ * Formats samples for Prometheus (text format 0.0.4), grouped by metric in the order of the list. Metrics
+ * without samples are left out.
  */
 export function metricsText(samples: readonly Sample[]): string {
   const byName = Map.groupBy(samples, ({ name }) => name);
   let text = "";
   for (const [name, { kind, help }] of Object.entries(METRICS)) {
-    const lines = (byName.get(name as MetricName) ?? []).map(lineOf); // it is a key of that very list
+    const lines = (byName.get(name as MetricName) ?? []).map(lineOf); // it is a key of that list
     if (lines.length > 0) text += `# HELP ${name} ${help}\n# TYPE ${name} ${kind}\n${lines.join("")}`;
   }
   return text;
 }
 
 function lineOf({ name, part, labels, value }: Sample): string {
-  const pairs = Object.entries(labels).map(([label, of]) => `${label}="${escaped(of)}"`);
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`);
   return `${name}${part === undefined ? "" : `_${part}`}{${pairs.join(",")}} ${value}\n`;
 }
 

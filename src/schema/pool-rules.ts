@@ -1,12 +1,13 @@
+// Do the fields of a pool's configuration contradict each other?
 import { durationMs } from "../shared/duration.ts";
 
-/** Two fields of a pool that cannot both be meant: the one to blame, and what is allowed there. */
+/** A contradiction between two fields: the one to blame, and what is allowed there. */
 interface Contradiction {
   path: string[];
   message: string;
 }
 
-/** What the rules look at. */
+/** The fields that the rules check. */
 export interface Ruled {
   minInstances: number;
   maxInstances: number;
@@ -15,7 +16,7 @@ export interface Ruled {
   instanceTypes: Record<string, { providerType?: string | undefined; preemptible?: boolean | undefined }>;
 }
 
-/** What contradicts itself in a pool's configuration of which each field is right by itself: all of it. */
+/** Lists all contradictions in a configuration whose fields are valid one by one. */
 export function contradictions(config: Ruled): Contradiction[] {
   return [...instances(config), ...times(config), ...sharedTypes(config)];
 }
@@ -25,21 +26,23 @@ function instances({ minInstances, maxInstances }: Ruled): Contradiction[] {
   return [{ path: ["minInstances"], message: `must be at most \`maxInstances\`, ${maxInstances}` }];
 }
 
-/**
- * A host is judged by its reports, of which one is due each interval: nothing can be over before the next.
- */
+/** A host is judged by its reports, one each interval, so no timeout can be shorter than that. */
 function times({ probe, timeouts }: Ruled): Contradiction[] {
   const interval = durationMs(probe.interval);
-  const of = (name: "boot" | "probe") => {
+  const faultsOf = (name: "boot" | "probe") => {
     const message = `must be at least \`probe.interval\`, ${probe.interval}`;
     return durationMs(timeouts[name]) < interval ? [{ path: ["timeouts", name], message }] : [];
   };
   const renewed = durationMs(timeouts.lease) >= 2 * interval;
   const message = `must be at least twice \`probe.interval\`, ${probe.interval}, so that reports renew it`;
-  return [...of("boot"), ...of("probe"), ...(renewed ? [] : [{ path: ["timeouts", "lease"], message }])];
+  return [
+    ...faultsOf("boot"),
+    ...faultsOf("probe"),
+    ...(renewed ? [] : [{ path: ["timeouts", "lease"], message }]),
+  ];
 }
 
-/** Two names for one machine of the provider: what is learned of the one would not be known of the other. */
+/** Two types for one machine of the provider: what is learned about one would not apply to the other. */
 function sharedTypes({ instanceTypes }: Ruled): Contradiction[] {
   const names = new Map<string, string>();
   const found: Contradiction[] = [];
@@ -48,7 +51,7 @@ function sharedTypes({ instanceTypes }: Ruled): Contradiction[] {
     const other = names.get(kind);
     names.set(kind, other ?? name);
     if (other === undefined) continue;
-    const message = `is that of the instance type "${other}", too; give each its own`;
+    const message = `is also that of the instance type "${other}"; give each its own`;
     found.push({ path: ["instanceTypes", name, "providerType"], message });
   }
   return found;

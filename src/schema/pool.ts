@@ -1,3 +1,4 @@
+// What pools and workers look like on the wire: configuration, views, lists, changes.
 import { z } from "zod";
 import { durationMs } from "../shared/duration.ts";
 import { MAX_POOL_TAGS } from "../shared/limits.ts";
@@ -14,13 +15,12 @@ export const InstanceType = z
     memory: Size,
     disk: Size.default("0"),
     gpus: z.int().min(0).max(64).default(0),
-    /** Configurations that were stored before it could be left out have 0 then. */
     price: z.number().min(0).optional().meta({
-      description: "the list price of an hour, in a currency of yours; left out: not known, 0: free",
+      description: "the list price of an hour, in your currency; absent: unknown, 0: free",
     }),
-    preemptible: z.boolean().optional().meta({ description: "the provider may take such a machine back" }),
+    preemptible: z.boolean().optional().meta({ description: "the provider may interrupt these machines" }),
     quotaGroup: Name.optional().meta({
-      description: "types of one group share a quota, spot ones their own",
+      description: "types of one group share a quota; preemptible ones have their own",
     }),
   })
   .meta({ id: "InstanceType" });
@@ -32,30 +32,27 @@ export const ProviderConfig = z.strictObject({
   secret: z
     .string()
     .max(1_024)
-    .regex(/^[!-~]+$/, "must be letters, digits and signs of ASCII without blanks: it goes into a header"),
+    .regex(/^[!-~]+$/, "must be printable ASCII without blanks, since it is sent in a header"),
   powerOff: z
     .string()
     .min(1)
     .max(1_024)
     .optional()
-    .meta({ description: "a command that ends such a machine from within, and its bill with it" }),
-  notice: z
-    .string()
-    .min(1)
-    .max(1_024)
-    .optional()
-    .meta({ description: "a command that prints a notice when the provider takes such a machine back" }),
+    .meta({ description: "a command that ends a machine, and its cost, from within" }),
+  notice: z.string().min(1).max(1_024).optional().meta({
+    description: "a command that prints a notice before the provider interrupts a machine",
+  }),
 });
 export type ProviderConfig = z.output<typeof ProviderConfig>;
 
-/** Tags that each machine of a pool gets. Those by which Drover finds its machines are its own. */
+/** Tags for each machine of a pool. The prefix `drover-` is reserved for Drover's own. */
 const Tags = z
   .record(z.string().min(1).max(128), z.string().max(256))
   .refine((tags) => Object.keys(tags).length <= MAX_POOL_TAGS, {
     error: `must be at most ${MAX_POOL_TAGS} tags`,
   })
   .refine((tags) => !Object.keys(tags).some((tag) => tag.startsWith("drover-")), {
-    error: "must not have tags that begin with `drover-`: those are Drover's own",
+    error: "must not have tags that begin with `drover-`, which are reserved",
   });
 
 /** How long each part of the life of a machine may take. */
@@ -65,15 +62,14 @@ export const Timeouts = z
     probe: Interval.default("10m"),
     idle: Duration.default("1m").meta({ description: "0s: a machine without runs is destroyed at once" }),
     shutdown: Interval.default("10s"),
-    /** Absent in configurations that were stored before there was one. */
     staleRun: Interval.optional().meta({
-      description: "so long may something hold on to a run that has ended: 5s if left out",
+      description: "how long leftovers of an ended run may remain; 5s if absent",
     }),
     unlisted: Interval.optional().meta({
-      description: "so long may a machine be missing from listings that was just made: 2m if left out",
+      description: "how long a new machine may be missing from listings; 2m if absent",
     }),
     maxKill: PositiveDuration.optional().meta({
-      description: "a longer `killTimeout` of a run is cut to this: 1h if left out",
+      description: "the longest `killTimeout` of a run, longer ones are cut; 1h if absent",
     }),
     lease: PositiveDuration.refine((text) => durationMs(text) >= 120_000, {
       error: "must be at least 2m",
@@ -81,7 +77,6 @@ export const Timeouts = z
   })
   .meta({ id: "PoolTimeouts" });
 
-/** What tells whether a machine has booted. */
 export const PoolProbe = z
   .strictObject({
     interval: Interval.default("10s"),
@@ -89,21 +84,21 @@ export const PoolProbe = z
   })
   .meta({ id: "PoolProbe" });
 
-/** For how long what has ended stays. Short ones cost nothing more: the pool looks once a minute. */
+/** How long ended runs and logs are kept. The pool checks once a minute. */
 export const PoolRetention = z
   .strictObject({
-    runs: PositiveDuration.default("7d").meta({ description: "how long ended runs stay" }),
+    runs: PositiveDuration.default("7d").meta({ description: "how long ended runs are kept" }),
     logs: PositiveDuration.optional().meta({
-      description: "how long their logs stay, if not as long as the runs",
+      description: "how long their logs are kept; as long as the runs if absent",
     }),
   })
   .refine(({ runs, logs }) => logs === undefined || durationMs(logs) <= durationMs(runs), {
-    error: "must not be longer than `runs`: logs go with their run",
+    error: "must not be longer than `runs`, since logs are deleted with their run",
     path: ["logs"],
   })
   .meta({ id: "PoolRetention" });
 
-/** The fields of a pool, without the rules that tie them together (`pool-rules.ts`). */
+/** The fields of a pool, without the rules between them (`pool-rules.ts`). */
 const Fields = z.strictObject({
   provider: ProviderConfig,
   instanceTypes: z
@@ -113,9 +108,8 @@ const Fields = z.strictObject({
   maxInstances: z.int().min(0).max(10_000).default(64),
   maxRunsPerInstance: z.int().min(0).default(0).meta({ description: "0: as many as fit" }),
   maxConcurrentCreates: z.int().min(1).default(10),
-  /** Absent in configurations that were stored before there was one: 1.5. */
   priceFactor: z.number().min(1).max(1_000).optional().meta({
-    description: "a machine may cost so many times what the cheapest that fits costs; 1.5 if left out",
+    description: "highest price of a machine, as a multiple of the cheapest that fits; 1.5 if absent",
   }),
   maxCloudOpsPerSecond: z
     .int()
@@ -124,17 +118,16 @@ const Fields = z.strictObject({
     .default(10)
     .meta({
       description:
-        "the most calls to the provider in any second: listings first, then destroys, then creates; " +
-        "a kill by name does not wait",
+        "the most calls to the provider per second: listings first, then destroys, then creates; " +
+        "killing a worker by id does not wait",
     }),
   tags: Tags.optional(),
   maxQueue: z.int().min(1).max(1_000_000).default(10_000),
   allowHostPaths: z.boolean().default(false),
-  /** Absent in configurations that were stored before there was one. */
   allowFakeDriver: z.boolean().optional(),
   allowRunsWithoutGpus: z.boolean().optional().meta({
     description:
-      "whether runs that ask for no GPU use machines with GPUs although a type without GPUs can hold them",
+      "whether runs without GPUs may use machines with GPUs although a type without GPUs could hold them",
   }),
   image: z.string().max(256).default(""),
   probe: PoolProbe.prefault({}),
@@ -151,11 +144,11 @@ export const PoolConfig = Fields.superRefine(refuseContradictions);
 export type PoolConfig = z.output<typeof PoolConfig>;
 export type PoolConfigInput = z.input<typeof PoolConfig>;
 
-/** A pool's configuration as it is put: one that was read has no secret in it, and can be put again. */
+/** A pool's configuration as it is put. One that was read has no secret, and can be put again. */
 export const PutPoolConfig = Fields.extend({
   provider: ProviderConfig.extend({
     secret: ProviderConfig.shape.secret.optional().meta({
-      description: "may be left out if the pool exists and has a provider with the same `url`: it stays",
+      description: "kept if absent, as long as the pool exists and its provider's `url` is the same",
     }),
   }).meta({ id: "Provider" }),
 })
@@ -163,12 +156,11 @@ export const PutPoolConfig = Fields.extend({
   .meta({ id: "PoolConfig" });
 export type PutPoolConfig = z.output<typeof PutPoolConfig>;
 
-/** A pool's configuration as it is read. */
 export const ShownPoolConfig = Fields.extend({
   provider: ProviderConfig.omit({ secret: true }).meta({ id: "ShownProvider" }),
 }).meta({ id: "ShownPoolConfig" });
 
-/** Fields of the agreed API that a later version will take: named so that the refusal can say so. */
+/** Planned fields: named so that the error can say that they are not supported yet. */
 export const LATER_POOL_FIELDS = ["term"] as const;
 
 export const WORKER_STATES = ["unknown", "booting", "idle", "running", "shutdown", "gone"] as const;
@@ -177,29 +169,28 @@ export type WorkerState = z.output<typeof WorkerState>;
 
 export const IdleBehavior = z.enum(["run", "hold", "drain"]).meta({ id: "IdleBehavior" });
 
-/** Why no machine is asked for. */
 export const HOLD_CAUSES = ["rate_limit", "quota", "capacity", "temporary", "invalid", "boot"] as const;
 
 export const HoldOff = z
   .object({
-    scope: z.string().meta({ description: "all, group:NAME, group:NAME:spot, type:NAME; of listings list" }),
+    scope: z
+      .string()
+      .meta({ description: "all, group:NAME, group:NAME:spot, type:NAME, or list for listings" }),
     cause: z.enum(HOLD_CAUSES),
     until: InstantText.nullable().meta({ description: "null: until the configuration changes" }),
-    trying: z.boolean().meta({ description: "its time is over: one machine at a time is tried" }),
+    trying: z.boolean().meta({ description: "it has expired, and one machine at a time is tried" }),
     tries: z.int().meta({ description: "failures in a row" }),
     reason: z.string(),
   })
   .meta({ id: "HoldOff" });
 
-/** What the machines of a pool cost. */
 export const PoolSpend = z
   .object({
-    perHour: z.number().meta({ description: "what all machines that may exist cost in an hour" }),
-    unpriced: z.int().meta({ description: "machines whose price is not known: not in `perHour`" }),
-    worstPerHour: z
-      .number()
-      .nullable()
-      .meta({ description: "`maxInstances` of the dearest type; null: the price of a type is not known" }),
+    perHour: z.number().meta({ description: "cost per hour of all machines that may exist" }),
+    unpriced: z.int().meta({ description: "machines of unknown price, not in `perHour`" }),
+    worstPerHour: z.number().nullable().meta({
+      description: "cost of `maxInstances` of the most expensive type; null: unknown",
+    }),
   })
   .meta({ id: "PoolSpend" });
 export type PoolSpend = z.infer<typeof PoolSpend>;
@@ -216,38 +207,36 @@ export const PoolView = z
     leaving: z
       .boolean()
       .optional()
-      .meta({ description: "it is being deleted: it takes no more runs, and is gone when it is empty" }),
+      .meta({ description: "it takes no more runs, and is deleted once it is empty" }),
     spend: PoolSpend.optional(),
     strangers: z.array(z.string()).optional().meta({
-      description: "machines with the pool's tag that no worker of it counts as its own: left alone",
+      description: "machines with the pool's tag that belong to no worker; Drover leaves them alone",
     }),
-    cloudError: z.string().nullable().meta({ description: "why the cloud could not be asked what exists" }),
+    cloudError: z
+      .string()
+      .nullable()
+      .meta({ description: "why the provider's machines could not be listed" }),
   })
   .meta({ id: "PoolView" });
 export type PoolView = z.infer<typeof PoolView>;
 
-/** A machine that may exist although nobody waits for proof that it does not. */
+/** A machine that may still exist at the provider after a forced end. */
 export const LeftBehind = z
   .object({
     worker: z.string(),
-    instance: z
-      .string()
-      .nullable()
-      .meta({ description: "its id at the provider; null: it is not known whether there is one" }),
-    provider: z.string().meta({ description: "the address of the provider where to look for it" }),
+    instance: z.string().nullable().meta({ description: "its id at the provider; null: unknown" }),
+    provider: z.string().meta({ description: "the address of its provider" }),
   })
   .meta({ id: "LeftBehind" });
 
 export const PoolDeletion = z
   .object({
     name: z.string(),
-    deleted: z
-      .boolean()
-      .meta({ description: "false: it is as soon as its runs have ended, and its machines" }),
+    deleted: z.boolean().meta({ description: "false: it will be once its runs and machines have ended" }),
     leftBehind: z
       .array(LeftBehind)
       .optional()
-      .meta({ description: "with `force`: machines that may be left, to be looked for at the provider" }),
+      .meta({ description: "with `force`: machines that may be left at the provider; look for them there" }),
   })
   .meta({ id: "PoolDeletion" });
 export type PoolDeletion = z.infer<typeof PoolDeletion>;
@@ -261,7 +250,7 @@ export const WorkerEvent = z
   .object({
     at: InstantText,
     type: z.string(),
-    code: z.string().optional().meta({ description: "of a refusal: why, for programs" }),
+    code: z.string().optional().meta({ description: "for a refusal: the reason, for programs" }),
     message: z.string(),
   })
   .meta({ id: "WorkerEvent" });
@@ -276,7 +265,6 @@ export const MachineResources = z
   })
   .meta({ id: "MachineResources" });
 
-/** A worker as the pool's list shows it. */
 export const WorkerSummary = z
   .object({
     id: z.string(),
@@ -285,43 +273,45 @@ export const WorkerSummary = z
     idleBehavior: IdleBehavior,
     instanceType: z.string(),
     providerType: z.string().nullable().meta({
-      description: "what its provider calls that type; null: no provider made it",
+      description: "the provider's name of that type; null: no provider made it",
     }),
-    own: z.boolean().meta({ description: "it has joined by a code: no provider made it or will destroy it" }),
+    own: z.boolean().meta({
+      description: "it is self-hosted: it joined by a code, and no provider made it or will destroy it",
+    }),
     instance: z.string().nullable(),
     address: z.string().nullable(),
     price: z.number().nullable().meta({
-      description: "of an hour: as its provider says, or else by the list; null: not known",
+      description: "per hour, from the provider or else from the list; null: unknown",
     }),
     resources: MachineResources,
     runs: z.array(z.string()),
     askedAt: InstantText,
     readyAt: InstantText.nullable(),
     machine: MachineState.nullable().optional().meta({
-      description: "what came of asking the provider for its machine; null: it is a self-hosted machine",
+      description: "the outcome of asking the provider for its machine; null: it is a self-hosted machine",
     }),
     doubles: z
       .array(z.string())
       .optional()
       .meta({
         description:
-          "other machines that its provider lists under its name: they cost money, and are left alone " +
-          "until this worker has gone, since its host may run on any of them",
+          "other machines that the provider lists under its name: they cost money, and are left alone " +
+          "until this worker is gone, since its host may run on any of them",
       }),
     reason: z.string().meta({ description: "why it is in this state" }),
   })
   .meta({ id: "WorkerSummary" });
 export type WorkerSummary = z.infer<typeof WorkerSummary>;
 
-/** A worker in a list of workers, with what it did last. */
+/** A worker in a list of workers, with its last activity. */
 export const ListedWorker = WorkerSummary.extend({
   idleSince: InstantText.nullable().meta({
-    description: "since when it has been ready with no run on it; null: it is not idle, or it is not known",
+    description: "since when it has been idle; null: it is not, or unknown",
   }),
   lastRun: z
     .object({ run: z.string(), endedAt: InstantText })
     .nullable()
-    .meta({ description: "the run that ended there last; null: none has, or it is not known any more" }),
+    .meta({ description: "the run that ended there last; null: unknown" }),
 }).meta({ id: "ListedWorker" });
 export type ListedWorker = z.infer<typeof ListedWorker>;
 
@@ -334,12 +324,11 @@ export const WorkerList = z
   .meta({ id: "WorkerList" });
 export type WorkerList = z.infer<typeof WorkerList>;
 
-/** A worker, whole. */
 export const WorkerStatus = ListedWorker.extend({
   version: z.int(),
   prices: z
     .array(z.object({ price: z.number(), since: InstantText }))
-    .meta({ description: "what its provider has said that an hour costs: each change, latest last" }),
+    .meta({ description: "each price per hour that its provider has named, latest last" }),
   bootProbe: z
     .object({
       ok: z.boolean(),
@@ -348,23 +337,23 @@ export const WorkerStatus = ListedWorker.extend({
         .int()
         .nullable()
         .optional()
-        .meta({ description: "of the probe's command; null: a signal ended it, or it is not known" }),
+        .meta({ description: "of the probe's command; null: ended by a signal, or unknown" }),
     })
     .nullable(),
   bootOutcome: z.enum(["success", "failure", "aborted", "disappeared"]).nullable(),
   notice: z
     .object({ text: z.string(), goneAt: InstantText.nullable() })
     .nullable()
-    .meta({ description: "what its host says of its machine's near end: it drains meanwhile" }),
+    .meta({ description: "its host's notice that the machine will end soon; it drains meanwhile" }),
   stale: z
     .array(z.object({ run: z.string(), holder: z.string().nullable(), since: InstantText }))
-    .meta({ description: "runs that have ended there, and to which something still holds on" }),
+    .meta({ description: "runs that have ended there but left something behind" }),
   createdAt: InstantText.nullable(),
   joinedAt: InstantText.nullable(),
   lastReportAt: InstantText.nullable(),
   leaseUntil: InstantText.nullable(),
   leftBehind: LeftBehind.optional().meta({
-    description: "its end was forced, and may leave this machine behind: look for it at the provider",
+    description: "its end was forced, so this machine may be left at the provider: look for it there",
   }),
   incarnation: z.int(),
   ordersRevision: z.int(),
@@ -373,10 +362,10 @@ export const WorkerStatus = ListedWorker.extend({
 }).meta({ id: "WorkerStatus" });
 export type WorkerStatus = z.infer<typeof WorkerStatus>;
 
-/** A row of a pool that has changed, as it is now. */
+/** A changed run or worker of a pool, as it is now. */
 export const PoolEvent = z
   .object({
-    number: z.int().meta({ description: "of its latest change: higher ones are later" }),
+    number: z.int().meta({ description: "number of its latest change; higher is later" }),
     run: RunSummary.optional(),
     worker: WorkerSummary.optional(),
   })
@@ -386,7 +375,7 @@ export type PoolEvent = z.infer<typeof PoolEvent>;
 export const PoolEventList = z
   .object({
     items: z.array(PoolEvent),
-    next: z.int().meta({ description: "the `after` of the next question" }),
+    next: z.int().meta({ description: "the `after` of the next request" }),
   })
   .meta({ id: "PoolEventList" });
 export type PoolEventList = z.infer<typeof PoolEventList>;
@@ -394,6 +383,6 @@ export type PoolEventList = z.infer<typeof PoolEventList>;
 export const KillRequest = z.strictObject({
   reason: z.string().max(1_024).optional(),
   force: z.boolean().optional().meta({
-    description: "wait for no listing that shows that its machine is gone: the machine may be left behind",
+    description: "do not wait for a listing without its machine: the machine may be left behind",
   }),
 });

@@ -1,3 +1,4 @@
+// What does every error answer look like (RFC 9457)?
 import { z } from "zod";
 import { type ErrorCode as Code, STATUS_OF_CODE } from "../shared/errors.ts";
 
@@ -27,14 +28,11 @@ export const Problem = z
         }),
       )
       .optional(),
-    runs: z
-      .array(z.string())
-      .optional()
-      .meta({ description: "the ids that `unknown_run` or `expired_run` means" }),
+    runs: z.array(z.string()).optional().meta({ description: "the ids that are unknown or expired" }),
     stored: z
       .array(z.string())
       .optional()
-      .meta({ description: "of a batch that was stored in part: the ids of the runs that exist" }),
+      .meta({ description: "for a partly stored batch: the ids of the runs that exist" }),
   })
   .meta({ id: "Problem" });
 export type Problem = z.infer<typeof Problem>;

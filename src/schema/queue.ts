@@ -1,8 +1,9 @@
+// What `GET /v1/pools/{name}/queue` answers.
 import { z } from "zod";
 import { InstantText } from "./common.ts";
 import { Next } from "./why.ts";
 
-/** A run that waits for a place, and why. */
+/** A waiting run, with the reason. */
 export const QueuedRun = z
   .object({
     id: z.string(),
@@ -13,7 +14,7 @@ export const QueuedRun = z
     ageMs: z.int().meta({ description: "how long ago it was submitted" }),
     reason: z
       .object({ code: z.string(), text: z.string() })
-      .meta({ description: "why it waits, as `GET /v1/runs/{id}/why` says" }),
+      .meta({ description: "why it waits, as in `GET /v1/runs/{id}/why`" }),
     next: Next,
   })
   .meta({ id: "QueuedRun" });
@@ -23,7 +24,7 @@ export const Queue = z
   .object({
     items: z.array(QueuedRun),
     next: z.string().nullable(),
-    queued: z.int().meta({ description: "how many runs wait, on this page or not" }),
+    queued: z.int().meta({ description: "how many runs wait in all" }),
   })
   .meta({ id: "Queue" });
 export type Queue = z.infer<typeof Queue>;

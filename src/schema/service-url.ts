@@ -1,12 +1,13 @@
+// Is this URL acceptable as the address of a provider?
 import { z } from "zod";
 
-/** Without user name and password, query and fragment: what is asked for goes behind it. */
+/** No user name, password, query or fragment, since paths are appended to it. */
 const SERVICE_URL = /^https?:\/\/[\w.:[\]-]+(?:\/[!"$->@-~]*)?$/;
 const TEXT =
-  "must be an http or https URL without user name, password, query and fragment, and without blanks: " +
-  "what the service asks for as a password goes into `secret`";
+  "must be an http or https URL without user name, password, query, fragment or blanks; " +
+  "put a password of the service into `secret`";
 
-/** Where the service of a provider is. It is shown to all who may read the pool. */
+/** The URL of a provider's service. Everyone who can read the pool sees it. */
 export const ServiceUrl = z
   .string()
   .max(2_048)

@@ -1,7 +1,8 @@
+// What `why` answers: the reason for a state, and what happens next.
 import { z } from "zod";
 import { InstantText } from "./common.ts";
 
-/** What can happen next to a run or a worker, for programs (`docs/operating.md` says what each means). */
+/** Codes of what can happen next to a run or worker (explained in `docs/operating.md`). */
 export const NEXT_CODES = [
   "nothing",
   "place",
@@ -22,22 +23,23 @@ export const NEXT_CODES = [
 ] as const;
 export type NextCode = (typeof NEXT_CODES)[number];
 
-/** Whose word something can wait for. */
+/** Whom something can wait for. */
 export const AWAITED = ["pool", "worker", "host", "provider", "command", "operator"] as const;
 
-/** What happens next, as `why` says it. */
+/** What happens next. */
 export const Next = z
   .object({
     action: z.string(),
     at: InstantText.nullable().meta({
-      description: "when Drover does it by itself, if nothing happens before; null: it waits for somebody",
+      description:
+        "when Drover does it by itself, unless something happens first; null: it waits for `waitsFor`",
     }),
     code: z.enum(NEXT_CODES).optional().meta({ description: "the action, for programs" }),
     waitsFor: z
       .enum(AWAITED)
       .nullable()
       .optional()
-      .meta({ description: "whose word may change it before; null: nobody's" }),
+      .meta({ description: "who may change it before; null: nobody" }),
   })
   .meta({ id: "Next" });
 

@@ -1,7 +1,8 @@
+// How the control plane signs an answer to a host, and how the host verifies it (protocol.md).
 import { contentDigest, isSame, type Key, keyOf, mac } from "./mac.ts";
 import { type SignedHeaders, signatureIn } from "./request.ts";
 
-/** An answer as it came. */
+/** An answer as received; nothing in it is verified. */
 export interface ClaimedAnswer {
   status: number;
   body: string | Uint8Array;
@@ -15,14 +16,14 @@ const INPUT = new RegExp(
 );
 
 /**
- * The key of the answer to one request, in base64: of the key that the request was signed with, and of its
- * signature. It is good for nothing else, so who verifies a request can let others sign the answer.
+ * The key for the answer to one request, in base64, derived from the request's key and signature. It fits no
+ * other answer, so the verifier of a request may hand it to whatever signs the answer.
  */
 export function answerKey(key: Key, signature: string): string {
   return mac(key, "drover-answer\n", signature);
 }
 
-/** Signs an answer. `created`: the time of the control plane, in seconds since 1970. */
+/** Signs an answer. `created` is the control plane's time in seconds since 1970. */
 export function signAnswer(
   key: string,
   { status, body }: Pick<ClaimedAnswer, "status" | "body">,
@@ -38,7 +39,7 @@ export function signAnswer(
   };
 }
 
-/** When an answer was signed, in seconds since 1970; undefined if it is not signed with this key. */
+/** When an answer was signed, in seconds since 1970; undefined unless it is signed with this key. */
 export function verifiedAnswer(key: string, keyid: string, answer: ClaimedAnswer): number | undefined {
   const [, params, created, claimed] = INPUT.exec(answer.header("signature-input") ?? "") ?? [];
   const [digest, signature] = [answer.header("content-digest"), signatureIn(answer.header("signature"))];

@@ -1,19 +1,20 @@
+// What does a request on the platform claim to be signed for? The edge and the objects ask.
 import { EMPTY_DIGEST } from "./mac.ts";
 import { type ClaimedRequest, claimedRequest, type Purpose } from "./request.ts";
 
-/** What the platform knows of a request. */
-interface Seen {
+/** The parts of a platform request that are signed. */
+interface PlatformRequest {
   method: string;
   url: string;
   headers: { get(name: string): string | null };
 }
 
 /**
- * What a request claims to be signed for; undefined unless that is this purpose, in the one form that there
- * is. `keyid`: whose it must be; absent: it may be anybody's.
+ * Reads the claim of a request; undefined unless it is well formed and for this purpose. `keyid`: the key
+ * that it must name, if given.
  */
 export function claimOf(
-  { method, url, headers }: Seen,
+  { method, url, headers }: PlatformRequest,
   purpose: Purpose,
   keyid?: string,
 ): ClaimedRequest | undefined {

@@ -1,44 +1,44 @@
+// What is in an enrollment code, and which secret do host and control plane derive from it?
 import { type Key, keyOf, keyOfText, mac } from "./mac.ts";
 
-/** `drvc_<worker>.<expires at, seconds>.<HMAC, base64url>`: what lets a machine join as a worker. */
+/** `drvc_<worker>.<expires at, seconds>.<HMAC, base64url>`: lets a machine join as a worker. */
 const CODE = /^drvc_((?:[a-z0-9][a-z0-9-]{0,62})\.\d{1,12})\.([A-Za-z0-9_-]{43})$/;
 const CLAIM = /^([a-z0-9][a-z0-9-]{0,62})\.(\d{1,12})$/;
 
-/** What a code says in the clear, and the key that it carries. */
+/** The clear part of a code, and its key. */
 export interface Code {
-  /** `<worker>.<expires at, seconds>`: what its host calls itself until it has enrolled. */
+  /** `<worker>.<expires at, seconds>`: the host's key id until it has enrolled. */
   claim: string;
   key: Key;
 }
 
-/** A code with which the machine of one worker can enroll, until `expiresAt` (milliseconds). */
+/** Makes the code with which one worker's machine can enroll until `expiresAt` (milliseconds). */
 export function enrollmentCode(worker: string, expiresAt: number, signingKey: string): string {
   const claim = `${worker}.${Math.ceil(expiresAt / 1_000)}`;
   return `drvc_${claim}.${base64Url(codeMac(claim, signingKey))}`;
 }
 
-/** Reads a code; undefined if it is none. Only its control plane can tell whether it is a true one. */
+/** Parses a code; undefined if malformed. Only its control plane can verify it. */
 export function readCode(code: string): Code | undefined {
   const [, claim, text] = CODE.exec(code) ?? [];
   if (claim === undefined || text === undefined) return undefined;
   return { claim, key: keyOf(`${text.replaceAll("-", "+").replaceAll("_", "/")}=`) };
 }
 
-/** The key that the true code of a claim carries. */
+/** The key in the genuine code of a claim. */
 export function codeKey(claim: string, signingKey: string): Key {
   return keyOf(codeMac(claim, signingKey));
 }
 
-/** The worker that a claim names, and until when it holds (milliseconds); undefined if it is no claim. */
+/** The worker that a claim names and its expiry (milliseconds); undefined if malformed. */
 export function readClaim(claim: string): { worker: string; expiresAt: number } | undefined {
   const [, worker, expires] = CLAIM.exec(claim) ?? [];
   return worker === undefined ? undefined : { worker, expiresAt: Number(expires) * 1_000 };
 }
 
 /**
- * The secret of a host, in base64: of the key that its code carries and of a salt that the host has made.
- * Both
- * sides compute it, and neither it nor the code ever travels.
+ * The secret of a host, in base64, derived from its code's key and a salt that the host chose. Both sides
+ * compute it; neither it nor the code is ever sent.
  */
 export function hostSecret(code: Key, salt: string): string {
   return mac(code, "drover-host-secret\n", salt);

@@ -1,48 +1,48 @@
+// How frames on a host's socket are sealed: numbered, and signed with a key of that socket.
 import { isSame, type Key, keyOf, mac } from "./mac.ts";
 
-/** Who says a frame. */
+/** The sender of a frame. */
 export type Speaker = "host" | "plane";
 
-/** The number of the first frame of the control plane, whose body is the challenge. */
+/** The number of the control plane's first frame, whose body is the challenge. */
 export const CHALLENGE = 0;
 
-/** One end of a socket: the key of this socket, and the numbers of the frames that come next. */
+/** One end of a socket: its key, and the numbers of the next frames. */
 export interface Session {
   /** Base64. */
   key: string;
-  /** What this end says next. */
+  /** The number of the next frame to send. */
   next: number;
-  /** What it hears next. */
+  /** The number of the next frame to receive. */
   awaited: number;
 }
 
 const FRAME = /^(0|[1-9]\d{0,15}) ([A-Za-z0-9+/]{43}=)\n/;
-/** No first line is longer. */
+/** The longest valid first line. */
 const MAX_LINE_CHARS = 62;
 
 /**
- * The key of one socket, in base64: of the host's secret, the signature of the request for the socket, and
- * the
- * challenge of the control plane, which makes it another one each time.
+ * The key of one socket, in base64, derived from the host's secret, the signature of the upgrade request, and
+ * the control plane's challenge, which is different each time.
  */
 export function sessionKey(secret: Key, signature: string, challenge: string): string {
   return mac(secret, "drover-socket\n", signature, "\n", challenge);
 }
 
-/** A frame: its number and HMAC in a line of their own, then what is said. */
+/** Makes a frame: a line with its number and HMAC, then the body. */
 export function sealed(key: string, speaker: Speaker, number: number, body: string): string {
   return `${number} ${frameMac(key, speaker, number, body)}\n${body}`;
 }
 
-/** What a frame says; undefined unless it is the one of this number, by this speaker, on this socket. */
+/** The body of a frame; undefined unless it has this number and is sealed by this sender for this socket. */
 export function unsealed(key: string, speaker: Speaker, number: number, frame: string): string | undefined {
-  const [line = "", said, signature = ""] = FRAME.exec(frame.slice(0, MAX_LINE_CHARS)) ?? [];
-  if (said !== String(number)) return undefined;
+  const [line = "", numberText, signature = ""] = FRAME.exec(frame.slice(0, MAX_LINE_CHARS)) ?? [];
+  if (numberText !== String(number)) return undefined;
   const body = frame.slice(line.length);
   return isSame(frameMac(key, speaker, number, body), signature) ? body : undefined;
 }
 
-/** The challenge in the first frame of a control plane, before the key that it makes is known. */
+/** The challenge in the control plane's first frame, read before there is a key to verify it with. */
 export function challengeIn(frame: string): string | undefined {
   const line = FRAME.exec(frame.slice(0, MAX_LINE_CHARS))?.[0];
   const challenge = line === undefined ? "" : frame.slice(line.length);

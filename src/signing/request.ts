@@ -1,6 +1,7 @@
+// How a host signs a request (RFC 9421), and how its claim is read and verified.
 import { isSame, type Key, mac } from "./mac.ts";
 
-/** What a host signs for, one for each route: a signature for one of them is none for another. */
+/** The purpose of a signature, one for each route: it is invalid for any other. */
 export const PURPOSES = [
   "enroll",
   "get-snapshot",
@@ -13,20 +14,20 @@ export const PURPOSES = [
 ] as const;
 export type Purpose = (typeof PURPOSES)[number];
 
-/** A request as it is on the wire. `query` begins with `?`, or is empty. */
+/** A request on the wire. `query` begins with `?`, or is empty. */
 export interface Request {
   method: string;
   path: string;
   query: string;
 }
 
-/** What a signature says beside the request. */
+/** The parameters of a signature. */
 export interface Params {
   /** Seconds since 1970. */
   created: number;
-  /** Never the same for two calls: 16 to 64 letters, digits, `-` and `_`. */
+  /** Different for each call: 16 to 64 letters, digits, `-` and `_`. */
   nonce: string;
-  /** Whose key it is: the worker's id, or to enroll the claim of a code. */
+  /** The key's owner: the worker's id, or the claim of a code when enrolling. */
   keyid: string;
   purpose: Purpose;
 }
@@ -38,7 +39,7 @@ export interface SignedHeaders {
   signature: string;
 }
 
-/** A signed request as its headers say it: nothing of it has been verified. */
+/** A signed request as its headers claim; nothing is verified. */
 export interface ClaimedRequest extends Params {
   /** The value of `Content-Digest`. */
   digest: string;
@@ -56,10 +57,10 @@ const INPUT = new RegExp(
 );
 const SIGNATURE = /^drover=:([A-Za-z0-9+/]{43}=):$/;
 const DIGEST = /^sha-256=:[A-Za-z0-9+/]{43}=:$/;
-/** No header that is as agreed is longer. */
+/** The longest valid header. */
 const MAX_HEADER_CHARS = 400;
 
-/** Signs a request. `digest`: the value of `Content-Digest` of its body. */
+/** Signs a request. `digest` is the value of `Content-Digest` for its body. */
 export function signRequest(key: Key, request: Request, digest: string, params: Params): SignedHeaders {
   const signed = paramsText(params);
   const signature = mac(key, requestBase(request, digest, signed));
@@ -71,8 +72,8 @@ export function signRequest(key: Key, request: Request, digest: string, params: 
 }
 
 /**
- * Reads the headers of a signed request; undefined unless they have the one form that there is. Nothing is
- * computed, whatever they say.
+ * Parses the headers of a signed request; undefined if malformed. Computes no HMAC, so it is cheap for
+ * anyone's request.
  */
 export function claimedRequest(
   request: Request,
@@ -88,12 +89,12 @@ export function claimedRequest(
     return undefined;
   }
   const params = { created: Number(created), nonce, keyid, purpose };
-  // Leading zeros, for one, would make two texts of the same number.
+  // Refuses other spellings of the same values, such as leading zeros.
   if (input !== `${LABEL}=${paramsText(params)}`) return undefined;
   return { ...params, digest, signature, base: requestBase(request, digest, paramsText(params)) };
 }
 
-/** Whether a request was signed with this key. One HMAC of a few hundred bytes. */
+/** Whether a request was signed with this key: one HMAC of a few hundred bytes. */
 export function isSignedWith(key: Key, { base, signature }: ClaimedRequest): boolean {
   return isSame(mac(key, base), signature);
 }
@@ -117,7 +118,7 @@ function signatureField(signature: string): string {
   return `${LABEL}=:${signature}:`;
 }
 
-/** The signature in its header, in base64; undefined if the header has another form. */
+/** The signature in its header, in base64; undefined if malformed. */
 export function signatureIn(field: string | undefined): string | undefined {
   if ((field?.length ?? 0) > MAX_HEADER_CHARS) return undefined;
   return SIGNATURE.exec(field ?? "")?.[1];

@@ -44,29 +44,29 @@ describe("X10: a context that another can change gets no token and no request", 
     {
       what: "a file of another user",
       make: () => chownSync(join(dir, ".drover/context.json"), NOBODY, NOBODY),
-      why: /context\.json is not believed: it belongs to user 65534, and you are user 0\./,
+      why: /context\.json is not trusted: it belongs to user 65534, and you are user 0\./,
       needsRoot: true,
     },
     {
       what: "a directory of another user",
       make: () => chownSync(join(dir, ".drover"), NOBODY, NOBODY),
-      why: /\.drover is not believed: it belongs to user 65534/,
+      why: /\.drover is not trusted: it belongs to user 65534/,
       needsRoot: true,
     },
     {
       what: "a directory that others may write to",
       make: () => chmodSync(join(dir, ".drover"), 0o777),
-      why: /\.drover is not believed: others may write to it \(mode 777\)\./,
+      why: /\.drover is not trusted: others may write to it \(mode 777\)\./,
     },
     {
       what: "a file that others may write to",
       make: () => chmodSync(join(dir, ".drover/context.json"), 0o666),
-      why: /context\.json is not believed: others may write to it \(mode 666\)\./,
+      why: /context\.json is not trusted: others may write to it \(mode 666\)\./,
     },
     {
       what: "a file that others can read, as those of a repository",
       make: () => chmodSync(join(dir, ".drover/context.json"), 0o644),
-      why: /context\.json is not believed: others can read it \(mode 644\), and so know its token\./,
+      why: /context\.json is not trusted: others can read it \(mode 644\), and so know its token\./,
     },
     {
       what: "a link in the place of the directory",
@@ -74,7 +74,7 @@ describe("X10: a context that another can change gets no token and no request", 
         renameSync(join(dir, ".drover"), join(dir, "else"));
         symlinkSync("else", join(dir, ".drover"));
       },
-      why: /\.drover is not believed: it is a link\./,
+      why: /\.drover is not trusted: it is a link\./,
     },
     {
       what: "a link in the place of the file",
@@ -82,7 +82,7 @@ describe("X10: a context that another can change gets no token and no request", 
         renameSync(join(dir, ".drover/context.json"), join(dir, "else"));
         symlinkSync("../else", join(dir, ".drover/context.json"));
       },
-      why: /context\.json is not believed: it is a link\./,
+      why: /context\.json is not trusted: it is a link\./,
     },
     {
       what: "a pipe in the place of the file",
@@ -90,7 +90,7 @@ describe("X10: a context that another can change gets no token and no request", 
         rmSync(join(dir, ".drover/context.json"));
         spawnSync("mkfifo", ["-m", "600", join(dir, ".drover/context.json")]);
       },
-      why: /context\.json is not believed: it is no file\./,
+      why: /context\.json is not trusted: it is not a regular file\./,
     },
     {
       what: "a directory in the place of the file",
@@ -98,7 +98,7 @@ describe("X10: a context that another can change gets no token and no request", 
         rmSync(join(dir, ".drover/context.json"));
         mkdirSync(join(dir, ".drover/context.json"));
       },
-      why: /context\.json is not believed: it is no file\./,
+      why: /context\.json is not trusted: it is not a regular file\./,
     },
     {
       what: "a file that came with a repository which a umask has closed",
@@ -106,7 +106,7 @@ describe("X10: a context that another can change gets no token and no request", 
         spawnSync("git", ["-C", dir, "init", "-q"]);
         spawnSync("git", ["-C", dir, "add", "-f", ".drover/context.json"]);
       },
-      why: /context\.json is not believed: Git tracks it, so it came with the repository\./,
+      why: /context\.json is not trusted: Git tracks it, so it came with the repository\./,
     },
   ];
   for (const { what, make, why, needsRoot } of STRANGE) {

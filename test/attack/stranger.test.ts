@@ -67,7 +67,9 @@ test("X9: after a SIGKILL the port's new owner gets neither token nor run", asyn
   for (const args of [["ps"], ["run", "--env", SECRET, "--", "true"], ["logs", "r-1"]]) {
     const ended = await drover(home, args);
     expect(ended).toMatchObject({ code: 125 });
-    expect(ended.stderr).toContain(`What listens on 127.0.0.1:${stranger.port} does not know your token`);
+    expect(ended.stderr).toContain(
+      `The program listening on 127.0.0.1:${stranger.port} does not know your token`,
+    );
     expect(ended.stderr).toContain("The token was not sent to it.");
     expect(ended.stderr).toContain("drover up");
   }

@@ -73,13 +73,13 @@ test("kill keeps the reason with the worker", async () => {
 
 const LEFT = { worker: "w-1", instance: "i-7", provider: "http://cloud.test" };
 const MAY_BE_LEFT =
-  "drover: Machine i-7 of worker w-1 may be left at http://cloud.test: look for it there, and delete it.\n";
+  "drover: Machine i-7 of worker w-1 may be left at http://cloud.test: look for it there and delete it.\n";
 
 test.each([
   ["of a machine that may be left names it", { leftBehind: LEFT }, MAY_BE_LEFT],
   ["of a machine that cannot have been made warns of nothing", {}, ""],
   [
-    "of a machine that nobody has named yet names its worker",
+    "of a machine without a known id names its worker",
     { leftBehind: { ...LEFT, instance: null } },
     MAY_BE_LEFT.replace("Machine i-7", "A machine"),
   ],
@@ -92,8 +92,8 @@ test.each([
   expect(posts()).toEqual([["/v1/workers/w-1/kill", { force: true }]]);
 });
 
-const KILLED = "takes no more runs: those that it has and its machines are killed, and then it is deleted";
-const LATER = "takes no more runs, and is deleted when those that it has have ended, and its machines";
+const KILLED = "takes no more runs; its runs and machines are being killed, and then it is deleted";
+const LATER = "takes no more runs, and is deleted once its runs have ended and its machines are gone";
 test.each([
   ["--force", { deleted: false, leftBehind: [LEFT] }, "force=1", `build ${KILLED}\n`, MAY_BE_LEFT],
   ["--force", { deleted: true, leftBehind: [] }, "force=1", "build is deleted\n", ""],
@@ -153,12 +153,12 @@ test("P9: a pool that is in use is not deleted, and what deletes it is said", as
   expect(ended.stderr).toContain("drover pools delete --force build");
 });
 
-test.each(["hold", "resume"])("%s of a machine that ends does not save it, and fails", async (verb) => {
+test.each(["hold", "resume"])("%s of a machine that is ending fails, and does not save it", async (verb) => {
   serveWorkers();
   const ended = await bench.run([verb, "old"]);
   expect([ended.code, ended.stdout.toString()]).toEqual([125, ""]);
   expect(ended.stderr).toBe(
-    `drover: old is being destroyed, and \`drover ${verb}\` does not save it: it was idle\n`,
+    `drover: old is being destroyed, and \`drover ${verb}\` cannot save it: it was idle\n`,
   );
 });
 
@@ -224,11 +224,11 @@ test.each<[string, string, string[], string, object]>([
 });
 
 test.each<[string, string, string[], RegExp]>([
-  ["what is no JSON", '{"maxInstances": 1,}', [], /^drover: pool\.json is no JSON: .*line 1, column 20/],
+  ["invalid JSON", '{"maxInstances": 1,}', [], /^drover: pool\.json is not valid JSON: .*line 1, column 20/],
   ["what is no object", "[]", [], /^drover: pool\.json must hold one JSON object/],
-  ["a pool without a name", "{}", [], /^drover: Which pool\?\n {2}Give it by --name, or as `name`/],
+  ["a pool without a name", "{}", [], /^drover: Which pool\?\n {2}Name it with --name, or as `name`/],
   ["a name that is no text", '{"name": 7}', [], /^drover: Which pool\?/],
-  ["two names", '{"name": "a"}', ["--name", "b"], /^drover: pool\.json is of pool a, and --name says b\./],
+  ["two names", '{"name": "a"}', ["--name", "b"], /^drover: pool\.json is for pool a, but --name says b\./],
 ])("apply refuses %s, and puts nothing", async (_what, content, flags, said) => {
   const { code, puts, stderr } = await apply(content, ...flags);
   expect([code, puts]).toEqual([125, []]);
@@ -321,11 +321,11 @@ describe("A6 M-queue: queue lists the runs that wait, in their order", () => {
       expect(stdout.toString()).toMatch(new RegExp(`^${n} +run-${n} +50 +1m1s +make test +${why}$`, "m"));
   });
 
-  test("as JSON, as many as are wanted", async () => {
+  test("as JSON, up to the limit", async () => {
     serve([queued(1), queued(2)], 2);
     const ended = await bench.run(["queue", "--pool", "build", "--limit", "1", "--json"]);
     expect(JSON.parse(ended.stdout.toString())).toEqual([queued(1)]);
-    expect(ended.stderr).toContain("2 runs wait; --limit shows more than 1.");
+    expect(ended.stderr).toContain("2 runs wait; to see more than 1, use --limit.");
   });
 
   test("that is empty", async () => {

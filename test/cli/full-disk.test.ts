@@ -27,9 +27,9 @@ const log = () => join(home, ".drover/worker.log");
 const words = (error: unknown, env = {}) => explain(error, { env, cwd: home }).lines;
 
 test("P4: a failure of Drover's own names its instance and the log", () => {
-  expect(words(fault("internal", 500))).toEqual(["it failed", `It is instance urn:uuid:1 in ${log()}.`]);
+  expect(words(fault("internal", 500))).toEqual(["it failed", `Look for instance urn:uuid:1 in ${log()}.`]);
   const remote = { DROVER_URL: "http://drover.test", DROVER_TOKEN: "t" };
-  const there = "It is instance urn:uuid:1 in the log of that Drover.";
+  const there = "Look for instance urn:uuid:1 in the log of that Drover.";
   expect(words(fault("internal", 500), remote)).toEqual(["it failed", there]);
 });
 

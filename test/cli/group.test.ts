@@ -124,26 +124,26 @@ test("text in an event cannot move the cursor", async () => {
   expect(stderr).toContain("web     * Driver Failure: \\x1b[2Jgone next\n");
 });
 
-test("output of an attempt that is not kept any more is said, and is no failure", async () => {
+test("output of an attempt that is no longer kept is mentioned, and is not a failure", async () => {
   playGroup([["Started", "web", "the command was started", "1.9"]]);
   writeSpec(GROUP);
   const { code, stderr } = await bench.run(["run", "-f", "group.json"]);
   expect(code).toBe(0);
-  expect(stderr).toContain("The stdout of an earlier attempt of web (1.9) is not kept any more.");
+  expect(stderr).toContain("The stdout of an earlier attempt of web (1.9) is no longer kept.");
 });
 
 test.each<[string, string | object, RegExp]>([
-  ["that is no JSON", '{\n  "tasks": [,]\n}', /group\.json is no JSON: .*line 2, column 13/],
-  ["that is cut off", '{"tasks": [', /group\.json is no JSON: .*line 1, column 12/],
-  ["with a comma too many", '{"tasks": [],\n}', /is no JSON: Expected .* \(line 2, column 1\)\./],
+  ["that is no JSON", '{\n  "tasks": [,]\n}', /group\.json is not valid JSON: .*line 2, column 13/],
+  ["that is cut off", '{"tasks": [', /group\.json is not valid JSON: .*line 1, column 12/],
+  ["with a comma too many", '{"tasks": [],\n}', /is not valid JSON: Expected .* \(line 2, column 1\)\./],
   [
     "with a text that does not end",
     '{"id": "a\n',
-    /is no JSON: Bad control character .*\(line 1, column 10\)/,
+    /is not valid JSON: Bad control character .*\(line 1, column 10\)/,
   ],
   ["with a wrong word far inside", `{"a": "${"x".repeat(200)}",\n "b": nope}`, /'o' \(line 2, column 8\)/],
   ["that is a list", "[]", /group\.json must hold one JSON object: a run\./],
-  ["that is empty", "", /group\.json is no JSON: .*line 1, column 1/],
+  ["that is empty", "", /group\.json is not valid JSON: .*line 1, column 1/],
 ])("a file %s is said with its place, and nothing is sent", async (_what, text, stderr) => {
   writeSpec(text);
   const ended = await bench.run(["run", "-f", "group.json"]);
@@ -160,7 +160,7 @@ test("a file that is not there is said", async () => {
 });
 
 test.each([
-  ["/tasks/1/comand", "is not known; there is name, argv"],
+  ["/tasks/1/comand", "is not a known field; the fields are name, argv"],
   ["/tasks/0", "must be an object"],
 ])("a field that the server refuses is named by its pointer (%s)", async (pointer, detail) => {
   bench.plane.on("POST", /runs$/, (_seen, res) =>
@@ -173,15 +173,15 @@ test.each([
 });
 
 const ASKS: [string, string[], string, object | undefined, string][] = [
-  ["restart", ["restart", "r1"], "POST", {}, "r1 is being started again\n"],
+  ["restart", ["restart", "r1"], "POST", {}, "r1 is being restarted\n"],
   [
     "restart of a task",
     ["restart", "--task", "web", "r1"],
     "POST",
     { task: "web" },
-    "r1 is being started again\n",
+    "r1 is being restarted\n",
   ],
-  ["restart of all", ["restart", "--all", "r1"], "POST", { all: true }, "r1 is being started again\n"],
+  ["restart of all", ["restart", "--all", "r1"], "POST", { all: true }, "r1 is being restarted\n"],
   ["signal", ["signal", "r1", "hup"], "POST", { signal: "SIGHUP" }, "r1 is being sent SIGHUP\n"],
   ["rm", ["rm", "r1"], "DELETE", undefined, "r1 is deleted\n"],
 ];

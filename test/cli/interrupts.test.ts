@@ -32,7 +32,7 @@ test.each([
     plane.on("POST", ABORT, (_seen, res) => res.writeHead(200).end(JSON.stringify(plane.runs.get("r1"))));
     const running = await begin();
     running.child.kill(signal);
-    await running.says(/Aborting run r1, and waiting for its end/);
+    await running.says(/Aborting run r1 and waiting for it to end/);
     const [abort] = await plane.requests("POST", ABORT);
     expect(abort?.body).toEqual({ reason: `${signal} to drover run` });
     plane.write("stdout", "cleaning up\n");
@@ -59,7 +59,7 @@ test("P7: a second Ctrl-C does not wait for the end, and says that the run is be
   await plane.requests("POST", ABORT);
   const { code, stderr } = await pressUntilEnded(running, "SIGINT");
   expect(code).toBe(130);
-  expect(stderr).toMatch(/Run r1 is being aborted\. This does not wait for its end: drover status r1\n$/);
+  expect(stderr).toMatch(/Run r1 is being aborted\. To see its end: drover status r1\n$/);
   expect(stderr).not.toMatch(/alone|drover logs/);
 });
 
@@ -71,7 +71,7 @@ test("P7: a second Ctrl-C while nothing answers says that the run may go on", as
   await plane.requests("POST", ABORT);
   const { code, stderr } = await pressUntilEnded(running, "SIGINT");
   expect(code).toBe(130);
-  expect(stderr).toMatch(/Drover has not answered that run r1 is to be aborted, .*: drover abort r1\n$/);
+  expect(stderr).toMatch(/Drover has not confirmed the abort of run r1, .*: drover abort r1\n$/);
 });
 
 test("P7: Ctrl-\\ leaves the run running, and says how to come back to it", async () => {
@@ -127,7 +127,7 @@ test("P7: one press that arrives twice, as it does below npx, is one", async () 
 test("P7: the help says what Ctrl-C and Ctrl-\\ do, and what they exit with", async () => {
   const help = (await bench.run(["run", "--help"])).stdout.toString();
   expect(help).toMatch(
-    /Ctrl-C aborts the run and waits for its end; a second Ctrl-C does not wait\. Ctrl-\\\n/,
+    /Ctrl-C aborts the run and waits for it to end; a second Ctrl-C stops waiting\. Ctrl-\\\n/,
   );
   expect(help).toMatch(/130 for Ctrl-C, 131 for Ctrl-\\\n/);
 });

@@ -72,7 +72,7 @@ test.each([
   const running = bench.start(["provider", "test", "-f", file, "--create", "small"]);
   await expect.poll(() => cloud.list().length, { timeout: 30_000 }).toBe(1);
   running.child.kill(signal);
-  await running.says(/Ending what was made/);
+  await running.says(/Destroying the test machine/);
   expect((await running.ended).code).toBe(exitCode);
   expect(alive()).toEqual([]);
 });

@@ -171,7 +171,7 @@ test("other bytes than those of the name are an error at the end", async () => {
   await expect(buffer(client.snapshots.download(ID))).rejects.toMatchObject({
     name: ApiError.name,
     code: "unexpected_answer",
-    detail: expect.stringContaining("other bytes"),
+    detail: expect.stringContaining("wrong bytes"),
   });
 });
 

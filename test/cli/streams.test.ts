@@ -214,7 +214,7 @@ test("a reader that goes away ends the run, as SIGPIPE would end it here", async
   child.stdout?.destroy();
   plane.write("stdout", "y\n".repeat(100_000));
   const [abort] = await plane.requests("POST", /\/abort$/);
-  expect(abort?.body).toEqual({ reason: "nobody reads its output any more" });
+  expect(abort?.body).toEqual({ reason: "nothing reads its output any more" });
   expect(await ended).toMatchObject({ code: 141, stderr: expect.stringContaining("Aborting run") });
 });
 

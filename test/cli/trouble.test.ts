@@ -28,8 +28,8 @@ test("without any Drover it says how to get one", async () => {
     code: 125,
     stderr:
       "drover: No Drover found in this directory or above it.\n" +
-      "  Start one here with `drover up`, or say where one is: set DROVER_STATE to the directory of its\n" +
-      "  state, or DROVER_URL and DROVER_TOKEN.\n",
+      "  Start one here with `drover up`, or point to one: set DROVER_STATE to its state directory, or\n" +
+      "  DROVER_URL and DROVER_TOKEN.\n",
   });
 });
 
@@ -99,11 +99,7 @@ test("X9: a token that a local Drover does not know is not sent to it", async ()
 });
 
 test.each([
-  [
-    "a page of something else",
-    "text/html",
-    /answered with text\/html where JSON was due; it may not be Drover/,
-  ],
+  ["a page of something else", "text/html", /answered with text\/html instead of JSON; it may not be Drover/],
 ])("an address with %s is not taken for Drover", async (_name, type, stderr) => {
   bench.plane.on("GET", /./, (_seen, res) => res.writeHead(200, { "content-type": type }).end("<html>"));
   const ended = await bench.run(["ps"]);
@@ -117,7 +113,7 @@ test("a redirection is told and not followed", async () => {
   );
   const ended = await bench.run(["run", "--", "x"]);
   expect(ended.code).toBe(125);
-  expect(ended.stderr).toContain("sends on to https://other.example/");
+  expect(ended.stderr).toContain("redirects to https://other.example/");
 });
 
 test.each([
@@ -167,7 +163,7 @@ test("after a submission whose fate is not known, the run's id is told", async (
   plane.on("POST", RUNS, (_seen, res) => res.destroy());
   const ended = await bench.run(["run", "--detach", "--id", "r1", "--", "x"]);
   expect(ended.code).toBe(125);
-  expect(ended.stderr).toMatch(/It may have got the run, as r1\. .*drover status r1/);
+  expect(ended.stderr).toMatch(/It may have received the run, as r1\. .*drover status r1/);
 });
 
 test("a wait that breaks goes on, and the output is not lost", async () => {
@@ -184,7 +180,7 @@ test("a wait that breaks goes on, and the output is not lost", async () => {
 
 test.each([
   [404, "unknown_run", ""],
-  [500, "internal", "  It is instance / in the log of that Drover.\n"],
+  [500, "internal", "  Look for instance / in the log of that Drover.\n"],
   [422, "unsatisfiable", ""],
 ])("a refusal with %i is given in the server's words, and not tried again", async (status, code, more) => {
   const detail = `the words for ${code}`;

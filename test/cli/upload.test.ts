@@ -109,11 +109,14 @@ describe("drover run --upload", () => {
     [["--upload", "tree/run.sh"], "tree/run.sh is not a directory"],
     [["--upload", "tree/empty"], 'There is nothing to upload in "tree/empty".'],
     [["--upload", "out"], 'out cannot be uploaded: .*"away"'],
-    [["--upload", "tree", "--snapshot", `sha256:${"0".repeat(64)}`], "Both --upload and --snapshot"],
+    [
+      ["--upload", "tree", "--snapshot", `sha256:${"0".repeat(64)}`],
+      "--upload and --snapshot cannot be combined",
+    ],
     [["--snapshot", "sha256:0"], "64 lower-case hexadecimal digits"],
     [["--stdin", "nothing"], "Cannot read nothing"],
     [["--stdin", "large"], "large is too large for --stdin, which takes less than 256KiB"],
-    [["--stdin", "binary"], "binary is no text"],
+    [["--stdin", "binary"], "binary is not UTF-8 text"],
   ])("with %j says what is wrong, and starts nothing", async (flags, text) => {
     mkdirSync(join(bench.dir, "out"));
     symlinkSync("../../elsewhere", join(bench.dir, "out", "away"));
@@ -127,7 +130,7 @@ describe("drover run --upload", () => {
 
   test.each([
     [new ArchiveFault("the archive would be larger than 10 bytes"), /^d cannot be uploaded: the archive/],
-    [systemError("EACCES", "/d/secret"), /^\/d\/secret cannot be read: you may not read it\.$/],
+    [systemError("EACCES", "/d/secret"), /^\/d\/secret cannot be read: permission denied\.$/],
     [systemError("EIO", "/d/bad"), /^\/d\/bad cannot be read: EIO: a fault\.$/],
     [systemError("ENOSPC"), /^d cannot be read: the disk for temporary files is full\.$/],
   ])("puts %s into words", (error, text) => {
@@ -211,7 +214,7 @@ describe("drover pull", () => {
       bench.plane.snapshots.set(digest, Buffer.from("other bytes"));
     }
     const ended = await bench.run(["pull", "r1", "--into", "into"]);
-    expect(ended).toMatchObject({ code: 125, stderr: expect.stringContaining("other bytes") });
+    expect(ended).toMatchObject({ code: 125, stderr: expect.stringContaining("wrong bytes") });
     expect(existsSync(join(bench.dir, "into"))).toBe(false);
   });
 
@@ -222,7 +225,7 @@ describe("drover pull", () => {
     text: "the result is too large",
   } as const;
   test.each<[Partial<RunStatus>, string]>([
-    [{ state: "running" }, "it was not asked for one"],
+    [{ state: "running" }, "it was submitted without outputs"],
     [{ state: "pending", spec: outputs }, "it has not started yet"],
     [{ state: "running", spec: outputs }, "it is still running"],
     [{ state: "failed", spec: outputs, failure }, "the result is too large"],

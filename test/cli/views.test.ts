@@ -172,7 +172,7 @@ test("why answers for a run, else for a worker, else says that there is neither"
   bench.plane.on("GET", /^\/v1\/workers\/x\/why$/, (_seen, res) => problem(res, 404, "unknown_worker"));
   const neither = await bench.run(["why", "x"]);
   expect(neither.code).toBe(125);
-  expect(neither.stderr).toContain("There is no run and no worker with the id x.");
+  expect(neither.stderr).toContain("There is no run or worker with the id x.");
 });
 
 test.each([
@@ -248,7 +248,7 @@ test("abort waits for the end of each run, and fails if one is not there", async
   expect(ended.stdout.toString().split("\n").sort()).toEqual([
     "",
     "r1 ended: aborted",
-    "r2 had ended: complete",
+    "r2 had already ended: complete",
   ]);
   expect(ended.stderr).toBe("drover: nobody: it is unknown_run\n");
   const aborts = plane.seen.filter(({ method }) => method === "POST");

@@ -61,7 +61,8 @@ test.each<[string, string[], NodeJS.ProcessEnv]>([
 ])("P5: %s without a Drover says how to start it there", async (_how, flags, env) => {
   expect(await bench.run([...flags, "ps"], { cwd: other, env: bare(env) })).toMatchObject({
     code: 125,
-    stderr: "drover: No Drover is up with its state in /nowhere.\n  Start it: drover up --state /nowhere\n",
+    stderr:
+      "drover: No Drover is running with its state in /nowhere.\n  Start it: drover up --state /nowhere\n",
   });
 });
 

@@ -77,7 +77,7 @@ test("P23: a pool that is in use, and one that is not there, lead to the verb th
   bench.plane.on("DELETE", /pools/, (_seen, res) => problem(res, 409, "pool_in_use"), 1);
   expect((await said("pools", "delete", "build")).stderr).toBe(
     "drover: Pool build has machines, or runs that have not ended.\n" +
-      "  Let them end, and delete it then by itself: drover pools delete --drain build\n" +
+      "  Delete it once they have ended: drover pools delete --drain build\n" +
       "  Or kill them now: drover pools delete --force build\n",
   );
   const detail = 'there is no pool "gpu"';
@@ -88,11 +88,11 @@ test("P23: a pool that is in use, and one that is not there, lead to the verb th
 });
 
 test.each([["nope"], ["pools", "nope"], ["run", "nope"]])(
-  "P24: help for %j %j says that there is no such verb",
+  "P24: help for %j %j says that there is no such command",
   async (...words) => {
     const { code, stdout, stderr } = await said("help", ...words);
     expect([code, stdout]).toEqual([125, ""]);
-    expect(stderr).toMatch(new RegExp(`^drover: There is no verb \`${words.join(" ")}\``));
+    expect(stderr).toMatch(new RegExp(`^drover: There is no command \`${words.join(" ")}\``));
     expect(stderr.split("\n").length).toBeLessThan(5);
   },
 );
@@ -121,7 +121,7 @@ test.each<[args: string[], said: string]>([
   ],
   [
     ["--cpus", "0.5"],
-    "--cpus cannot be `0.5`. It must be whole: 1, or 0 for a command that needs hardly any.",
+    "--cpus cannot be `0.5`. It must be a whole number: 1, or 0 for a command that needs hardly any CPU.",
   ],
   [["--cpus", "many"], "--cpus cannot be `many`. It must be a whole number from 0 to 1024."],
 ])("P26: run %j is refused with what to write", async (flags, words) => {
@@ -151,7 +151,7 @@ test.each<[args: string[], shown: string]>([
   [["workers", "--state", "idle"], "No machines match.\n"],
   [["pools"], "No pools. Create one: drover apply -f pool.json\n"],
   [["pools", "--json"], "[]\n"],
-  [["events", "--pool", "x"], "Nothing goes on in pool x.\n"],
+  [["events", "--pool", "x"], "Nothing is going on in pool x.\n"],
   [["events", "--pool", "x", "--json"], ""],
 ])("P30: where nothing is, %j says so", async (args, shown) => {
   const isOfEvents = args[0] === "events";
@@ -167,17 +167,17 @@ test("P33: an id that is taken says by which flags the two runs differ", async (
   const { code, stderr } = await said("run", "--id", "r7", "--env", "A=1", "--", "x");
   expect(code).toBe(125);
   expect(stderr).toBe(
-    "drover: A run r7 exists already, and differs in: --dir, --env.\n" +
+    "drover: Run r7 exists already, and differs in: --dir, --env.\n" +
       "  Choose another --id, or look at that run: drover status r7\n",
   );
 });
 
-test.each<[files: string | undefined, said: RegExp]>([
-  ["0", /^drover: The result of run r1 is empty: nothing fits what --out names\.\n$/],
-  ["1", /^drover: Run r1 has a result of 1 file\. Fetch it: drover pull r1\n$/],
-  ["12", /^drover: Run r1 has a result of 12 files\. Fetch/],
-  [undefined, /^drover: Run r1 has a result\. Fetch/],
-])("P34: a result of %s files is told as that", async (files, words) => {
+test.each<[title: string, files: string | undefined, said: RegExp]>([
+  ["of no files", "0", /^drover: The result of run r1 is empty: no file matches --out\.\n$/],
+  ["of one file", "1", /^drover: Run r1 has a result of 1 file\. Fetch it: drover pull r1\n$/],
+  ["of many files", "12", /^drover: Run r1 has a result of 12 files\. Fetch/],
+  ["whose files were not counted", undefined, /^drover: Run r1 has a result\. Fetch/],
+])("P34: a result %s is announced after the run", async (_title, files, words) => {
   const times = { lastRestart: null, nextStart: null, startedAt: null, finishedAt: null };
   const at = "2026-11-21T08:00:00.000Z";
   const event = {
@@ -209,10 +209,10 @@ test("P35: what an ended run has used is not shown as dashes", async () => {
   expect(await said("stats", "r1")).toEqual({
     code: 0,
     stdout: "",
-    stderr: "drover: Run r1 has ended, and what it used is only shown while it runs.\n",
+    stderr: "drover: Run r1 has ended; usage is only shown while a run is running.\n",
   });
 });
 
 test("P42: the help of --env says that it is no place for secrets", async () => {
-  expect((await said("help", "run")).stdout).toMatch(/--env keeps its values with the run/);
+  expect((await said("help", "run")).stdout).toMatch(/Values of --env are stored with the run in clear text/);
 });

@@ -312,7 +312,7 @@ describe("a detached run", () => {
     const aborted = await statusOf("runs");
     expect(aborted).toMatchObject({ state: "aborted", exitCode: null, failure: null });
     expect(text(await cli("logs", "runs"))).toBe("begun\n");
-    expect(text(await cli("abort", "runs"))).toBe("runs had ended: aborted\n");
+    expect(text(await cli("abort", "runs"))).toBe("runs had already ended: aborted\n");
     expect(await up.json(200, "POST", "/v1/runs/runs/abort", { reason: "again" })).toEqual(aborted);
   });
 });

@@ -40,8 +40,8 @@ test("P27: of many unknown fields one says which there are", async () => {
   const body = { argv: ["true"], name: "x", version: "1", scripts: {} };
   const { errors } = await edge.json(400, "POST", "/v1/runs", body);
   const details = errors.map(({ detail }: { detail: string }) => detail);
-  const listed = expect.stringMatching(/^is not known; there is id, argv/);
-  expect(details).toEqual([listed, "is not known", "is not known"]);
+  const listed = expect.stringMatching(/^is not a known field; the fields are id, argv/);
+  expect(details).toEqual([listed, "is not a known field", "is not a known field"]);
 });
 
 test("all fields that are wrong are named at once", async () => {

@@ -85,7 +85,9 @@ describe("P4: a full disk below a local Drover is 503, temporary, and said by na
   test.each(faults)("%s", async (fault) => {
     const problem = await edgeWithFault(new Error(fault)).json(503, "GET", "/v1/runs/a");
     expect(problem).toMatchObject({ code: "unavailable", temporary: true, retryAfterMs: 1_000 });
-    expect(problem.detail).toMatch(/^the disk of the control plane is full; .* goes on when there is room$/);
+    expect(problem.detail).toMatch(
+      /^the disk of the control plane is full; .* continues when there is space$/,
+    );
   });
 });
 

@@ -109,8 +109,8 @@ describe("what a provider may answer that is none of the contract", () => {
 
   it.each<[string, string, RegExp]>([
     ["nothing at all", "", /it is empty/],
-    ["HTML", "<html>welcome</html>", /it is no JSON/],
-    ["half a JSON", '{"items": [', /it is no JSON/],
+    ["HTML", "<html>welcome</html>", /it is not valid JSON/],
+    ["half a JSON", '{"items": [', /it is not valid JSON/],
     ["another JSON", '{"machines": []}', /not as agreed: `/],
     ["no list", '{"items": {"id": "i-1"}, "complete": true}', /not as agreed: `/],
     ["null", "null", /not as agreed/],

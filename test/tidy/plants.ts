@@ -42,6 +42,16 @@ export const PLANTS: Plant[] = [
     at: ["src/crowded:1"],
   },
   {
+    rule: "head-comments",
+    files: {
+      "cli/a.ts": "// Which question?\nconst a = 1;",
+      "cli/b.ts": "/** A doc block. */\nconst b = 1;",
+      "cli/c.ts": "// 1\n// 2\n// 3\n// 4\nconst c = 1;",
+      "local/d.ts": "const d = 1;",
+    },
+    at: ["cli/b.ts:1", "cli/c.ts:1"],
+  },
+  {
     rule: "no-open-ends",
     files: { "docs/a.md": "Done.\nTODO: the rest", "src/a.ts": "// a list of todos" },
     at: ["docs/a.md:2"],

@@ -17,6 +17,41 @@ const MAX_TEST_LINES = 700;
 const MAX_OBJECT_CLASS_LINES = 199;
 const MAX_LINE_CHARS = 110;
 const MAX_FILES_OF_FOLDER = 15;
+const MAX_HEAD_LINES = 3;
+/** The folders in which every file says what it answers. The list grows. */
+const HEADED = below(
+  ...[
+    "agent/core/",
+    "agent/drivers/",
+    "agent/exec/files/",
+    "agent/plane/",
+    "archive/",
+    "bench/",
+    "cli/",
+    "client/",
+  ],
+  ...["scripts/", "src/providers/http.ts", "src/providers/pages.ts", "src/providers/provider.ts"],
+  ...["src/providers/veil.ts", "src/schema/", "src/signing/"],
+  ...[
+    "app",
+    "edge",
+    "events",
+    "health",
+    "metrics",
+    "pool-directory",
+    "pools",
+    "proof",
+    "reference",
+    "snapshots",
+  ].map((name) => `src/routes/${name}.ts`),
+  ...[
+    "src/routes/hosts/",
+    "src/routes/http/",
+    "src/routes/openapi/",
+    "src/routes/runs/",
+    "src/routes/workers.ts",
+  ],
+);
 
 const objectClasses = below(
   ...["allocation", "cloud-worker", "pool", "registry"].map((name) => `src/objects/${name}.ts`),
@@ -54,6 +89,14 @@ function crowdedFolders(files: SourceFile[]): Offence[] {
   }
   const crowded = [...counts].filter(([, count]) => count > MAX_FILES_OF_FOLDER);
   return crowded.map(([path, count]) => ({ path, line: 1, text: `${count} files` }));
+}
+
+function withoutHead({ path, text }: SourceFile): Offence[] {
+  const head = text.match(/^(?:\/\/ .*\n)+/)?.[0].split("\n").length ?? 1;
+  const count = head - 1;
+  return count > 0 && count <= MAX_HEAD_LINES
+    ? []
+    : [{ path, line: 1, text: `${count} lines of head comment` }];
 }
 
 /** How files look: their length, their names, their words. */
@@ -100,6 +143,11 @@ export const SHAPE_RULES: Rule[] = [
     name: "small-folders",
     mend: `make folders within it, by what its files are about: at most ${MAX_FILES_OF_FOLDER} side by side`,
     find: crowdedFolders,
+  },
+  {
+    name: "head-comments",
+    mend: `open with a comment of at most ${MAX_HEAD_LINES} lines that says which question the file answers`,
+    find: eachFile((path) => isCode(path) && HEADED(path), withoutHead),
   },
   {
     name: "no-open-ends",

@@ -1,3 +1,4 @@
+// What do events about one attempt change: start, exit, failure, output?
 import type { StreamName } from "../../../src/schema/host.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
 import type { HostEvent } from "../events.ts";

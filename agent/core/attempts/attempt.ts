@@ -1,3 +1,4 @@
+// How an attempt is created, stopped and killed; every change of its phase goes through here.
 import type { HostStop, StreamName } from "../../../src/schema/host.ts";
 import type { TaskSpec } from "../../../src/schema/run/run.ts";
 import type { Instant, Millis } from "../../../src/shared/machine.ts";

@@ -1,3 +1,4 @@
+// What has time alone changed? Deadlines that have passed are latched here, at each tick.
 import { earliest, type Instant } from "../../../src/shared/machine.ts";
 import { leaseKillAt, leasePowerOffAt, leaseStopAt } from "../lease.ts";
 import { elapseChunks } from "../reports/chunks.ts";

@@ -1,3 +1,4 @@
+// How does the agent end: what is stopped first, and with which exit code?
 import type { HostStop } from "../../../src/schema/host.ts";
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
 import { LAST_WORDS_MS } from "../bounds.ts";

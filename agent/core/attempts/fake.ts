@@ -1,3 +1,4 @@
+// How an attempt of the fake driver behaves, as a function of time.
 import type { Exit, SignalName } from "../../../src/schema/run/run.ts";
 import type { FakeScript } from "../../../src/schema/run/task.ts";
 import type { Instant } from "../../../src/shared/machine.ts";

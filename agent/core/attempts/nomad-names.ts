@@ -1,3 +1,4 @@
+// Which `NOMAD_*` variables does a task get with `compat: "nomad"`?
 import type { TaskSpec } from "../../../src/schema/run/run.ts";
 
 const SHORT_ID_CHARS = 8;

@@ -1,3 +1,4 @@
+// What does an answer of the control plane change: attempts to start, stop or forget?
 import type { AttemptOrder, Orders, StreamName } from "../../../src/schema/host.ts";
 import type { Instant } from "../../../src/shared/machine.ts";
 import type { HostEvent } from "../events.ts";

@@ -1,3 +1,4 @@
+// When are the outputs of an attempt collected, and when is that settled?
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState } from "../types.ts";
 

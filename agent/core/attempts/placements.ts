@@ -1,3 +1,4 @@
+// Which placement does an attempt belong to? Its tasks share directories.
 import type { HostMessage } from "../messages.ts";
 import type { HostState } from "../types.ts";
 

@@ -1,3 +1,4 @@
+// What happens to the data of sticky runs when a placement ends (tasks.md#sticky-data)?
 import type { StickyData } from "../../../src/schema/host.ts";
 import { earliest, type Instant } from "../../../src/shared/machine.ts";
 import { KEPT_DATA_MS, MAX_KEPT_DATA } from "../bounds.ts";

@@ -1,3 +1,4 @@
+// Which environment and arguments does a task get from its host?
 import type { Artifact, TaskSpec } from "../../../src/schema/run/run.ts";
 import {
   interpolate,

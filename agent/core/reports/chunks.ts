@@ -1,3 +1,4 @@
+// When is a log shipped in chunks instead of reports, and what became of each chunk?
 import type { StreamName } from "../../../src/schema/host.ts";
 import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../../src/shared/limits.ts";
 import { earliest, type Instant } from "../../../src/shared/machine.ts";

@@ -1,3 +1,4 @@
+// Which report is sent when by webhook, and what does its answer or failure change?
 import { earliest, type Instant } from "../../../src/shared/machine.ts";
 import {
   EMPTY_ANSWER_PAUSE_MS,

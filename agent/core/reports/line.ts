@@ -1,3 +1,4 @@
+// When is a socket opened, and what is sent on it?
 import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
 import { isOver } from "../attempts/outputs.ts";
 import {

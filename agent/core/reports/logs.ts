@@ -1,3 +1,4 @@
+// Which bytes of output does the control plane still lack?
 import { MAX_LOG_BYTES } from "../../../src/shared/limits.ts";
 import { CHUNK_FROM_BYTES } from "../bounds.ts";
 import type { LogPiecePlan } from "../messages.ts";

@@ -1,3 +1,4 @@
+// By when must a change be reported (budgets.md#budgets)?
 import { START_REPORT_DELAY_MS } from "../../../src/shared/limits.ts";
 import { earliest, type Instant } from "../../../src/shared/machine.ts";
 import { isWaiting } from "../attempts/attempt.ts";

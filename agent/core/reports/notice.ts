@@ -1,3 +1,4 @@
+// What does a notice of the provider say: when will this machine be gone?
 import type { Report } from "../../../src/schema/host.ts";
 import { parseDuration } from "../../../src/shared/duration.ts";
 import { MAX_TEXT_CHARS, NOTICE_DRIFT_MS } from "../../../src/shared/limits.ts";

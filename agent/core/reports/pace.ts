@@ -1,3 +1,4 @@
+// How soon is the next report due, and how long is the back-off after failures?
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
 import { BACKOFF_FIRST_MS, BACKOFF_LONGEST_MS } from "../bounds.ts";
 import type { HostState } from "../types.ts";

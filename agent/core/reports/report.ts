@@ -1,3 +1,4 @@
+// What is in the next report?
 import type { AttemptReport, LogPiece, Report, StreamName } from "../../../src/schema/host.ts";
 import { MAX_REPORT_BYTES, MAX_REPORT_WAIT_MS } from "../../../src/shared/limits.ts";
 import type { Instant, Millis } from "../../../src/shared/machine.ts";

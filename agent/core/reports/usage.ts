@@ -1,3 +1,4 @@
+// How do samples of processor and memory become the usage of host and attempts?
 import type { Usage } from "../../../src/schema/host.ts";
 import { earliest, type Instant } from "../../../src/shared/machine.ts";
 import { FIRST_SAMPLE_MS, MAX_SAMPLED_ATTEMPTS, SAMPLE_EVERY_MS, SAMPLE_GAP_MS } from "../bounds.ts";

@@ -1,3 +1,4 @@
+// Where do the directories of a placement lie, and when are they deleted?
 import { chmodSync, chownSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { errorCode } from "../../../posix/errors.ts";

@@ -1,3 +1,4 @@
+// How the artifacts of a task are downloaded, verified and unpacked before it starts.
 import { createHash } from "node:crypto";
 import { chmodSync, renameSync, rmSync } from "node:fs";
 import { basename, join, relative, resolve, sep } from "node:path";

@@ -1,3 +1,4 @@
+// How the outputs of a task are packed and stored.
 import { rmSync } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";

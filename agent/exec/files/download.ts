@@ -1,3 +1,4 @@
+// How a file is downloaded: resumed after breaks, verified, given up when too slow.
 import { createWriteStream, rmSync, statSync } from "node:fs";
 import { type IncomingMessage, type Agent as PlainAgent, request as plainRequest } from "node:http";
 import { request as tlsRequest } from "node:https";

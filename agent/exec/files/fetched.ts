@@ -1,3 +1,4 @@
+// How far has the fetching for a task come? It resumes after a restart of the agent.
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync, rmSync } from "node:fs";
 import { pipeline } from "node:stream/promises";

@@ -1,9 +1,7 @@
+// How are task directories used safely, which tasks may change meanwhile? Each is opened once without
+// following links, and then addressed by its descriptor (`/proc/self/fd/…`, like openat(2)).
 import { chmodSync, closeSync, constants, type Dirent, fstatSync, openSync, readdirSync } from "node:fs";
 import { errorCode } from "../../../posix/errors.ts";
-
-// Tasks can change what lies in their directories while the agent works there, and the agent may be root. So
-// a directory is opened once, without following a link, and whatever is done in it names it by the descriptor
-// (`/proc/self/fd/…`, as openat(2) and its kin do), and not by a path that may lead elsewhere by now.
 
 /** `O_PATH` of Linux: it needs no right to read the directory. */
 const O_PATH = 0o10000000;

@@ -1,3 +1,4 @@
+// Which group id does a placement get, so that its tasks can share files?
 import { randomInt } from "node:crypto";
 
 /** Group ids, from the first one on. */

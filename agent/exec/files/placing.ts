@@ -1,3 +1,4 @@
+// How fetched files get into a task's directory: prepared where only the agent has access, then moved.
 import {
   chmodSync,
   chownSync,
@@ -12,9 +13,6 @@ import {
 import { setImmediate as others } from "node:timers/promises";
 import { entriesOf, inside, isDone, openDir, withDir } from "./opened.ts";
 import { giveAllIn, removeTree } from "./tree.ts";
-
-// What is fetched for a task is made ready where nobody but the agent gets, and is then moved into the task's
-// directory, which others may change meanwhile.
 
 const DIR_MODE = 0o755;
 /** What moving a directory elsewhere needs of its mode. */

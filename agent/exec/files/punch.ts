@@ -1,3 +1,4 @@
+// How the disk space of stored log bytes is given back while the log is still written.
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { promisify } from "node:util";

@@ -1,3 +1,4 @@
+// Can a task's command be started here, in its directory?
 import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { StartError } from "../../../src/schema/host.ts";

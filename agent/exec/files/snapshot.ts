@@ -1,3 +1,4 @@
+// How a task's snapshot is unpacked, once for each placement.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { readIfThere, replaceFile } from "../../../posix/files.ts";

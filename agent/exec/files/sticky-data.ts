@@ -1,3 +1,4 @@
+// How the data of a sticky placement is moved, saved and restored on disk.
 import { existsSync, readdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { resultOf } from "../../../archive/result.ts";

@@ -1,3 +1,4 @@
+// How a directory tree is deleted or changed while tasks may still write to it.
 import { closeSync, lchownSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { setImmediate as others } from "node:timers/promises";
 import { allowOwner, entriesOf, inside, isDone, openDir, unless, withDir } from "./opened.ts";

@@ -1,3 +1,4 @@
+// Can a task's user reach its directory through all parent directories?
 import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 

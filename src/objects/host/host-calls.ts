@@ -57,7 +57,7 @@ function parseBody<T>(schema: Schema<T>, body: string): T {
   try {
     value = JSON.parse(body);
   } catch {
-    throw new DroverError("malformed_json", "the body is no JSON");
+    throw new DroverError("malformed_json", "the body is not valid JSON");
   }
   const result = schema.safeParse(value);
   const fields = [...lostNames(body), ...(result.success ? [] : fieldErrors(result.error.issues, "json"))];

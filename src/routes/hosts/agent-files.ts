@@ -1,3 +1,4 @@
+// The files that a machine downloads to become a host: the agent, its installer, their digests.
 import { etag } from "hono/etag";
 import { z } from "zod";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
@@ -7,27 +8,29 @@ import { operation } from "../openapi/operation.ts";
 import { notModifiedAnswer, problemAnswer } from "../openapi/params.ts";
 import { sha256 } from "../runs/submission.ts";
 
-/** The host agent that this Worker serves, as `scripts/build.mjs` packs it. */
+/** The host agent that this Worker serves, as built by `scripts/build.mjs`. */
 export interface AgentBundle {
   version: string;
-  /** Of `source`, in hexadecimal. */
+  /** SHA-256 of `source`, in hexadecimal. */
   sha256: string;
   source: string;
-  /** The script that installs it, with `@DROVER_URL@` and `@AGENT_SHA256@` for what only we know. */
+  /** The installer, with `@DROVER_URL@` and `@AGENT_SHA256@` to be filled in. */
   installer: string;
 }
 
-/** One file that a machine fetches to become a host. */
+/** One file that a machine downloads to become a host. */
 interface AgentFile {
   name: string;
-  /** What the document calls it, behind a verb. */
+  /** Its name in operation ids, after the verb. */
   called: string;
   type: string;
   summary: string;
   text(c: EdgeContext): string;
 }
 
-/** Adds the files that a machine fetches to become a host. Open: there is nothing secret in them. */
+/**
+ * Adds the files that a machine downloads to become a host. They are open, since nothing in them is secret.
+ */
 export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
   app.use("/agent/*", etag());
   addFile(app, {
@@ -42,7 +45,7 @@ export function agentFileRoutes(app: EdgeApp, agent: AgentBundle): void {
     called: "Installer",
     type: "text/x-shellscript",
     summary: "Makes a self-hosted machine a host: for `curl … | DROVER_CODE=… sh`",
-    // Whoever fetches it from here can reach us here, if nobody has said anything better.
+    // Without a configured URL, use the one by which the installer was reached.
     text: (c) =>
       agent.installer
         .replaceAll("@DROVER_URL@", c.env.url === "" ? new URL(c.req.url).origin : c.env.url)

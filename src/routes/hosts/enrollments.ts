@@ -1,3 +1,4 @@
+// The route that makes an enrollment code for a self-hosted machine (api.md#enrollments).
 import { z } from "zod";
 import { Enrollment, EnrollmentRequest, ttlMs } from "../../schema/enrollment.ts";
 import { DroverError } from "../../shared/errors.ts";
@@ -8,7 +9,7 @@ import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer } from "../openapi/params.ts";
 import { sha256 } from "../runs/submission.ts";
 
-/** Characters of a key's hash that name a worker: a name has room for no more. */
+/** Characters of a key's hash in a worker's name, which has no room for more. */
 const KEY_HASH_CHARS = 12;
 
 const create = operation({
@@ -26,7 +27,9 @@ const create = operation({
   },
   responses: {
     200: jsonAnswer("it existed already", Enrollment, ["Idempotency-Replayed"]),
-    201: jsonAnswer("it can be used from now on; `Location` is that of its worker", Enrollment, ["Location"]),
+    201: jsonAnswer("it is valid from now on; `Location` is the path of its worker", Enrollment, [
+      "Location",
+    ]),
     default: problemAnswer,
   },
 });
@@ -43,7 +46,7 @@ export function enrollmentRoutes(app: EdgeApp): void {
         throw new DroverError("internal", text);
       }
       if (!isSafeAddress(url)) {
-        const text = `DROVER_URL is ${url}: no host speaks to it; it must be https, or http of 127.0.0.1`;
+        const text = `DROVER_URL is ${url}, which hosts refuse; it must be https, or http with 127.0.0.1`;
         throw new DroverError("internal", text);
       }
       const request = c.req.valid("json");

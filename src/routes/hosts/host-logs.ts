@@ -1,3 +1,4 @@
+// The route by which hosts upload logs that are too large for a report (host-protocol.md#logs).
 import { z } from "zod";
 import { Name } from "../../schema/common.ts";
 import { AttemptId } from "../../schema/host.ts";
@@ -6,7 +7,7 @@ import { DroverError } from "../../shared/errors.ts";
 import { MAX_LOG_BYTES, MAX_LOG_CHUNK_BYTES } from "../../shared/limits.ts";
 import { formatSize } from "../../shared/size.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
-import { readAway } from "../http/drain-body.ts";
+import { drainBody } from "../http/drain-body.ts";
 import { invalid, refuse } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, problemAnswer } from "../openapi/params.ts";
@@ -19,10 +20,10 @@ const chunk = operation({
   tag: "Hosts",
   access: "host",
   codes: ["unknown_attempt", "enrollment_over", "forbidden", "no_bucket", "busy"],
-  summary: "Log bytes that are too many for a report",
+  summary: "Log bytes that are too large for a report",
   description:
-    "Raw bytes of one stream from `offset` on, signed like a report. They are taken only if they continue " +
-    "what is stored; the answer says how far that is, whether they were or not. An empty body only asks.",
+    "Raw bytes of one stream from `offset` on, signed like a report. They are stored only if they continue " +
+    "what is stored already; either way the answer says how far that reaches. An empty body only asks.",
   request: {
     params: z.object({
       worker: Name.meta({ description: "the worker's id" }),
@@ -36,7 +37,11 @@ const chunk = operation({
           error: `must be a number of bytes from 0 to ${MAX_LOG_BYTES}`,
         })
         .transform(Number)
-        .meta({ type: "integer", description: "where in the stream they begin", example: 8_388_608 }),
+        .meta({
+          type: "integer",
+          description: "the offset of the first byte in the stream",
+          example: 8_388_608,
+        }),
     }),
     headers: SignatureHeaders,
     body: {
@@ -49,7 +54,7 @@ const chunk = operation({
   },
 });
 
-/** Adds the route by which hosts bring large logs (host-protocol.md#logs). */
+/** Adds the route by which hosts upload large logs (host-protocol.md#logs). */
 export function hostLogRoutes(app: EdgeApp): void {
   app.openapi(
     chunk,
@@ -62,7 +67,7 @@ export function hostLogRoutes(app: EdgeApp): void {
         const put = { worker, attempt, stream, from, length: lengthOf(c), digest, body };
         return c.json({ stored: await c.env.objects.logs().put(put) }, 200);
       } catch (error) {
-        await readAway(c.req.raw);
+        await drainBody(c.req.raw);
         throw error;
       }
     },
@@ -71,15 +76,18 @@ export function hostLogRoutes(app: EdgeApp): void {
 }
 
 /**
- * The length that the request announces: memory is taken for it before the first byte is read, and not more.
+ * The announced length of the request: exactly this much memory is reserved before the first byte is read.
  */
 function lengthOf(c: EdgeContext): number {
   const text = c.req.header("content-length") ?? "";
   const length = Number(text);
   if (/^\d{1,9}$/.test(text) && length <= MAX_LOG_CHUNK_BYTES) return length;
   if (length > MAX_LOG_CHUNK_BYTES) {
-    throw new DroverError("body_too_large", `a chunk has at most ${formatSize(MAX_LOG_CHUNK_BYTES)}`);
+    throw new DroverError(
+      "body_too_large",
+      `the chunk is too large; the limit is ${formatSize(MAX_LOG_CHUNK_BYTES)}`,
+    );
   }
-  const detail = `must say how long the chunk is: at most ${formatSize(MAX_LOG_CHUNK_BYTES)}`;
+  const detail = `must be the length of the chunk, at most ${formatSize(MAX_LOG_CHUNK_BYTES)}`;
   throw invalid([{ pointer: "content-length:", detail }]);
 }

@@ -1,55 +1,57 @@
+// How does the edge slow down a host that sends too much, without asking its worker each time?
 import { DroverError } from "../../shared/errors.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EdgeContext } from "../edge.ts";
 
-/** Hosts that are remembered to be too fast. There are few; if there are many, all may speak again. */
+/** The most hosts remembered as too fast. Beyond it all are forgotten; there are normally few. */
 const MAX_REMEMBERED = 1_000;
-/** For how long one is not listened to at least: less is no relief. */
+/** The least time for which a host is refused: less would bring no relief. */
 const LEAST_MS: Millis = 250;
-/** For how long a refusal is held at most, and how many of one host: the others are answered at once. */
-const HELD_MS: Millis = 1_000;
-const MAX_HELD = 16;
+/** The longest that a refusal is delayed. */
+const MAX_DELAY_MS: Millis = 1_000;
+/** The most refusals of one host that are delayed; others are sent at once. */
+const MAX_DELAYED = 16;
 
-/** A host that is too fast: until when, and how many of its calls wait for their refusal. */
+/** A host that is too fast, until when, and how many of its refusals are being delayed. */
 interface TooFast {
   until: Instant;
-  held: number;
+  delayed: number;
 }
 const tooFast = new Map<string, TooFast>();
 
 /**
- * Passes a host's call on, unless its worker has said a moment ago that this host is too fast: then it is
- * refused before a byte of it is read, and not at once, so that whoever comes again without a pause comes
- * seldom. Only a verified call makes a worker say so. Throws `busy`.
+ * Passes on a host's call, unless its worker has just said `busy`. Then the call is refused before its body
+ * is read, and the refusal is delayed to slow down a host that retries without a pause. Only a verified call
+ * makes a worker say `busy`. Throws `busy`.
  */
-export async function atItsPace<T>(c: EdgeContext, worker: string, call: () => Promise<T>): Promise<T> {
+export async function unlessTooFast<T>(c: EdgeContext, worker: string, call: () => Promise<T>): Promise<T> {
   const { now } = c.env;
   const known = tooFast.get(worker);
   if (known !== undefined && known.until > now()) {
-    await hold(known, known.until - now());
+    await delay(known, known.until - now());
     const retryAfterMs = Math.max(0, known.until - now());
-    throw new DroverError("busy", "this host speaks too fast: it is not listened to", { retryAfterMs });
+    throw new DroverError("busy", "this host sends too many requests; slow down", { retryAfterMs });
   }
   tooFast.delete(worker);
   try {
     return await call();
   } catch (error) {
-    // Of an error that comes from an object only the properties are left.
+    // An error from an object has only its properties left, not its class.
     const { code, retryAfterMs = 0 } = error as Partial<DroverError>;
     if (code === "busy") remember(worker, now() + Math.max(LEAST_MS, retryAfterMs));
     throw error;
   }
 }
 
-async function hold(known: TooFast, waitMs: Millis): Promise<void> {
-  if (known.held >= MAX_HELD) return;
-  known.held += 1;
-  await new Promise((resolve) => setTimeout(resolve, Math.min(HELD_MS, waitMs)));
-  known.held -= 1;
+async function delay(known: TooFast, waitMs: Millis): Promise<void> {
+  if (known.delayed >= MAX_DELAYED) return;
+  known.delayed += 1;
+  await new Promise((resolve) => setTimeout(resolve, Math.min(MAX_DELAY_MS, waitMs)));
+  known.delayed -= 1;
 }
 
 function remember(worker: string, until: Instant): void {
   if (tooFast.size >= MAX_REMEMBERED) tooFast.clear();
-  const held = tooFast.get(worker)?.held ?? 0;
-  tooFast.set(worker, { until, held });
+  const delayed = tooFast.get(worker)?.delayed ?? 0;
+  tooFast.set(worker, { until, delayed });
 }

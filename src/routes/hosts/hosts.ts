@@ -1,3 +1,4 @@
+// The routes by which hosts enroll, join, report, and open a socket (host-protocol.md#exchange).
 import { z } from "zod";
 import type { SignedCall, SocketRefusal } from "../../objects/rpc.ts";
 import { Name, Wait } from "../../schema/common.ts";
@@ -11,27 +12,27 @@ import { refuse } from "../http/invalid.ts";
 import { utf8Text } from "../http/json-body.ts";
 import { operation } from "../openapi/operation.ts";
 import { jsonAnswer, problemAnswer, waitMs } from "../openapi/params.ts";
-import { atItsPace } from "./host-pace.ts";
-import { answerHello, claimed, claimedByCode, SignatureHeaders, settled } from "./signature.ts";
+import { unlessTooFast } from "./host-pace.ts";
+import { answerHello, claimByCode, claimOfHost, SignatureHeaders, unwrapAnswer } from "./signature.ts";
 
 export const SWITCHING_PROTOCOLS = 101;
 
-/** Nothing at the edge reads orders, so they have no schema that checks them: only a name in the document. */
+/** The edge does not read orders, so they have only a name in the document, without a checking schema. */
 const OrdersDocument = z.custom<Orders>().meta({
   id: "Orders",
   type: "object",
   description:
-    "what the host shall hold: incarnation, revision, answers, leaseMs, reportWithinMs, attempts, logs",
+    "what the host must hold: incarnation, revision, answers, leaseMs, reportWithinMs, attempts, logs",
 });
 
 const headers = SignatureHeaders;
 const signed = { params: z.object({ worker: Name.meta({ description: "the worker's id" }) }), headers };
 
-/** The signature counts for the bytes of the body, so it is verified before anything else is read of it. */
+/** The body is documented, but not parsed here: its signature must be verified first. */
 function signedBody(body: z.ZodType) {
-  // As JSON Schema it stands in the document, and checks nothing.
+  // A plain JSON Schema is documented, but checks nothing.
   const { $schema: _, $defs: _named, ...made } = z.toJSONSchema(body, { io: "input" });
-  // What has a name is a component of the document, too.
+  // Named schemas are components of the document.
   const schema: object = JSON.parse(JSON.stringify(made).replaceAll("#/$defs/", "#/components/schemas/"));
   return { required: true, content: { "application/json": { schema } } };
 }
@@ -49,10 +50,10 @@ const enroll = operation({
   codes: ["enrollment_over", "code_used", "cloned", "unknown_worker"],
   summary: "A machine becomes the host of the worker that its code names",
   description:
-    "Signed with the key in the code, which stays where it is: of that and of the `salt` both sides make " +
-    "the secret of the host.",
+    "Signed with the key in the code, which is never sent: both sides derive the host's secret from that " +
+    "key and the `salt`.",
   request: { headers, query: z.strictObject({}), body: signedBody(EnrollRequest) },
-  responses: { 200: jsonAnswer("what the host needs to begin", HostSetup), default: problemAnswer },
+  responses: { 200: jsonAnswer("what the host needs to start", HostSetup), default: problemAnswer },
 });
 
 const Hello = z
@@ -66,12 +67,12 @@ const hello = operation({
   tag: "Hosts",
   access: "host",
   codes: ["not_found"],
-  summary: "Whether a local Drover is the one that is meant, before a host tells it anything",
+  summary: "Proves to a host that a local Drover is the right one",
   description:
-    "On loopback, where there is no certificate, a port may have gone to another program. A host asks this " +
-    "first on each connection, signed by its secret or, to enroll, by its code: the answer's signature " +
-    "is the proof, for the address to which it is connected. A Drover that is reached by HTTPS answers " +
-    "`not_found`.",
+    "On loopback there is no certificate, and another program may have taken the port. A host calls this " +
+    "first on each connection, signed with its secret or, to enroll, with its code: the answer's signature " +
+    "is the proof, for the address to which the host is connected. A Drover that is reached by HTTPS " +
+    "answers `not_found`.",
   request: { ...signed, query: z.strictObject({}) },
   responses: { 200: jsonAnswer("a signed answer", Hello), default: problemAnswer },
 });
@@ -106,8 +107,8 @@ const report = operation({
   codes: ["enrollment_over", "cloned", "stale_incarnation", "busy"],
   summary: "A report goes in, orders come back",
   description:
-    "As plain text it is a run probe: one line for each run that lives there, `<run> stale`, `broken`, " +
-    "`boot ok` once its boot probe has succeeded, and `orders <revision>` for the orders that it has " +
+    "As plain text it is the output of a run probe: one line for each live run, `<run> stale`, `broken`, " +
+    "`boot ok` once the boot probe has succeeded, and `orders <revision>` for the orders that were " +
     "applied.",
   request: { ...reportRequest(), query: z.strictObject({ wait: Wait.optional() }) },
   responses: { 200: jsonAnswer("the orders", OrdersDocument), default: problemAnswer },
@@ -123,18 +124,18 @@ const socket = operation({
   summary: "The same exchange over a WebSocket: each frame is a report, or orders",
   description:
     "The first frame is a challenge; each one has a number and an HMAC in its first line. Orders come " +
-    "whenever they change. `ping` is answered with `pong`. A report that is refused ends the socket, with " +
+    "whenever they change. `ping` is answered with `pong`. A refused report closes the socket, after " +
     "a frame that says why.",
   request: { ...signed, query: z.strictObject({}) },
   responses: { 101: { description: "the socket" }, default: problemAnswer },
 });
 
-/** Adds what hosts say to the control plane (host-protocol.md#exchange). No token: a code, or a signature. */
+/** Adds the routes of hosts (host-protocol.md#exchange). They need a code or a signature, not a token. */
 export function hostRoutes(app: EdgeApp): void {
   app.openapi(
     enroll,
     async (c) => {
-      const { worker, expiresAt, codeKey, digest } = claimedByCode(c, "enroll");
+      const { worker, expiresAt, codeKey, digest } = claimByCode(c, "enroll");
       const { body } = await bodyOf(c);
       if (contentDigest(body) !== digest) {
         throw otherBody();
@@ -149,7 +150,10 @@ export function hostRoutes(app: EdgeApp): void {
     async (c) => {
       const address = loopbackAddress(c.env.url);
       if (address === undefined) {
-        throw new DroverError("not_found", "only a Drover on loopback proves itself; use its certificate");
+        throw new DroverError(
+          "not_found",
+          "only a Drover on loopback gives a proof; elsewhere verify the certificate",
+        );
       }
       await answerHello(c, c.req.valid("param").worker);
       return c.json({ address }, 200);
@@ -160,9 +164,9 @@ export function hostRoutes(app: EdgeApp): void {
     join,
     async (c) => {
       const { worker } = c.req.valid("param");
-      return atItsPace(c, worker, async () => {
+      return unlessTooFast(c, worker, async () => {
         const call = await signedCall(c, "join", worker);
-        return c.json(settled(c, worker, await c.env.objects.worker(worker).join(call)), 200);
+        return c.json(unwrapAnswer(c, worker, await c.env.objects.worker(worker).join(call)), 200);
       });
     },
     refuse(),
@@ -172,9 +176,9 @@ export function hostRoutes(app: EdgeApp): void {
     async (c) => {
       const holdMs = waitMs(c.req.valid("query").wait, MAX_REPORT_WAIT_MS);
       const { worker } = c.req.valid("param");
-      return atItsPace(c, worker, async () => {
+      return unlessTooFast(c, worker, async () => {
         const call = await signedCall(c, "report", worker);
-        return c.json(settled(c, worker, await c.env.objects.worker(worker).report(call, holdMs)), 200);
+        return c.json(unwrapAnswer(c, worker, await c.env.objects.worker(worker).report(call, holdMs)), 200);
       });
     },
     refuse(),
@@ -183,35 +187,35 @@ export function hostRoutes(app: EdgeApp): void {
     socket,
     (c) => {
       const { worker } = c.req.valid("param");
-      return atItsPace(c, worker, () => openSocket(c, worker));
+      return unlessTooFast(c, worker, () => openSocket(c, worker));
     },
     refuse(),
   );
 }
 
-/** The answer of the object to a host that asks for a socket. Throws what the object has refused it with. */
+/** Opens a host's socket at its worker. Throws the worker's refusal. */
 async function openSocket(c: EdgeContext, worker: string): Promise<Response> {
-  claimed(c, "socket", worker);
+  claimOfHost(c, "socket", worker);
   if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
-    throw new DroverError("upgrade_required", "this is a WebSocket: ask with `Upgrade: websocket`");
+    throw new DroverError("upgrade_required", "this route is a WebSocket: send `Upgrade: websocket`");
   }
   const answer = await c.env.objects.worker(worker).fetch(c.req.raw);
   if (answer.status === SWITCHING_PROTOCOLS) return answer;
-  // What `CloudWorkerApi.fetch` promises.
+  // `CloudWorkerApi.fetch` promises this type.
   const { answerKey, refused } = (await answer.json()) as SocketRefusal;
-  if (answerKey !== undefined) settled(c, worker, { answerKey, refused });
+  if (answerKey !== undefined) unwrapAnswer(c, worker, { answerKey, refused });
   throw new DroverError(refused.code, refused.message);
 }
 
 async function signedCall(c: EdgeContext, purpose: "join" | "report", worker: string): Promise<SignedCall> {
-  return { ...claimed(c, purpose, worker), ...(await bodyOf(c)) };
+  return { ...claimOfHost(c, purpose, worker), ...(await bodyOf(c)) };
 }
 
 async function bodyOf(c: EdgeContext): Promise<Pick<SignedCall, "body" | "plain">> {
-  // As it was signed: `text()` would leave a byte order mark out.
+  // The bytes as signed: `text()` would drop a byte order mark.
   const body = utf8Text(await c.req.arrayBuffer());
   const type = c.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
-  // A `fetch` that names no type says text/plain of JSON, too. No line of a plain report begins so.
+  // `fetch` labels JSON as text/plain if no type is set. No line of a plain report begins with a brace.
   const plain = type === "text/plain" && !body.trimStart().startsWith("{");
   return { body, plain };
 }

@@ -1,3 +1,4 @@
+// How the edge checks that a call is signed by a host, and signs its answer (protocol.md).
 import { createMiddleware } from "hono/factory";
 import { z } from "zod";
 import type { Answered } from "../../objects/rpc.ts";
@@ -7,18 +8,16 @@ import { claimOf } from "../../signing/claim.ts";
 import { codeKey, readClaim } from "../../signing/code.ts";
 import { type ClaimedRequest, isSignedWith, type Purpose } from "../../signing/request.ts";
 import type { EdgeContext, EdgeTypes } from "../edge.ts";
-import { atItsPace } from "./host-pace.ts";
+import { unlessTooFast } from "./host-pace.ts";
 
-/** The headers of a signed call as the document shows them. Whether they are there, `claimed` says. */
+/** The headers of a signed call, for the document. `claimOfHost` checks that they are there. */
 export const SignatureHeaders = z.object({
   "content-digest": z.string().optional().meta({ description: "required; sha-256 of the body (RFC 9530)" }),
   "signature-input": z.string().optional().meta({ description: "required; what is signed (RFC 9421)" }),
   signature: z.string().optional().meta({ description: "required; drover=:<base64 HMAC-SHA256>:" }),
 });
 
-/**
- * Signs what a host is answered with: refusals, too, but not the bytes of an archive, which its name proves.
- */
+/** Signs answers to hosts, including refusals. The bytes of an archive are proven by its name instead. */
 export const signAnswers = createMiddleware<EdgeTypes>(async (c, next) => {
   await next();
   const signer = c.get("signer");
@@ -31,19 +30,17 @@ export const signAnswers = createMiddleware<EdgeTypes>(async (c, next) => {
 });
 
 /**
- * What a call claims to be signed for, not verified yet. Throws `bad_signature` unless that is this purpose,
- * by
- * this worker.
+ * The unverified claim of a call. Throws `bad_signature` unless it is for this purpose and by this worker.
  */
-export function claimed(c: EdgeContext, purpose: Purpose, worker: string): ClaimedRequest {
+export function claimOfHost(c: EdgeContext, purpose: Purpose, worker: string): ClaimedRequest {
   return claimOf(c.req.raw, purpose, worker) ?? refuseStranger();
 }
 
 /**
- * Finds out by the signing key alone who enrolls: who has the code of the worker that the call names. Throws
+ * Verifies with the signing key that the caller has the code of the worker that it names. Throws
  * `bad_signature`.
  */
-export function claimedByCode(c: EdgeContext, purpose: "enroll" | "hello") {
+export function claimByCode(c: EdgeContext, purpose: "enroll" | "hello") {
   const call = claimOf(c.req.raw, purpose) ?? refuseStranger();
   const claim = readClaim(call.keyid) ?? refuseStranger();
   const key = codeKey(call.keyid, c.env.signingKey);
@@ -52,8 +49,8 @@ export function claimedByCode(c: EdgeContext, purpose: "enroll" | "hello") {
   return { ...call, ...claim, codeKey: key };
 }
 
-/** What a host is answered with. From here on its answer is signed. Throws what it is refused with. */
-export function settled<T>(c: EdgeContext, worker: string, answered: Answered<T>): T {
+/** Unwraps a worker's answer to a host, and has the response signed. Throws the worker's refusal. */
+export function unwrapAnswer<T>(c: EdgeContext, worker: string, answered: Answered<T>): T {
   c.set("signer", { key: answered.answerKey, keyid: worker });
   if ("value" in answered) return answered.value;
   const { code, message, ...more } = answered.refused;
@@ -61,32 +58,32 @@ export function settled<T>(c: EdgeContext, worker: string, answered: Answered<T>
 }
 
 /**
- * Lets a call pass that is signed for this by the host of this worker, if that has not said too much of late.
- * One about an attempt passes only if that was placed there. Its body has not been looked at.
+ * Admits a call signed for this purpose by this worker's host, unless the host is too fast. A call about an
+ * attempt is admitted only if the attempt was placed there. The body is not read.
  */
 export function admit(c: EdgeContext, purpose: Purpose, worker: string, attempt?: string) {
-  return atItsPace(c, worker, () => verified(c, purpose, worker, attempt));
+  return unlessTooFast(c, worker, () => verifyCall(c, purpose, worker, attempt));
 }
 
-async function verified(
+async function verifyCall(
   c: EdgeContext,
   purpose: Purpose,
   worker: string,
   attempt?: string,
 ): Promise<ClaimedRequest> {
-  const call = claimed(c, purpose, worker);
-  settled(c, worker, await c.env.objects.worker(worker).admit(call, attempt));
+  const call = claimOfHost(c, purpose, worker);
+  unwrapAnswer(c, worker, await c.env.objects.worker(worker).admit(call, attempt));
   return call;
 }
 
 /**
- * Lets a host of this worker have a signed answer, by which it knows who answers: by its secret, or by the
- * code that it has not enrolled with yet. Throws `bad_signature`.
+ * Signs the answer that proves this Drover to a host, with the host's secret, or with its code before it has
+ * enrolled. Throws `bad_signature`.
  */
 export async function answerHello(c: EdgeContext, worker: string): Promise<void> {
   const { keyid = "" } = claimOf(c.req.raw, "hello") ?? {};
-  if (readClaim(keyid)?.worker === worker) claimedByCode(c, "hello");
-  else await verified(c, "hello", worker);
+  if (readClaim(keyid)?.worker === worker) claimByCode(c, "hello");
+  else await verifyCall(c, "hello", worker);
 }
 
 function refuseStranger(): never {

@@ -1,22 +1,23 @@
+// Does a request carry a valid token (api.md#auth)?
 import { createMiddleware } from "hono/factory";
 import { DroverError } from "../../shared/errors.ts";
 import type { EdgeTypes } from "../edge.ts";
 
 const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 
-/** The name under which the first token acts: what an abort records as `by`. */
+/** The name of the admin token, recorded for example in an abort's `by`. */
 const ADMIN = "admin";
 
 /**
- * Lets a request pass that carries the admin token (api.md#auth). 401 `unauthorized` otherwise, with the same
- * text for every wrong token.
+ * Admits requests with the admin token (api.md#auth). Otherwise 401 `unauthorized`, with the same text for
+ * every wrong token.
  */
 export const requireToken = createMiddleware<EdgeTypes>(async (c, next) => {
   const header = c.req.header("authorization");
   if (header === undefined) {
     throw new DroverError(
       "unauthorized",
-      'this needs a token; send it in the header "Authorization: Bearer <token>"',
+      'this request needs a token; send it in the header "Authorization: Bearer <token>"',
     );
   }
   const token = BEARER.exec(header)?.[1];
@@ -24,15 +25,15 @@ export const requireToken = createMiddleware<EdgeTypes>(async (c, next) => {
     throw new DroverError("unauthorized", 'the header "Authorization" must read "Bearer <token>"');
   }
   if (!(await sameSecret(token, c.env.adminToken))) {
-    throw new DroverError("unauthorized", "this token is not known here; it may belong to another Drover");
+    throw new DroverError("unauthorized", "this token is not valid here; it may belong to another Drover");
   }
   c.set("actor", ADMIN);
   await next();
 });
 
 /**
- * Compares in a time that depends on neither text: digests have one length, and all of their bytes are looked
- * at. An empty secret matches nothing, so that a Worker without its secret is closed and not open.
+ * Compares digests in constant time. An empty secret matches nothing, so that a Worker without its secret is
+ * closed.
  */
 async function sameSecret(given: string, secret: string | undefined): Promise<boolean> {
   if (secret === undefined || secret === "") return false;

@@ -1,24 +1,23 @@
-/** How long a stream stays silent at most: proxies cut what says nothing for longer (api.md#streams). */
+// How does a silent event stream stay open through proxies (api.md#streams)?
+
+/** The longest silence of a stream: proxies cut streams that are silent for longer (api.md#streams). */
 export const KEEP_ALIVE_MS = 15_000;
 
-/**
- * Says by a comment again and again that a stream of events is alive, as long as its events are told: however
- * long a read takes, and however often it brings nothing.
- */
+/** Sends a comment at intervals while the events of a stream are written, however long each read takes. */
 export async function keepAlive<Result>(
   stream: { write(text: string): Promise<unknown>; aborted: boolean },
-  tell: () => Promise<Result>,
+  write: () => Promise<Result>,
   everyMs: number = KEEP_ALIVE_MS,
 ): Promise<Result> {
   const beat = setInterval(() => {
-    if (!stream.aborted) void stream.write(NOTHING_NEW);
+    if (!stream.aborted) void stream.write(HEARTBEAT);
   }, everyMs);
   try {
-    return await tell();
+    return await write();
   } finally {
     clearInterval(beat);
   }
 }
 
-/** A comment: whoever reads events passes it over. */
-export const NOTHING_NEW = ": nothing new\n\n";
+/** A comment, which readers of events ignore. */
+export const HEARTBEAT = ": nothing new\n\n";

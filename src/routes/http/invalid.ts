@@ -1,18 +1,19 @@
+// How a schema's complaints become one `invalid_request` that names each field.
 import type { z } from "zod";
 import { fieldErrors, type Target } from "../../schema/field-errors.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
 
-/** Errors named in one answer. A hundred thousand wrong arguments are one mistake, not a hundred thousand. */
+/** The most errors listed in one answer: a hundred thousand wrong arguments are one mistake. */
 export const MAX_FIELD_ERRORS = 100;
 
 type Outcome = { target: Target } & ({ success: true } | { success: false; error: z.ZodError });
 
-/** A hook of zod-openapi that turns what the schema refuses into `invalid_request`. */
+/** A hook of zod-openapi that turns a schema's errors into `invalid_request`. */
 export type Refuse = (outcome: Outcome) => undefined;
 
 /**
- * Makes the hook for a route. Fields in `later` belong to the agreed API but not to this version: the refusal
- * says that, where it says of other unknown fields which ones there are.
+ * Makes the hook for a route. Fields in `later` are planned but not in this version, which the error says;
+ * for other unknown fields it lists the known ones.
  */
 export function refuse(later: readonly string[] = []): Refuse {
   return (outcome) => {
@@ -21,7 +22,7 @@ export function refuse(later: readonly string[] = []): Refuse {
   };
 }
 
-/** The error that names what is wrong, field by field. */
+/** The error that names each wrong field. */
 export function invalid(fields: FieldError[]): DroverError {
   const shown = fields.slice(0, MAX_FIELD_ERRORS);
   const [first] = shown;

@@ -1,3 +1,4 @@
+// Would a JSON body be stored exactly as it was sent?
 import { createMiddleware } from "hono/factory";
 import { lostNames } from "../../schema/lost-names.ts";
 import { DroverError } from "../../shared/errors.ts";
@@ -5,8 +6,8 @@ import type { EdgeTypes } from "../edge.ts";
 import { invalid } from "./invalid.ts";
 
 /**
- * Refuses a JSON body that would not be stored as it was sent: one that is no UTF-8, and names that its
- * schema would lose (`schema/lost-names.ts`).
+ * Refuses a JSON body that would not be stored as it was sent: invalid UTF-8, and names that its schema would
+ * lose (`schema/lost-names.ts`).
  */
 export const refuseLossyJson = createMiddleware<EdgeTypes>(async (c, next) => {
   if (/\bjson\b/i.test(c.req.header("content-type") ?? "")) {
@@ -16,11 +17,11 @@ export const refuseLossyJson = createMiddleware<EdgeTypes>(async (c, next) => {
   await next();
 });
 
-/** The text that bytes stand for, with a byte order mark if there is one. Throws `malformed_json` if none. */
+/** Decodes UTF-8, keeping a byte order mark. Throws `malformed_json` if invalid. */
 export function utf8Text(bytes: ArrayBuffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new DroverError("malformed_json", "the body is not UTF-8; encode it as UTF-8, as JSON demands");
+    throw new DroverError("malformed_json", "the body is not valid UTF-8, which JSON requires");
   }
 }

@@ -1,9 +1,11 @@
-/** Calls to objects that one request has under way at a time: the platform refuses stubs made too quickly. */
+// How does one request call many objects without exceeding the platform's limits?
+
+/** The most calls to objects in flight for one request: the platform refuses stubs made too quickly. */
 export const PARALLEL_CALLS = 32;
 
 /**
  * Applies `call` to every item, at most `PARALLEL_CALLS` at a time, and keeps the order. The first failure
- * ends it with that error: calls under way are left to finish, no new one begins.
+ * rejects with that error; calls in flight finish, and no new one begins.
  */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
@@ -13,7 +15,7 @@ export async function inParallel<Item, Result>(
   const rest = items.entries();
   let failed = false;
   const lane = async () => {
-    // All lanes draw from the one iterator, so each item is taken once.
+    // All lanes share one iterator, so each item is processed once.
     for (const [index, item] of rest) {
       if (failed) return;
       results[index] = await call(item, index);

@@ -1,21 +1,20 @@
+// How any error becomes `application/problem+json`: ours, the platform's, or a bug.
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Problem } from "../../schema/problem.ts";
 import { DroverError, type ErrorCode, STATUS_OF_CODE } from "../../shared/errors.ts";
 
-/** What a client is told to wait when nobody knows better. */
+/** The default `Retry-After` of temporary errors. */
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
-/**
- * What a DroverError still is after it has crossed an object's boundary: its properties, without its class.
- */
+/** A DroverError after it has crossed an object's boundary: its properties without its class. */
 type PlainError = Omit<DroverError, "stack" | "cause">;
 
 /**
- * Renders any error as `application/problem+json` (RFC 9457). This is the only place that does: what is no
- * `DroverError` is either the platform's (503, safe to repeat) or a fault of ours (500, told to the log
- * alone). `more` are headers that belong to this very answer.
+ * Renders any error as `application/problem+json` (RFC 9457); nothing else does. An error that is not a
+ * `DroverError` is either the platform's (503, safe to repeat) or a bug (500, details only in the log).
+ * `more` are extra headers for this answer.
  */
 export function renderError(error: unknown, c: Context, more: Record<string, string> = {}): Response {
   const known = classify(error, c);
@@ -55,27 +54,24 @@ export function hasCode(error: unknown, code: ErrorCode): boolean {
   return isDroverError(error) && error.code === code;
 }
 
-/**
- * Any error as one that a client can be told. What the request or the code did wrong stays apart from an
- * outage.
- */
+/** Turns any error into one for clients. Outages are told apart from wrong requests and bugs. */
 export function asDroverError(error: unknown): PlainError {
   if (isDroverError(error)) return error;
   if (isStorageFull(error)) {
     return new DroverError(
       "unavailable",
-      "the disk of the control plane is full; what is stored is safe, and Drover goes on when there is room",
+      "the disk of the control plane is full; stored data is safe, and Drover continues when there is space",
     );
   }
   if (isPlatformFault(error)) {
     return new DroverError(
       "unavailable",
-      "a part of Drover could not be reached just now; nothing is lost, send the same request again",
+      "a part of Drover could not be reached just now; nothing is lost, retry the same request",
     );
   }
   return new DroverError(
     "internal",
-    "Drover failed in a way that it should not; its log has the details under this `instance`",
+    "Drover failed unexpectedly; its log has the details under this `instance`",
   );
 }
 
@@ -89,29 +85,31 @@ function classify(error: unknown, c: Context): PlainError {
         `${sent === undefined ? "has no content type" : `says "${sent}"`}`,
     );
   }
-  // The only other one comes from Hono's JSON validator.
-  return new DroverError("malformed_json", "the body is not JSON; look for a missing quote, comma or brace");
+  // The only other HTTPException comes from Hono's JSON validator.
+  return new DroverError(
+    "malformed_json",
+    "the body is not valid JSON; look for a missing quote, comma or brace",
+  );
 }
 
-/** What SQLite and the local bucket say when the disk below them takes no more. */
+/** Messages of SQLite and the local bucket when the disk is full. */
 const STORAGE_FULL = /SQLITE_FULL|SQLITE_IOERR|SQLITE_CANTOPEN|SQLITE_READONLY|No space left on device/;
 
-/** Whether the storage below the objects takes nothing: only under `drover up`, whose disk is anybody's. */
+/** Whether the disk below the objects is full. This happens only under `drover up`. */
 function isStorageFull(error: unknown): boolean {
   return error instanceof Error && STORAGE_FULL.test(error.message);
 }
 
-/** How R2 says "not now": an internal error, no service, or too many writes of one key (1 a second). */
+/** R2's codes for "not now": internal error, unavailable, more than one write a second to a key. */
 const R2_LATER = /\((?:10001|10043|10058)\)$/;
 
 const PLATFORM_FAULT =
   /network connection lost|too much load|object has been reset|object exceeded|^internal error; reference/i;
 
 /**
- * Faults of the platform, known by their flags, or by their texts if they carry none
- * (platform.md#calls-and-faults, platform.md#limits): an object was reset or overloaded, the connection to it
- * broke, or the platform had an internal error that it does not explain. Every call of ours may be repeated,
- * so all of them are temporary.
+ * Recognizes faults of the platform by their flags, or else by their texts (platform.md#calls-and-faults,
+ * platform.md#limits): an object was reset or overloaded, its connection broke, or the platform had an
+ * unexplained internal error. All our calls may be repeated, so these faults are temporary.
  */
 function isPlatformFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -134,7 +132,7 @@ function logFault(error: unknown, c: Context, instance: string): void {
   });
 }
 
-/** A code in words, for people. */
+/** A code as a title for people. */
 export function titleOf(code: ErrorCode): string {
   const words = code.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);

@@ -1,18 +1,15 @@
+// Does a running stream survive the restart of an object? It repeats failed reads.
 import { asDroverError } from "./problem.ts";
 
-/**
- * Tries of one read of a stream, and the wait after the first failure: it doubles with each. In all about 4
- * s.
- */
+/** Tries of one read. The delay doubles after each failure: about 4 s in all. */
 const TRIES = 5;
 const FIRST_DELAY_MS = 250;
 
 /**
- * Repeats a read that failed for a while only: a stream that has begun outlives the restart of an object (a
- * few a week, platform.md#lifetime). Throws the last error when the tries are over, and any other error at
- * once.
+ * Repeats a read after temporary failures, so that a stream survives the restart of an object (a few a week,
+ * platform.md#lifetime). Throws the last error after all tries, and any other error at once.
  */
-export async function patiently<Result>(read: () => Promise<Result>): Promise<Result> {
+export async function withRetries<Result>(read: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await read();

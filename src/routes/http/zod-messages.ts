@@ -1,25 +1,25 @@
+// How schemas complain in plain words: "must be a string, not a number".
 import { z } from "zod";
 
 type RawIssue = z.core.$ZodRawIssue;
 
 /**
- * Says in plain words what a schema allows, wherever the schema has no words of its own. It replaces zod's
- * English texts for the whole Worker: "must be a string, not a number" instead of "Invalid input: expected
- * string, …".
+ * Replaces zod's messages for the whole Worker, wherever a schema has none of its own: "must be a string, not
+ * a number" instead of "Invalid input: expected string, …".
  */
-export function useOurWording(): void {
-  z.config({ localeError: wording });
+export function installMessages(): void {
+  z.config({ localeError: messageOf });
 }
 
-function wording(issue: RawIssue): string {
+function messageOf(issue: RawIssue): string {
   switch (issue.code) {
     case "invalid_type":
-      if (issue.input === undefined) return `is required: ${a(issue.expected)}`;
-      return `must be ${a(issue.expected)}, not ${a(kindOf(issue.input))}`;
+      if (issue.input === undefined) return `is required: ${withArticle(issue.expected)}`;
+      return `must be ${withArticle(issue.expected)}, not ${withArticle(kindOf(issue.input))}`;
     case "unrecognized_keys":
       return unknownField(issue.inst);
     case "invalid_value":
-      return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(quoted).join(", ")}`;
+      return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(textOf).join(", ")}`;
     case "too_small":
       return `must ${bound(issue.origin, "at least", issue.minimum)}`;
     case "too_big":
@@ -27,18 +27,18 @@ function wording(issue: RawIssue): string {
     case "invalid_format":
       return `must be valid ${issue.format}`;
     case "invalid_union":
-      return "has none of the allowed forms";
+      return "does not match any of the allowed forms";
     default:
       return "is not valid";
   }
 }
 
 function unknownField(schema: unknown): string {
-  if (!(schema instanceof z.ZodObject)) return "is not known";
+  if (!(schema instanceof z.ZodObject)) return "is not a known field";
   const fields = Object.keys(schema.shape);
   return fields.length === 0
-    ? "is not known; there are none here"
-    : `is not known; there is ${fields.join(", ")}`;
+    ? "is not a known field; none are allowed here"
+    : `is not a known field; the fields are ${fields.join(", ")}`;
 }
 
 function bound(origin: string, how: string, limit: number | bigint): string {
@@ -63,10 +63,10 @@ const NOUNS: Record<string, string> = {
   null: "null",
 };
 
-function a(kind: string): string {
+function withArticle(kind: string): string {
   return NOUNS[kind] ?? `a ${kind}`;
 }
 
-function quoted(value: unknown): string {
+function textOf(value: unknown): string {
   return typeof value === "string" ? value : String(value);
 }

@@ -1,3 +1,4 @@
+// Which schemas are named components of the OpenAPI document?
 import type { z } from "zod";
 import { HostResources, LogPiece, Sample, SavedFiles } from "../../schema/host.ts";
 import { MachineState } from "../../schema/machine-state.ts";
@@ -41,9 +42,8 @@ import {
 import { Flag, StateWord } from "./params.ts";
 
 /**
- * Schemas that the document makes components of before it looks at any route. Of any other schema with a name
- * the library makes a component where it meets it first, with what belongs to that place alone: a default, or
- * null.
+ * Schemas that become components before any route is read. The library makes other named schemas components
+ * where it first meets them, including what belongs to that place alone, such as a default or null.
  */
 export const COMPONENTS: readonly z.ZodType[] = [
   StateWord,

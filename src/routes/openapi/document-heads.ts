@@ -1,3 +1,4 @@
+// How HEAD gets into the OpenAPI document: one operation for each GET.
 import { headersOf } from "./answer-headers.ts";
 import { HEADS } from "./operation.ts";
 
@@ -14,8 +15,8 @@ interface Get {
 }
 
 /**
- * The operation for HEAD of each path that has one for GET: the edge answers it everywhere, with the same
- * headers and nothing else. A socket has none.
+ * Adds an operation for HEAD to each path with a GET: the edge answers it everywhere, with the same headers
+ * and no body. A socket has none.
  */
 export function withHeads(paths: object): object {
   return Object.fromEntries(
@@ -35,7 +36,7 @@ function headOf({ operationId, summary, responses, ...get }: Get): object {
     summary: `Only the headers of: ${summary}`,
     responses: Object.fromEntries(
       Object.entries(responses).flatMap(([status, { description, headers = {} }]) => {
-        // A range means nothing to it.
+        // HEAD ignores ranges.
         if (status === "206" || status === "416") return [];
         const length = "Accept-Ranges" in headers ? headersOf("Content-Length") : {};
         return [[status, { description, headers: { ...headers, ...length } }]];

@@ -1,3 +1,5 @@
+// How the document is rewritten so that code generators make good types of it.
+
 type Schema = Record<string, unknown>;
 
 /** The parts of a document that are rewritten. */
@@ -8,32 +10,34 @@ interface Shapes {
 }
 
 const REF = "#/components/schemas/";
-/** Values, and not schemas: they stay as they are. */
+/** Keys that hold values, not schemas; they are not rewritten. */
 const VALUES: readonly string[] = ["default", "example", "examples"];
-/** What is said of one place where a schema stands, and does not belong to the schema. */
+/** Keys that describe the place where a schema is used, not the schema. */
 const ANNOTATIONS: readonly string[] = ["description", ...VALUES];
-/** Fewer members or words than these need no name. */
+/** Smaller objects and enums need no name. */
 const LEAST_MEMBERS = 2;
 const LEAST_WORDS = 3;
-/** A component inside of one that is inside of another gets its name first. */
+/** Rounds of naming: inner components get their names first. */
 const ROUNDS = 3;
 
 /**
- * Writes schemas as the generators of others expect them:
+ * Rewrites schemas for common code generators:
  *
- * - Every object and every list of words that is a component is referred to by its name. The library writes
- *   it out again wherever it has a description, and a generator makes another type of each.
- * - A default is said in the description. Generators take a field with a `default` for one that is always
- *   there.
+ * - Every object and enum that is a component is referred to by its name. The library repeats it wherever it
+ *   has a description, and generators would make a type of each copy.
+ * - Defaults are moved into descriptions, since generators assume that a field with a `default` is always
+ *   present.
  */
 export function readableShapes({ paths, schemas }: Shapes): Shapes {
   let known = defaultsInWords(schemas) as Record<string, Schema>; // objects stay objects
   for (let round = 0; round < ROUNDS; round += 1) {
     const names = namesOf(known);
-    known = Object.fromEntries(Object.entries(known).map(([name, one]) => [name, inside(one, names)]));
+    known = Object.fromEntries(
+      Object.entries(known).map(([name, one]) => [name, withInnerNames(one, names)]),
+    );
   }
   const names = namesOf(known);
-  return { paths: named(defaultsInWords(paths), names) as object, schemas: known }; // as above
+  return { paths: withNames(defaultsInWords(paths), names) as object, schemas: known }; // as above
 }
 
 function namesOf(schemas: Record<string, Schema>): Map<string, string> {
@@ -41,25 +45,25 @@ function namesOf(schemas: Record<string, Schema>): Map<string, string> {
   return new Map(namable.map(([name, schema]) => [keyOf(schema), name]));
 }
 
-function named(value: unknown, names: ReadonlyMap<string, string>): unknown {
-  if (Array.isArray(value)) return value.map((one) => named(one, names));
+function withNames(value: unknown, names: ReadonlyMap<string, string>): unknown {
+  if (Array.isArray(value)) return value.map((one) => withNames(one, names));
   if (!isObject(value)) return value;
-  const schema = unwrapped(inside(value, names));
+  const schema = unwrap(withInnerNames(value, names));
   const name = isNamable(schema) ? names.get(keyOf(schema)) : undefined;
   if (name === undefined) return schema;
   const ref = { $ref: REF + name };
   return { ...(isNullable(schema) ? { anyOf: [ref, { type: "null" }] } : ref), ...annotationsOf(schema) };
 }
 
-function inside(schema: Schema, names: ReadonlyMap<string, string>): Schema {
-  return mapped(schema, (one) => named(one, names));
+function withInnerNames(schema: Schema, names: ReadonlyMap<string, string>): Schema {
+  return mapMembers(schema, (one) => withNames(one, names));
 }
 
 /**
- * A reference with a description, or one that may be null. The library makes a whole of two parts of either,
- * and the second part cannot allow a null that the first one does not.
+ * Unwraps a reference with a description, or one that may be null. The library writes either as `allOf` of
+ * two parts, where the second cannot allow a null that the first does not.
  */
-function unwrapped(schema: Schema): Schema {
+function unwrap(schema: Schema): Schema {
   const { allOf } = schema;
   if (!Array.isArray(allOf) || allOf.length !== 2) return schema;
   const [ref, more] = allOf;
@@ -74,7 +78,7 @@ function isNamable({ properties, enum: words }: Schema): boolean {
   return isObject(properties) && Object.keys(properties).length >= LEAST_MEMBERS;
 }
 
-/** The same for two schemas that allow the same, null apart. */
+/** A key that is equal for schemas that allow the same values, apart from null. */
 function keyOf(schema: Schema): string {
   const { type, enum: words, ...rest } = schema;
   const shape = Object.fromEntries(Object.entries(rest).filter(([key]) => !ANNOTATIONS.includes(key)));
@@ -90,11 +94,11 @@ function annotationsOf(schema: Schema): Schema {
   return Object.fromEntries(Object.entries(schema).filter(([key]) => ANNOTATIONS.includes(key)));
 }
 
-/** Every member that has a default, and may be left out, says so in its description. */
+/** Moves the default of each optional member into its description. */
 function defaultsInWords(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(defaultsInWords);
   if (!isObject(value)) return value;
-  const schema = mapped(value, defaultsInWords);
+  const schema = mapMembers(value, defaultsInWords);
   if (!isObject(schema.properties)) return schema;
   const required = Array.isArray(schema.required) ? schema.required : [];
   const properties = Object.entries(schema.properties).map(([name, member]) => {
@@ -111,12 +115,12 @@ function withDefaultInWords({ default: usual, ...member }: Schema): Schema {
   return { ...member, description: typeof description === "string" ? `${description}. ${words}` : words };
 }
 
-/** What is left out is empty: that needs no words. */
+/** An empty default needs no words. */
 function isEmpty(usual: unknown): boolean {
   return typeof usual === "object" && usual !== null && Object.keys(usual).length === 0;
 }
 
-function mapped(object: Schema, change: (value: unknown) => unknown): Schema {
+function mapMembers(object: Schema, change: (value: unknown) => unknown): Schema {
   const entries = Object.entries(object);
   return Object.fromEntries(
     entries.map(([key, value]) => [key, VALUES.includes(key) ? value : change(value)]),

@@ -1,3 +1,5 @@
+// The bodies that the examples of the OpenAPI document send.
+
 /** A pool that self-hosted machines join. */
 export const LAB = {
   provider: { kind: "http", url: "http://127.0.0.1:9", secret: "none" },
@@ -32,16 +34,16 @@ export const SHARDS = {
   ],
 };
 
-/** What a host says of itself. */
+/** A host's description of itself. */
 export const HOST = {
   agent: { version: "0.1.0", os: "linux", arch: "x64" },
   bootId: "9b1f0c52-8a0e-4a52-a6a9-0d0f4a1c1b11",
   resources: { vcpus: 4, memoryBytes: 8_589_934_592, diskBytes: 107_374_182_400, gpus: 0 },
 };
 
-/** A text is easier to show than an archive: no route reads what is in it. */
+/** A text is easier to show than an archive, and no route reads its content. */
 export const ARCHIVE = "These bytes stand for an archive.\n";
-/** What the archive is called. */
+/** The name of the archive. */
 export const SNAPSHOT = {
   snapshot: "sha256:7c5bf000d64d6dfdb762e61269d7078a4154c5b5707cc34253ab6ff5d3b7c25c",
 };

@@ -1,7 +1,8 @@
+// How recorded examples get into the OpenAPI document.
 import recorded from "./example-answers.json" with { type: "json" };
 import { EXAMPLES, type Example } from "./examples.ts";
 
-/** What can show examples: a parameter, or a body of one type. */
+/** A part that can have examples: a parameter, or a body of one type. */
 interface Holder {
   name?: string;
   examples?: Record<string, { summary: string; value: unknown }>;
@@ -11,7 +12,7 @@ interface Content {
   content?: Record<string, Holder>;
 }
 
-/** What of an operation has examples. */
+/** The parts of an operation that have examples. */
 interface Operation {
   operationId: string;
   parameters?: Holder[];
@@ -36,7 +37,7 @@ export function addExamples(made: object): void {
   }
 }
 
-/** By this the answer to an example is found. */
+/** The key of an example's recorded answer. */
 export function keyOf({ operation, name }: Example): string {
   return `${operation}/${name}`;
 }

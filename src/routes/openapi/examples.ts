@@ -1,12 +1,10 @@
+// Which requests does the OpenAPI document show? A test sends them and records the answers.
 import { ARCHIVE, BUILD, HOST, LAB, SHARDS, SITE, SNAPSHOT } from "./example-bodies.ts";
 
-/**
- * A request as somebody could send it. The document shows it, with the answer in `example-answers.json`, and
- * a test sends it.
- */
+/** An example request. The document shows it with its answer from `example-answers.json`; a test sends it. */
 export interface Example {
   operation: string;
-  /** Tells it from others of the operation. */
+  /** Unique among the examples of its operation. */
   name: string;
   summary: string;
   /** Parts of the path, the query, and headers, by name. */
@@ -14,11 +12,11 @@ export interface Example {
   body?: unknown;
   status: number;
   /**
-   * What is another one on each Drover: the name of a parameter, or a pointer into the body, and where it
-   * stands in the answer to an earlier example, as `operation/name#pointer`.
+   * Values that differ on each Drover. Maps a parameter, or a pointer into the body, to a place in the answer
+   * to an earlier example: `operation/name#pointer`.
    */
   live?: Record<string, string>;
-  /** It depends on what happens meanwhile: it is sent again until it is answered so, and has this. */
+  /** The request is repeated until it has the expected status, and this pointer exists in the answer. */
   until?: string;
   /** The answer is too long to be shown. */
   unshown?: boolean;
@@ -29,7 +27,7 @@ const OWN_WORKER = { worker: "createEnrollment/one#/worker" };
 const A_WORKER = { id: "default-w1" };
 const AN_OWN_WORKER = { worker: "lab-w1" };
 
-/** In the order in which they can be sent to a new Drover, of which some go on with what others have made. */
+/** In the order in which they can be sent to a new Drover: later ones use what earlier ones made. */
 export const EXAMPLES: readonly Example[] = [
   { operation: "getHealth", name: "alive", summary: "Is it there?", status: 200 },
   { operation: "getReadiness", name: "ready", summary: "Can it serve?", status: 200 },

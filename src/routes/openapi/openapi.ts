@@ -1,3 +1,4 @@
+// The route `/openapi.json`: how the document is made from the declared routes.
 import { etag } from "hono/etag";
 import { z } from "zod";
 import { type ErrorCode, STATUS_OF_CODE } from "../../shared/errors.ts";
@@ -14,7 +15,7 @@ import { MEANING_OF_CODE } from "./meanings.ts";
 import { operation, SECURITY_SCHEMES, TAGS } from "./operation.ts";
 import { notModifiedAnswer, problemAnswer } from "./params.ts";
 
-/** It describes itself no further than that. What is answered is text that was made before. */
+/** The document does not describe its own content any further. */
 const content: Record<string, { schema: object }> = {
   "application/json": { schema: { type: "object" } },
 };
@@ -41,15 +42,15 @@ const route = operation({
 });
 
 /**
- * Adds the document that the declared routes make. It is made at the first request and kept, as text and
- * with its tag: it cannot change.
+ * Adds the document of all declared routes. It is made at the first request and cached with its tag, since it
+ * cannot change.
  */
 export function openApiRoute(app: EdgeApp, version: string): void {
   for (const [name, scheme] of Object.entries(SECURITY_SCHEMES)) {
     app.openAPIRegistry.registerComponent("securitySchemes", name, scheme);
   }
   for (const schema of COMPONENTS) {
-    // A schema that is older than the library's import lacks the library's methods, and its clone has them.
+    // A schema created before the library was imported lacks the library's methods; its clone has them.
     app.openAPIRegistry.register(schema.meta()?.id ?? "", schema.clone());
   }
   let made: Made | undefined;
@@ -57,7 +58,7 @@ export function openApiRoute(app: EdgeApp, version: string): void {
   app.openapi(
     route,
     async () => {
-      // The value is shared and not the promise: that of one request cannot be awaited safely in another.
+      // Only the value is shared: another request cannot safely await this request's promise.
       made ??= await makeDocument(app, version);
       const { text, tag } = made;
       return new Response(text, {
@@ -98,7 +99,7 @@ async function makeDocument(app: EdgeApp, version: string): Promise<Made> {
   return { text, tag: `"${await sha256(text)}"` };
 }
 
-/** One example for each code that a route can be refused with. */
+/** One example for each error code of any route. */
 function examplesIn(paths: string): Record<string, { summary: string; value: object }> {
   return Object.fromEntries(
     Object.entries(STATUS_OF_CODE)
@@ -110,7 +111,7 @@ function examplesIn(paths: string): Record<string, { summary: string; value: obj
   );
 }
 
-/** An error as it is answered. Some of its fields are there only where they have something to say. */
+/** An example error, without the optional fields. */
 function refusal(code: ErrorCode, status: number): object {
   return {
     type: `urn:drover:error:${code}`,

@@ -1,9 +1,10 @@
+// How a route is declared once, with its access, its errors and its place in the document.
 import { createRoute, type RouteConfig } from "@hono/zod-openapi";
 import { type ErrorCode, STATUS_OF_CODE } from "../../shared/errors.ts";
 import { headersOf, SIGNED } from "./answer-headers.ts";
 import { MEANING_OF_CODE } from "./meanings.ts";
 
-/** Operations that say only what another would say beside its body. */
+/** The tag of the HEAD operations. */
 export const HEADS = "Headers";
 
 /** The parts of the API, as the reference page groups them. */
@@ -15,20 +16,20 @@ export const TAGS = {
   Workers: "The machines of the pools, each with its idle behavior and its end.",
   Hosts: "What an agent says to the control plane, signed by its host.",
   Service: "Health, metrics, and the files that Drover serves of itself.",
-  [HEADS]: "HEAD of all that can be read: whether it is there, and how long it is, without its body.",
+  [HEADS]: "HEAD of everything that can be read: whether it exists and how long it is, without its body.",
 };
 
-/** Who may call an operation: whoever has the token, a host by its signature, or anybody. */
+/** Who may call an operation: holders of the token, a host by its signature, or anyone. */
 export type Access = "token" | "host" | "open";
 
-/** How each kind of caller shows who it is, for the document. `auth.ts` and the objects enforce it. */
+/** How each kind of caller authenticates, for the document. `auth.ts` and the objects enforce it. */
 export const SECURITY_SCHEMES = {
   bearer: {
     type: "http",
     scheme: "bearer",
     description:
-      "The token of this Drover, `DROVER_ADMIN_TOKEN`: whoever has it may do everything. There is one, and " +
-      "none with fewer rights.",
+      "The token of this Drover, `DROVER_ADMIN_TOKEN`: it grants full access. There is only one, " +
+      "and none with fewer rights.",
   },
   hostSignature: {
     type: "apiKey",
@@ -36,27 +37,24 @@ export const SECURITY_SCHEMES = {
     name: "signature",
     description:
       "A host signs each call by HTTP Message Signatures (RFC 9421), with HMAC-SHA256 and the secret that " +
-      "both sides have made from its code: method, path, query and digest of the body, when, by whom and " +
-      "what for. Answers are signed, too. `docs/design/protocol.md` has the one form that there is.",
+      "both sides derived from its code: method, path, query, digest of the body, time, host and " +
+      "purpose. Answers are signed, too. `docs/design/protocol.md` has the exact form.",
   },
 } as const;
 
-/** What a route says of itself beyond what it takes and answers. */
-interface Declared {
+/** What a route declares beyond its request and responses. */
+interface RouteNotes {
   operationId: string;
   summary: string;
   description?: string;
   tag: keyof typeof TAGS;
   access: Access;
-  /** What only this route is refused with; what all of its kind are is derived. */
+  /** Error codes specific to this route; common ones are derived. */
   codes?: readonly ErrorCode[];
 }
 
-/**
- * Declares a route, once: from this come its validation, its place in the document, who may call it and
- * every status that it can be refused with.
- */
-export function operation<P extends string, R extends Omit<RouteConfig, "path"> & { path: P } & Declared>(
+/** Declares a route: its validation, documentation, access and error statuses all derive from this. */
+export function operation<P extends string, R extends Omit<RouteConfig, "path"> & { path: P } & RouteNotes>(
   route: R,
 ) {
   const { tag, access, codes: own, description, responses, ...rest } = route;
@@ -70,13 +68,11 @@ export function operation<P extends string, R extends Omit<RouteConfig, "path"> 
       ...refusals([...new Set([...derivedCodes(route), ...(own ?? [])])], access),
     },
   };
-  // Only the document sees what was added: to the handler the route is what it was declared as.
+  // The additions matter only to the document; to the handler the route has its declared type.
   return createRoute(declared) as unknown as ReturnType<typeof createRoute<P, R>>;
 }
 
-/**
- * The same answers, of which those with a text are signed: the bytes of an archive are proven by its name.
- */
+/** Adds signature headers to JSON answers; the bytes of an archive are proven by its name. */
 function withSignature(responses: RouteConfig["responses"]): RouteConfig["responses"] {
   return Object.fromEntries(
     Object.entries(responses).map(([status, answer]) => {
@@ -96,8 +92,8 @@ function accessText(access: Access): string {
   return access === "host" ? "Needs the signature of the host." : "Needs the token.";
 }
 
-/** What every route of a kind can be refused with: by who may call it, and by what it takes. */
-function derivedCodes({ access, request }: Pick<RouteConfig, "request"> & Declared): ErrorCode[] {
+/** The error codes that follow from a route's access and body. */
+function derivedCodes({ access, request }: Pick<RouteConfig, "request"> & RouteNotes): ErrorCode[] {
   const codes: ErrorCode[] = ["invalid_request", "internal"];
   if (access !== "open") codes.push("unavailable");
   if (access === "host") codes.push("bad_signature");
@@ -109,7 +105,7 @@ function derivedCodes({ access, request }: Pick<RouteConfig, "request"> & Declar
   return codes;
 }
 
-/** What a client is told beside the body. */
+/** The headers of an error. */
 function headersOfRefusal(status: number, codes: readonly ErrorCode[], access: Access) {
   const headers = {
     ...(access === "host" ? headersOf(...SIGNED) : {}),
@@ -120,7 +116,7 @@ function headersOfRefusal(status: number, codes: readonly ErrorCode[], access: A
   return Object.keys(headers).length > 0 ? { headers } : {};
 }
 
-/** The answers for these codes, by status. `openapi.ts` adds the examples that they refer to. */
+/** The responses for these codes, by status. `openapi.ts` adds the examples that they refer to. */
 function refusals(codes: readonly ErrorCode[], access: Access): RouteConfig["responses"] {
   const statuses = [...new Set(codes.map((code) => STATUS_OF_CODE[code]))].sort();
   return Object.fromEntries(

@@ -1,3 +1,4 @@
+// The parameters and answers that many routes share: states, flags, limits, keys.
 import { z } from "zod";
 import { Name } from "../../schema/common.ts";
 import { Problem } from "../../schema/problem.ts";
@@ -7,7 +8,7 @@ import { MAX_WAIT_MS } from "../../shared/limits.ts";
 import { RUN_STATES } from "../../shared/run-state.ts";
 import { headersOf } from "./answer-headers.ts";
 
-/** Milliseconds of a `wait` that the schema has let through, cut to the longest that is granted. */
+/** Milliseconds of a valid `wait`, capped at the longest allowed. */
 export function waitMs(wait: string | undefined, longest = MAX_WAIT_MS): number {
   return wait === undefined || wait === "0" ? 0 : Math.min(parseDuration(wait) ?? 0, longest);
 }
@@ -30,7 +31,7 @@ export const StateFilter = z
   .union([StateWord, StateMask], { error: WHAT_STATES })
   .meta({ description: "a state, `done`, `all`, or a number in which bit n is state n", example: "done" });
 
-/** A parameter that is on or off. */
+/** A boolean parameter. */
 export const Flag = z.enum(["0", "1", "false", "true"]).meta({ id: "Flag" });
 
 /** Whether a flag is on. It is off if it is absent. */
@@ -63,21 +64,21 @@ export const Limit = z
 export const IdempotencyKey = z
   .string()
   .regex(/^[\x20-\x7e]{1,255}$/, "must be 1 to 255 printable ASCII characters")
-  .meta({ description: "the same key with the same body finds the same again" });
+  .meta({ description: "the same key with the same body finds the same result again" });
 
 export const RunParams = z.object({ id: Name.meta({ description: "the run's id" }) });
 export const WorkerParams = z.object({ id: Name.meta({ description: "the worker's id" }) });
 export const PoolParams = z.object({ name: Name.meta({ description: "the pool's name" }) });
 
-/** What a route answers with when it cannot do what was asked. */
+/** The error response of every route. */
 export const problemAnswer = {
   description: "an error (RFC 9457)",
   content: { "application/problem+json": { schema: Problem } },
 };
 
-/** Of what has an `ETag`: the client has it already, and gets no body. */
+/** The response without a body for a client that already has the content of this `ETag`. */
 export const notModifiedAnswer = {
-  description: "it is what `If-None-Match` names",
+  description: "not modified: it matches `If-None-Match`",
   headers: headersOf("ETag"),
 };
 
@@ -91,7 +92,7 @@ export function jsonAnswer<Schema extends z.ZodType>(
   return { description, content: { "application/json": { schema } }, ...more };
 }
 
-/** A body in JSON that must be there. */
+/** A required JSON body. */
 export function jsonBody<Schema extends z.ZodType>(schema: Schema) {
   return { required: true, content: { "application/json": { schema } } };
 }

@@ -1,3 +1,4 @@
+// Which bytes of a log does a request ask for, by `Range` or `tail`?
 import { z } from "zod";
 import { STREAMS } from "../../shared/attempt-id.ts";
 import { DroverError } from "../../shared/errors.ts";
@@ -29,23 +30,23 @@ export const LogQuery = z.strictObject({
       error: 'must be a size such as "64KiB", of one byte or more',
     })
     .optional()
-    .meta({ description: "only that many bytes at the end", example: "64KiB" }),
-  follow: Flag.optional().meta({ description: "1: go on with what is written, until the end" }),
+    .meta({ description: "only this many bytes at the end", example: "64KiB" }),
+  follow: Flag.optional().meta({ description: "1: continue with new output, until the end" }),
 });
 
 /** The bytes that a request asks for. */
 export interface LogSpan {
-  /** Negative: that many before the end. */
+  /** Negative: counted from the end. */
   from: number;
-  /** Offset behind the last byte; absent: to the end. */
+  /** Offset after the last byte; absent: to the end. */
   to?: number;
-  /** It came as a `Range`, which is answered with 206 or 416. */
+  /** Whether it came as a `Range`, which is answered with 206 or 416. */
   ranged: boolean;
 }
 
 /**
- * Reads which bytes are meant. A `Range` in another unit than bytes is ignored (RFC 9110 §14.2); one that is
- * ill-formed or has several parts is a 400, and so is one beside `tail`. A suffix of no bytes is 416.
+ * Parses the requested bytes. A `Range` in another unit is ignored (RFC 9110 §14.2). A malformed or
+ * multi-part one is a 400, as is one together with `tail`. A suffix of zero bytes is 416.
  */
 export function spanOf(range: string | undefined, tail: string | undefined): LogSpan {
   if (range === undefined || !range.startsWith("bytes=")) {
@@ -56,7 +57,8 @@ export function spanOf(range: string | undefined, tail: string | undefined): Log
   }
   const [, first, last, suffix] = RANGE.exec(range) ?? [];
   if (suffix !== undefined) {
-    if (Number(suffix) === 0) throw new DroverError("range_not_satisfiable", "the last 0 bytes are no range");
+    if (Number(suffix) === 0)
+      throw new DroverError("range_not_satisfiable", "a range cannot be empty: the last 0 bytes");
     return { from: -Number(suffix), ranged: true };
   }
   const from = Number(first);
@@ -67,8 +69,8 @@ export function spanOf(range: string | undefined, tail: string | undefined): Log
   return last === undefined ? { from, ranged: true } : { from, to: Number(last) + 1, ranged: true };
 }
 
-/** The error for a range that begins behind the end. */
+/** The error for a range that begins after the end. */
 export function behindTheEnd(what: "log" | "snapshot", from: number, size: number): DroverError {
-  const text = `the ${what} has ${size} bytes (${formatSize(size)}) by now; the range begins at ${from}`;
+  const text = `the ${what} has ${size} bytes (${formatSize(size)}) so far; the range begins at ${from}`;
   return new DroverError("range_not_satisfiable", text);
 }

@@ -1,3 +1,4 @@
+// The route that aborts many runs (api.md#abort-of-many).
 import { z } from "zod";
 import type { Objects } from "../../objects/rpc.ts";
 import { AbortedList, AbortManyRequest, type RunSummary, statesSelected } from "../../schema/run/run.ts";
@@ -10,7 +11,7 @@ import { jsonAnswer, jsonBody, problemAnswer } from "../openapi/params.ts";
 import { Cursor } from "../query/cursor.ts";
 import { answerQuery } from "../query/run-query.ts";
 
-/** Runs that one call asks, if it does not say how many. */
+/** The default `limit` of runs per call. */
 const MOST_AT_ONCE = 1_000;
 
 const abortMany = operation({
@@ -22,9 +23,9 @@ const abortMany = operation({
   codes: ["unknown_run", "expired_run", "unknown_pool"],
   summary: "Stop many runs",
   description:
-    "All that `ids`, `labels` and `pool` select together and that have not ended; without any of them " +
-    "`all` must be true. Idempotent: the same again asks those for which it is still due. One call asks " +
-    "at most `limit` runs, and `next` is the `cursor` of the call for the others.",
+    "Aborts runs that match all of `ids`, `labels` and `pool` and have not ended; without any of them " +
+    "`all` must be true. Idempotent. One call aborts at most `limit` runs; `next` is the `cursor` of the " +
+    "call for the others.",
   request: { query: z.strictObject({}), body: jsonBody(AbortManyRequest) },
   responses: { 200: jsonAnswer("the runs that were asked to end", AbortedList), default: problemAnswer },
 });
@@ -34,13 +35,13 @@ export function runAbortsRoute(app: EdgeApp): void {
   app.openapi(
     abortMany,
     async (c) => {
-      const { reason = "", force = false, ...wanted } = c.req.valid("json");
-      const { items, next, service } = await select(c, wanted);
+      const { reason = "", force = false, ...filter } = c.req.valid("json");
+      const { items, next, service } = await select(c, filter);
       const { objects } = c.env;
       const outcomes = await inParallel(items, (run) =>
         abortOne(objects, run, { reason, force, by: c.var.actor }),
       );
-      return c.json({ ...sorted(outcomes), next, service }, 200);
+      return c.json({ ...partition(outcomes), next, service }, 200);
     },
     refuse(),
   );
@@ -48,9 +49,9 @@ export function runAbortsRoute(app: EdgeApp): void {
 
 type Outcome = { run: AbortedList["items"][number] } | { failed: AbortedList["failed"][number] } | undefined;
 
-/** The runs that are asked in this call. */
-async function select(c: EdgeContext, wanted: Omit<z.output<typeof AbortManyRequest>, "reason" | "force">) {
-  const { ids, labels, pool, states, cursor, limit = MOST_AT_ONCE } = wanted;
+/** The runs to abort in this call. */
+async function select(c: EdgeContext, filter: Omit<z.output<typeof AbortManyRequest>, "reason" | "force">) {
+  const { ids, labels, pool, states, cursor, limit = MOST_AT_ONCE } = filter;
   const live = [...statesSelected(states)].filter((state) => state === "pending" || state === "running");
   const { objects } = c.env;
   return answerQuery(objects, {
@@ -72,7 +73,7 @@ function positionOf(cursor: string) {
   throw invalid([{ pointer: "/cursor", detail: "must be the `next` of an earlier answer, unchanged" }]);
 }
 
-/** Nothing, if it is gone meanwhile: what was asked for holds. */
+/** Aborts one run. Undefined if it has been deleted meanwhile, which is as good. */
 async function abortOne(
   objects: Objects,
   { id }: RunSummary,
@@ -89,7 +90,7 @@ async function abortOne(
   }
 }
 
-function sorted(outcomes: readonly Outcome[]): Pick<AbortedList, "items" | "failed"> {
+function partition(outcomes: readonly Outcome[]): Pick<AbortedList, "items" | "failed"> {
   const items = outcomes.flatMap((one) => (one !== undefined && "run" in one ? [one.run] : []));
   const failed = outcomes.flatMap((one) => (one !== undefined && "failed" in one ? [one.failed] : []));
   return { items, failed };

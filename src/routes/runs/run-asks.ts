@@ -1,3 +1,4 @@
+// The routes that restart and signal the tasks of a run (api.md#restart-and-signal).
 import canonicalize from "canonicalize";
 import { z } from "zod";
 import type { Ask } from "../../objects/rpc.ts";
@@ -8,7 +9,7 @@ import { operation } from "../openapi/operation.ts";
 import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer, RunParams } from "../openapi/params.ts";
 import { sha256 } from "./submission.ts";
 
-/** Characters of a hash that a run remembers: 128 bits. */
+/** Characters of each hash that a run remembers: 128 bits. */
 const ASK_HASH_CHARS = 32;
 
 const askHeaders = z.object({
@@ -24,10 +25,10 @@ const restart = operation({
   tag: "Runs",
   access: "token",
   codes: ["unknown_run", "expired_run", "not_running", "terminal", "unknown_task", "idempotency_mismatch"],
-  summary: "Start tasks of a run again",
+  summary: "Restart tasks of a run",
   description:
-    "One task, or all that run; with `all` those that have ended, too, in the order of their lifecycle. " +
-    "It is not counted by the restart policy. What runs is stopped first.",
+    "One task, or all running tasks; with `all` also ended ones, in the order of their lifecycle. " +
+    "It does not count towards the restart policy. Running tasks are stopped first.",
   request: {
     params: RunParams,
     query: z.strictObject({}),
@@ -45,7 +46,7 @@ const signal = operation({
   access: "token",
   codes: ["unknown_run", "expired_run", "not_running", "terminal", "unknown_task", "idempotency_mismatch"],
   summary: "Signal the process of a task",
-  description: "Of one task, or of all that run. Its host sends it once, to the main process of the attempt.",
+  description: "One task, or all running tasks. The host sends it once, to the main process of the attempt.",
   request: {
     params: RunParams,
     query: z.strictObject({}),
@@ -55,14 +56,14 @@ const signal = operation({
   responses: { 200: jsonAnswer("the run", RunStatus, ["Idempotency-Replayed"]), default: problemAnswer },
 });
 
-/** What tells a repetition of this request, if it has a key (api.md#idempotency). */
+/** Identifies a repetition of this request, if it has a key (api.md#idempotency). */
 async function askOf(what: string, body: object, key: string | undefined): Promise<Ask | undefined> {
   if (key === undefined) return undefined;
   const short = async (text: string) => (await sha256(text)).slice(0, ASK_HASH_CHARS);
   return { key: await short(key), hash: await short(`${what} ${canonicalize(body)}`) };
 }
 
-/** Adds the routes by which a run is asked to do something to its processes (api.md#restart-and-signal). */
+/** Adds the routes that restart and signal tasks (api.md#restart-and-signal). */
 export function runAskRoutes(app: EdgeApp): void {
   app.openapi(
     restart,

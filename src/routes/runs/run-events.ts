@@ -1,12 +1,13 @@
+// The route of a run's events: a list, a long poll, or a stream (api.md#run-events).
 import { accepts } from "hono/accepts";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import { z } from "zod";
 import { Wait } from "../../schema/common.ts";
 import { EventList } from "../../schema/run/run.ts";
 import type { EdgeApp, EdgeContext } from "../edge.ts";
-import { KEEP_ALIVE_MS, keepAlive, NOTHING_NEW } from "../http/event-stream.ts";
+import { HEARTBEAT, KEEP_ALIVE_MS, keepAlive } from "../http/event-stream.ts";
 import { refuse } from "../http/invalid.ts";
-import { patiently } from "../http/retry.ts";
+import { withRetries } from "../http/retry.ts";
 import { operation } from "../openapi/operation.ts";
 import { problemAnswer, RunParams, waitMs } from "../openapi/params.ts";
 import { Hold } from "../query/hold.ts";
@@ -23,8 +24,8 @@ const events = operation({
   summary: "What happened to a run: a list, or a stream",
   description:
     "With `Accept: text/event-stream` they come as they happen, each as `event: event`, until " +
-    "`event: end`; a stream that ends without it has broken. Their `id` is the event's number: " +
-    "`Last-Event-ID` (or `after`) resumes behind it. `event: dropped` tells that older ones are not kept.",
+    "`event: end`; a stream that ends without it was cut off. Their `id` is the event's number: " +
+    "`Last-Event-ID` (or `after`) resumes after it. `event: dropped` means that older ones are gone.",
   request: {
     params: RunParams,
     query: z.strictObject({
@@ -69,22 +70,22 @@ export function wantsStream(c: EdgeContext): boolean {
 
 async function streamEvents(c: EdgeContext, id: string, from: number): Promise<Response> {
   const read = (after: number, holdMs: number) => c.env.objects.allocation(id).events(after, holdMs);
-  // Asked before the answer begins, so that an unknown run is still a 404.
+  // Read before the answer begins, so that an unknown run is still a 404.
   let batch: EventList = await read(from, 0);
-  const tell = async (stream: SSEStreamingApi) => {
+  const writeEvents = async (stream: SSEStreamingApi) => {
     let after = from;
     if (batch.dropped > after) {
       await stream.writeSSE({ event: "dropped", data: JSON.stringify({ dropped: batch.dropped }) });
     }
-    if (batch.items.length === 0 && !batch.ended) await stream.write(NOTHING_NEW);
+    if (batch.items.length === 0 && !batch.ended) await stream.write(HEARTBEAT);
     while (!stream.aborted) {
       for (const event of batch.items) {
         await stream.writeSSE({ id: String(event.seq), event: "event", data: JSON.stringify(event) });
         after = event.seq;
       }
       if (batch.ended) return void (await stream.writeSSE({ event: "end", data: "{}" }));
-      batch = await patiently(() => read(after, KEEP_ALIVE_MS));
+      batch = await withRetries(() => read(after, KEEP_ALIVE_MS));
     }
   };
-  return streamSSE(c, (stream) => keepAlive(stream, () => tell(stream)));
+  return streamSSE(c, (stream) => keepAlive(stream, () => writeEvents(stream)));
 }

@@ -1,3 +1,4 @@
+// The route of a run's output: ranges, tails, and following (api.md#logs).
 import { z } from "zod";
 import type { LogChunk } from "../../objects/rpc.ts";
 import { MAX_LOG_BYTES, MAX_LOG_READ_BYTES } from "../../shared/limits.ts";
@@ -32,15 +33,19 @@ const logs = operation({
   summary: "What a task wrote, as it wrote it",
   description:
     "The bytes of one attempt, which `Drover-Attempt` names as soon as there is one. With `follow=1` the " +
-    "answer goes on until nothing more can come of it. " +
-    `\`Drover-Dropped-Bytes\` counts what was beyond the cap of ${formatSize(MAX_LOG_BYTES)} and is lost.`,
+    "answer continues until nothing more can come. " +
+    `\`Drover-Dropped-Bytes\` counts lost bytes, beyond the cap of ${formatSize(MAX_LOG_BYTES)}.`,
   request: {
     params: LogParams,
     query: LogQuery,
     headers: z.object({ range: z.string().optional().meta({ example: "bytes=0-1023" }) }),
   },
   responses: {
-    200: { description: "the bytes; of a tail `Content-Range` says which", headers: OF_LOG, content: bytes },
+    200: {
+      description: "the bytes; for a tail, `Content-Range` says which",
+      headers: OF_LOG,
+      content: bytes,
+    },
     206: { description: "the bytes of the range", headers: OF_LOG, content: bytes },
     default: problemAnswer,
   },
@@ -54,15 +59,15 @@ export function runLogRoutes(app: EdgeApp): void {
       const { id, task, stream } = c.req.valid("param");
       const { attempt, tail, follow } = c.req.valid("query");
       const bodyless = c.req.method === "HEAD";
-      // To a HEAD a range means nothing (RFC 9110 §14.2).
+      // HEAD ignores ranges (RFC 9110 §14.2).
       const span = spanOf(bodyless ? undefined : c.req.valid("header").range, tail);
-      // An offset is one of one attempt: the latest, or if there is none yet the first to come, to the end.
-      let meant = attempt;
+      // Offsets count within one attempt: the latest, or the first to come if there is none yet.
+      let pinnedAttempt = attempt;
       let oldest = false;
       const read = async (from: number, maxBytes: number, waitMs: number) => {
-        const wanted = { task, stream, attempt: meant, oldest, from, maxBytes, waitMs };
-        const chunk = await c.env.objects.allocation(id).log(wanted);
-        meant ??= chunk.attempt;
+        const query = { task, stream, attempt: pinnedAttempt, oldest, from, maxBytes, waitMs };
+        const chunk = await c.env.objects.allocation(id).log(query);
+        pinnedAttempt ??= chunk.attempt;
         oldest = true;
         return chunk;
       };
@@ -99,7 +104,7 @@ export function runLogRoutes(app: EdgeApp): void {
   );
 }
 
-/** While a log grows nobody knows how long it will be. */
+/** The length of a growing log is unknown. */
 function headOf(headers: Record<string, string>, bytes: number | undefined): Response {
   const head = new Response(null, { headers });
   if (bytes !== undefined) head.headers.set("content-length", String(bytes));
@@ -112,8 +117,8 @@ function lengthOf({ from, to }: LogSpan): number {
 }
 
 /**
- * A tail says by this where it begins, though only a range has to. While a log may grow its length is `*`,
- * and a range without an end reaches as far as a log can.
+ * `Content-Range` also for a tail, to say where it begins. The length of a growing log is `*`, and an open
+ * range ends at the largest possible log.
  */
 function contentRange({ ended, size }: LogChunk, from: number, to: number): string {
   const last = Number.isFinite(to) ? to - 1 : Math.max(MAX_LOG_BYTES - 1, from);

@@ -1,3 +1,4 @@
+// The route that submits runs: one or many, each exactly once (api.md#submitting).
 import { z } from "zod";
 import type { Objects } from "../../objects/rpc.ts";
 import { RunBatch, RunStatus, Submission } from "../../schema/run/run.ts";
@@ -11,8 +12,8 @@ import { IdempotencyKey, jsonAnswer, jsonBody, problemAnswer } from "../openapi/
 import { type Candidate, candidates } from "./submission.ts";
 import { checkSnapshots } from "./submission-snapshots.ts";
 
-/** Lazy: the library would make one list of all forms of both. */
-const Submitted = z.union([RunBatch, z.lazy(() => RunStatus)]);
+/** Lazy, so that the library does not merge the forms of both into one list. */
+const SubmitAnswer = z.union([RunBatch, z.lazy(() => RunStatus)]);
 
 const submit = operation({
   method: "post",
@@ -36,8 +37,8 @@ const submit = operation({
   ],
   summary: "Submit one run, or up to 1,000",
   description:
-    "A run is durable and queued when this answers. A batch is validated all or none; if only a part could " +
-    "be stored, the answer is 503 and the same request with the same key completes it.",
+    "When this answers, the run is durable and queued. A batch is validated as a whole; if only a part " +
+    "could be stored, the answer is 503, and the same request with the same key completes it.",
   request: {
     query: z.strictObject({}),
     headers: z.object({
@@ -48,13 +49,13 @@ const submit = operation({
     body: jsonBody(Submission),
   },
   responses: {
-    200: jsonAnswer("it existed already", Submitted, ["Idempotency-Replayed"]),
-    201: jsonAnswer("it is stored; of one run `Location` says where", Submitted, ["Location"]),
+    200: jsonAnswer("it existed already", SubmitAnswer, ["Idempotency-Replayed"]),
+    201: jsonAnswer("it is stored; for one run, `Location` is its path", SubmitAnswer, ["Location"]),
     default: problemAnswer,
   },
 });
 
-/** What became of one run of a submission. */
+/** The outcome of one run of a submission. */
 type Stored = { created: boolean; status: RunStatus };
 type Outcome = Stored | { error: ReturnType<typeof asDroverError> } | undefined;
 
@@ -67,15 +68,15 @@ export function submitRoutes(app: EdgeApp): void {
       const raw = await c.req.json();
       const batch = "runs" in body;
       const key = c.req.valid("header")["idempotency-key"];
-      const wanted = await candidates({
+      const runs = await candidates({
         specs: batch ? body.runs : [body],
         raw: batch ? raw.runs : [raw],
         batch,
         key,
         now: c.env.now(),
       });
-      await checkSnapshots(c.env.objects, wanted, batch);
-      const stored = await store(c.env.objects, wanted, { keyed: key !== undefined, batch });
+      await checkSnapshots(c.env.objects, runs, batch);
+      const stored = await store(c.env.objects, runs, { keyed: key !== undefined, batch });
       const [first] = stored;
       const answer =
         batch || first === undefined ? { items: stored.map(({ status }) => status) } : first.status;
@@ -91,13 +92,13 @@ export function submitRoutes(app: EdgeApp): void {
 }
 
 /**
- * Stores all runs, or fails with an error that says which are stored and which are not. The first goes ahead
- * alone: it carries the hash of the whole body under a key, so another body under the same key stores
- * nothing; and what it is refused for, others mostly would be too.
+ * Stores all runs, or throws an error that says which are stored. The first run goes ahead alone. Under a key
+ * it carries the hash of the whole body, so a different body with the same key stores nothing; and its
+ * refusal mostly applies to the others, too.
  */
 async function store(
   objects: Objects,
-  wanted: readonly Candidate[],
+  runs: readonly Candidate[],
   how: { keyed: boolean; batch: boolean },
 ): Promise<Stored[]> {
   let refused = false;
@@ -112,20 +113,20 @@ async function store(
       return { error };
     }
   };
-  const first = await inParallel(wanted.slice(0, 1), submit);
+  const first = await inParallel(runs.slice(0, 1), submit);
   refused ||= !isStored(first[0]);
-  const outcomes = [...first, ...(await inParallel(wanted.slice(1), submit))];
+  const outcomes = [...first, ...(await inParallel(runs.slice(1), submit))];
   const stored = outcomes.filter(isStored);
-  if (stored.length === wanted.length) return stored;
-  const repeatable = how.keyed || wanted.every(({ spec }) => spec.id !== undefined);
-  throw how.batch ? partly(outcomes, stored, repeatable) : onlyError(outcomes);
+  if (stored.length === runs.length) return stored;
+  const repeatable = how.keyed || runs.every(({ spec }) => spec.id !== undefined);
+  throw how.batch ? batchError(outcomes, stored, repeatable) : onlyError(outcomes);
 }
 
 function isStored(outcome: Outcome): outcome is Stored {
   return outcome !== undefined && "status" in outcome;
 }
 
-/** With a key the id is ours, so a clash of ids is a clash of what was sent under the key. */
+/** With a key Drover derives the id, so a clash of ids means a different body under the same key. */
 function asMismatch(error: ReturnType<typeof asDroverError>): ReturnType<typeof asDroverError> {
   if (error.code !== "run_exists") return error;
   return new DroverError(
@@ -140,10 +141,14 @@ function onlyError(outcomes: readonly Outcome[]): unknown {
 }
 
 /**
- * The error for a batch of which not all is stored. What no repetition can cure keeps its code; else it is
- * the error of the first if nothing is stored, and 503 if a part is. `stored` names the runs that exist.
+ * The error for a batch that is not completely stored. A final error keeps its code; otherwise it is the
+ * first run's error if nothing is stored, and 503 if a part is. `stored` names the runs that exist.
  */
-function partly(outcomes: readonly Outcome[], stored: readonly Stored[], repeatable: boolean): DroverError {
+function batchError(
+  outcomes: readonly Outcome[],
+  stored: readonly Stored[],
+  repeatable: boolean,
+): DroverError {
   const fields: FieldError[] = [];
   const errors = outcomes.flatMap((one, index) => {
     if (one === undefined || !("error" in one)) return [];
@@ -158,7 +163,7 @@ function partly(outcomes: readonly Outcome[], stored: readonly Stored[], repeata
   const advice =
     cause?.temporary !== false && repeatable
       ? "the same request completes it"
-      : "those that `stored` names will run; send only the others again";
+      : "the runs in `stored` will run; submit only the others again";
   return new DroverError(code, stored.length === 0 ? why : `${count}; ${why}; ${advice}`, {
     fields: fields.slice(0, MAX_FIELD_ERRORS),
     ...(cause?.retryAfterMs === undefined ? {} : { retryAfterMs: cause.retryAfterMs }),

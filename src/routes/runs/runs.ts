@@ -1,3 +1,4 @@
+// The routes of one run: read, wait, abort, update, delete, why, stats (api.md#one-run).
 import { z } from "zod";
 import { Wait } from "../../schema/common.ts";
 import { AbortRequest, RunStatus, UpdateRequest } from "../../schema/run/run.ts";
@@ -32,7 +33,7 @@ const read = operation({
   tag: "Runs",
   access: "token",
   codes: ["unknown_run", "expired_run"],
-  summary: "One run, whole",
+  summary: "The full status of a run",
   request: {
     params: RunParams,
     query: z.strictObject({
@@ -55,8 +56,8 @@ const abort = operation({
   summary: "Stop a run",
   description:
     "Idempotent. The status in the answer may not be final yet; `wait` waits for the end. With `force` " +
-    "whatever lives of the run is killed at once: no shutdown delay, no kill timeout, no poststop task; " +
-    "also if it is being stopped already.",
+    "its processes are killed at once, without shutdown delay, kill timeout or poststop task, " +
+    "even if it is being stopped already.",
   request: {
     params: RunParams,
     query: z.strictObject({ wait: Wait.optional() }),
@@ -74,8 +75,8 @@ const update = operation({
   codes: ["unknown_run", "expired_run", "stale_index", "terminal"],
   summary: "Change the spec of a run in place",
   description:
-    "`spec` is the new spec, whole; `specIndex` must be the run's. Policies, time limits, labels, " +
-    "priority, env and meta of later attempts can change; a task that is left out is stopped.",
+    "`spec` is the complete new spec; `specIndex` must be the run's. Policies, time limits, labels, " +
+    "priority, env and meta of later attempts can change; a task that is removed is stopped.",
   request: { params: RunParams, query: z.strictObject({}), body: jsonBody(UpdateRequest) },
   responses: oneRun,
 });
@@ -89,9 +90,9 @@ const remove = operation({
   codes: ["unknown_run", "expired_run", "not_terminal", "not_acknowledged"],
   summary: "Delete a run that has ended",
   description:
-    "With its history and logs. Its id answers 410 to everything for 30 days. A pool does the same when " +
-    "its `retention` is over. With `force=1` a run that has not ended is ended with force first, as by an " +
-    "abort with `force`: what was on a silent machine has its lease, and until then the answer is 409.",
+    "Deletes its history and logs, too. For 30 days every request for its id is answered with 410. A pool " +
+    "does the same when its `retention` is over. With `force=1` a run that has not ended is aborted with " +
+    "`force` first. A run on a silent machine ends with its lease; until then the answer is 409.",
   request: { params: RunParams, query: z.strictObject({ force: Flag.optional() }) },
   responses: { 204: { description: "it is deleted" }, default: problemAnswer },
 });
@@ -116,7 +117,7 @@ const stats = operation({
   access: "token",
   codes: ["unknown_run", "expired_run", "unknown_task"],
   summary: "What the tasks of a run use",
-  description: "The latest sample of each task that runs, at most some seconds old, and the sum of them.",
+  description: "The latest sample of each running task, at most some seconds old, and their sum.",
   request: { params: RunParams, query: z.strictObject({ task: z.string().max(63).optional() }) },
   responses: { 200: jsonAnswer("the usage", RunStats), default: problemAnswer },
 });
@@ -129,7 +130,7 @@ export function runRoutes(app: EdgeApp): void {
   app.openapi(
     read,
     async (c) => {
-      // A fresh stub each time: one that has failed once keeps failing.
+      // A new stub for each call: a stub that has failed keeps failing.
       const run = () => c.env.objects.allocation(c.req.valid("param").id);
       const { wait, state } = c.req.valid("query");
       const ms = waitMs(wait);
@@ -168,10 +169,15 @@ export function runRoutes(app: EdgeApp): void {
       const { id } = c.req.valid("param");
       const isForced = isOn(c.req.valid("query").force);
       const run = c.env.objects.allocation(id);
-      const wish = { reason: "it is deleted by force", by: c.var.actor, force: true, waitMs: FORCED_WAIT_MS };
-      const { state, pool, submittedAt } = await (isForced ? run.abort(wish) : run.read());
+      const forcedAbort = {
+        reason: "it is deleted by force",
+        by: c.var.actor,
+        force: true,
+        waitMs: FORCED_WAIT_MS,
+      };
+      const { state, pool, submittedAt } = await (isForced ? run.abort(forcedAbort) : run.read());
       if (!isTerminal(state)) {
-        const then = isForced ? "it is being ended by force; try again" : "abort it";
+        const then = isForced ? "it is being ended by force; retry" : "abort it";
         const text = `the run "${id}" is ${state}; ${then}, and delete it when it has ended`;
         throw new DroverError("not_terminal", text);
       }

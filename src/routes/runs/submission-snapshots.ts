@@ -1,3 +1,4 @@
+// Do the snapshots that a submission names exist?
 import type { Objects, SnapshotStore } from "../../objects/rpc.ts";
 import { DroverError, type FieldError } from "../../shared/errors.ts";
 import { MAX_SUBMITTED_SNAPSHOTS } from "../../shared/limits.ts";
@@ -7,38 +8,41 @@ import { hasCode } from "../http/problem.ts";
 import type { Candidate } from "./submission.ts";
 
 /** A field of a submission that names a snapshot. */
-interface Named {
+interface SnapshotField {
   id: string;
   pointer: string;
   candidate: Candidate;
 }
 
 /**
- * Throws `unknown_snapshot` for what names a snapshot that is not there, and `no_bucket` for what needs one
- * where there are none: better now than on a machine. A run that exists already is not refused: the same
- * request finds it again, also when its snapshot has been deleted since.
+ * Throws `unknown_snapshot` if a named snapshot is missing, and `no_bucket` if snapshots or outputs are used
+ * without a bucket: better now than on a machine. A run that exists already is not refused, even if its
+ * snapshot has been deleted since: a repeated request must find it.
  */
 export async function checkSnapshots(
   objects: Objects,
-  wanted: readonly Candidate[],
+  candidates: readonly Candidate[],
   batch: boolean,
 ): Promise<void> {
-  const named = wanted.flatMap((candidate, index) => namesIn(candidate, batch ? `/runs/${index}` : ""));
-  refuseTooMany(named);
-  if (named.length === 0 && wanted.every(({ spec }) => spec.outputs === undefined)) return;
+  const fields = candidates.flatMap((candidate, index) => namesIn(candidate, batch ? `/runs/${index}` : ""));
+  refuseTooMany(fields);
+  if (fields.length === 0 && candidates.every(({ spec }) => spec.outputs === undefined)) return;
   const store = objects.snapshots();
   await store.ready();
-  const missing = await withoutSnapshot(store, named);
+  const missing = await withoutSnapshot(store, fields);
   const runs = [...new Set(missing.map(({ candidate }) => candidate))];
   const there = await inParallel(runs, (run) => exists(objects, run));
   const stored = new Set(runs.filter((_, index) => there[index]));
   const refused = missing.filter(({ candidate }) => !stored.has(candidate));
-  if (refused.length > 0) throw unknown(refused, await storedBefore(objects, wanted));
+  if (refused.length > 0) throw unknown(refused, await storedBefore(objects, candidates));
 }
 
-/** The runs that this very submission has stored before: to submit what there is finds it, and adds none. */
-async function storedBefore(objects: Objects, wanted: readonly Candidate[]): Promise<string[]> {
-  const found = await inParallel(wanted, async (candidate) => {
+/**
+ * The runs that an earlier try of this submission has stored. Submitting an existing run finds it and adds
+ * none.
+ */
+async function storedBefore(objects: Objects, candidates: readonly Candidate[]): Promise<string[]> {
+  const found = await inParallel(candidates, async (candidate) => {
     const { id, spec, hash } = candidate;
     if (!(await exists(objects, candidate))) return [];
     try {
@@ -52,19 +56,19 @@ async function storedBefore(objects: Objects, wanted: readonly Candidate[]): Pro
   return found.flat();
 }
 
-/** Each is a look into the bucket, of which one request has a bounded number. */
-function refuseTooMany(named: readonly Named[]): void {
+/** Each snapshot costs a lookup in the bucket, and a request has a bounded number of them. */
+function refuseTooMany(fields: readonly SnapshotField[]): void {
   const ids = new Set<string>();
-  for (const { id, pointer } of named) {
+  for (const { id, pointer } of fields) {
     ids.add(id);
     if (ids.size <= MAX_SUBMITTED_SNAPSHOTS) continue;
     throw invalid([
-      { pointer, detail: `is one more than ${MAX_SUBMITTED_SNAPSHOTS} snapshots in a submission` },
+      { pointer, detail: `is too many: a submission can name at most ${MAX_SUBMITTED_SNAPSHOTS} snapshots` },
     ]);
   }
 }
 
-function namesIn(candidate: Candidate, at: string): Named[] {
+function namesIn(candidate: Candidate, at: string): SnapshotField[] {
   const { snapshot, tasks = [] } = candidate.spec;
   const fields = [
     { id: snapshot, pointer: `${at}/snapshot` },
@@ -73,15 +77,18 @@ function namesIn(candidate: Candidate, at: string): Named[] {
   return fields.flatMap(({ id, pointer }) => (id === undefined ? [] : [{ id, pointer, candidate }]));
 }
 
-/** Each snapshot is looked for once, however many name it. */
-async function withoutSnapshot(store: SnapshotStore, named: readonly Named[]): Promise<Named[]> {
-  const ids = [...new Set(named.map(({ id }) => id))];
+/** Looks each snapshot up once, however often it is named. */
+async function withoutSnapshot(
+  store: SnapshotStore,
+  fields: readonly SnapshotField[],
+): Promise<SnapshotField[]> {
+  const ids = [...new Set(fields.map(({ id }) => id))];
   const sizes = await inParallel(ids, (id) => store.size(id));
   const missing = new Set(ids.filter((_, index) => sizes[index] === null));
-  return named.filter(({ id }) => missing.has(id));
+  return fields.filter(({ id }) => missing.has(id));
 }
 
-/** Whether there is, or was, such a run: then its object knows what to answer. */
+/** Whether the run exists or existed: then its object knows the answer. */
 async function exists(objects: Objects, { id, fresh }: Candidate): Promise<boolean> {
   if (fresh) return false;
   try {
@@ -94,9 +101,9 @@ async function exists(objects: Objects, { id, fresh }: Candidate): Promise<boole
   }
 }
 
-function unknown(refused: readonly Named[], stored: string[]): DroverError {
+function unknown(refused: readonly SnapshotField[], stored: string[]): DroverError {
   const fields = refused.slice(0, MAX_FIELD_ERRORS).map(({ id, pointer }): FieldError => {
-    return { pointer, detail: `names ${id}, which is not there: upload it first` };
+    return { pointer, detail: `names ${id}, which does not exist: upload it first` };
   });
   const [first] = fields;
   return new DroverError("unknown_snapshot", `${first?.pointer} ${first?.detail}`, {

@@ -1,3 +1,4 @@
+// Which id and hash does each submitted run get (api.md#idempotency)?
 import canonicalize from "canonicalize";
 import type { RunSpec } from "../../schema/run/run.ts";
 import type { FieldError } from "../../shared/errors.ts";
@@ -6,17 +7,17 @@ import type { Instant } from "../../shared/machine.ts";
 import { formatSize } from "../../shared/size.ts";
 import { invalid } from "../http/invalid.ts";
 
-/** One run to be submitted: which object it is, and what makes a repetition of it. */
+/** One run to submit, with its id and the hash by which a repetition is recognized. */
 export interface Candidate {
   id: string;
-  /** The id was made for this very submission: no other can have used it. */
+  /** The id was made for this submission, so the run cannot exist yet. */
   fresh: boolean;
   spec: RunSpec;
   hash: string;
 }
 
-/** A submission that the schema has let through, beside the same as it was sent: without defaults. */
-export interface Sent {
+/** A valid submission, together with its raw form without defaults. */
+export interface RawSubmission {
   specs: readonly RunSpec[];
   raw: readonly unknown[];
   /** Whether it came as `{"runs": […]}`. */
@@ -28,17 +29,17 @@ export interface Sent {
 const encoder = new TextEncoder();
 
 /**
- * Gives each run its id and hash (api.md#idempotency). With a key the hash is of the whole body, since the
- * key stands for all of it; without, of the one spec, so that a run with a chosen id is found again in
- * another batch. Throws `invalid_request` for a key beside an id, an id used twice, and a spec that is too
- * large.
+ * Gives each run its id and hash (api.md#idempotency). With a key the hash covers the whole body, which the
+ * key stands for. Without one it covers the single spec, so that a run with a chosen id is found again in
+ * another batch. Throws `invalid_request` for a key together with an id, a duplicate id, and a spec that is
+ * too large.
  */
-export async function candidates(sent: Sent): Promise<Candidate[]> {
+export async function candidates(submission: RawSubmission): Promise<Candidate[]> {
   const errors: FieldError[] = [];
-  const texts = sent.raw.map((raw, index) => canonical(raw, at(sent, index), errors));
-  checkIds(sent, errors);
+  const texts = submission.raw.map((raw, index) => canonical(raw, at(submission, index), errors));
+  checkIds(submission, errors);
   if (errors.length > 0) throw invalid(errors);
-  const { key, specs, batch, now } = sent;
+  const { key, specs, batch, now } = submission;
   if (key === undefined) {
     const make = async (spec: RunSpec, index: number) => ({
       id: spec.id ?? mintId(now, index),
@@ -48,7 +49,7 @@ export async function candidates(sent: Sent): Promise<Candidate[]> {
     });
     return Promise.all(specs.map(make));
   }
-  // Keys of an object are sorted in canonical JSON; this one has a single key.
+  // Canonical JSON sorts keys; this object has a single one.
   const hash = await sha256(batch ? `{"runs":[${texts.join(",")}]}` : texts.join(""));
   const make = async (spec: RunSpec, index: number) => ({
     id: await idOfKey(key, index),
@@ -59,7 +60,7 @@ export async function candidates(sent: Sent): Promise<Candidate[]> {
   return Promise.all(specs.map(make));
 }
 
-function at({ batch }: Sent, index: number): string {
+function at({ batch }: RawSubmission, index: number): string {
   return batch ? `/runs/${index}` : "";
 }
 
@@ -79,23 +80,23 @@ function canonical(raw: unknown, pointer: string, errors: FieldError[]): string 
       const limit = formatSize(MAX_SPEC_BYTES);
       errors.push({
         pointer,
-        detail: `must have at most ${limit} as JSON; this one has ${formatSize(bytes)}`,
+        detail: `is too large: ${formatSize(bytes)} as JSON; the limit is ${limit}`,
       });
     }
     return text;
   } catch {
-    // What JSON.parse yields can fail in one way only: half of a surrogate pair.
+    // The only way for parsed JSON to fail is a lone surrogate.
     errors.push({ pointer, detail: "has text that is not valid Unicode: half of a surrogate pair" });
     return "";
   }
 }
 
-function checkIds(sent: Sent, errors: FieldError[]): void {
+function checkIds(submission: RawSubmission, errors: FieldError[]): void {
   const seen = new Set<string>();
-  for (const [index, { id }] of sent.specs.entries()) {
+  for (const [index, { id }] of submission.specs.entries()) {
     if (id === undefined) continue;
-    const pointer = `${at(sent, index)}/id`;
-    if (sent.key !== undefined) {
+    const pointer = `${at(submission, index)}/id`;
+    if (submission.key !== undefined) {
       errors.push({ pointer, detail: "cannot be chosen together with an Idempotency-Key: send one of them" });
     } else if (seen.has(id)) {
       errors.push({ pointer, detail: `is used twice in this batch: "${id}"` });
@@ -113,11 +114,11 @@ const TIME_CHARS = 9;
 const INDEX_CHARS = 2;
 const RANDOM_CHARS = 10;
 
-/** A new id that sorts by time, and within one batch by index: 50 bits are random. */
+/** A new id that sorts by time, then by index within a batch. 50 bits are random. */
 function mintId(now: Instant, index: number): string {
   const time = now.toString(36).padStart(TIME_CHARS, "0");
   const place = index.toString(36).padStart(INDEX_CHARS, "0");
-  // 32 of the 36 characters are used, so that each random byte gives one without bias.
+  // 32 of the 36 digits are used, so that each random byte maps to one without bias.
   const random = Array.from(crypto.getRandomValues(new Uint8Array(RANDOM_CHARS)), (byte) =>
     (byte % 32).toString(32),
   ).join("");

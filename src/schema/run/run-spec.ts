@@ -1,3 +1,4 @@
+// What a submission of a run may say (api.md#forms-and-defaults).
 import { z } from "zod";
 import { Duration, Name, PositiveDuration, SnapshotId } from "../common.ts";
 import { specFaults } from "./spec-rules.ts";
@@ -18,7 +19,7 @@ import {
 
 const USUAL_RESOURCES = { vcpus: 1, disk: "0", gpus: 0 };
 
-/** The fields of a run, without the rules that tie them together (`spec-rules.ts`). */
+/** The fields of a run, without the rules between them (`spec-rules.ts`). */
 const Fields = z.strictObject({
   id: Name.optional(),
   argv: Argv.optional(),
@@ -35,8 +36,7 @@ const Fields = z.strictObject({
   env: Environment.default({}),
   dir: Directory.optional(),
   umask: Umask.optional().meta({
-    description:
-      "the permissions that the files and directories that the command makes do not get; 022 if absent",
+    description: "permissions that new files and directories of the command do not get; 022 if absent",
   }),
   snapshot: SnapshotId.optional(),
   stdin: z.string().optional(),
@@ -54,13 +54,13 @@ const Fields = z.strictObject({
     .optional()
     .meta({
       description:
-        "when the run is placed again, it goes on with `data` and its tasks' own directories. " +
-        "The worker that had it is preferred; another one gets them from a snapshot",
+        "when the run is placed again, it keeps `data` and its tasks' directories. Its former " +
+        "worker is preferred; any other gets them from a snapshot",
     }),
   compat: z
     .enum(["nomad"])
     .optional()
-    .meta({ description: "also tells the tasks what `DROVER_*` tells under Nomad's names, as `NOMAD_*`" }),
+    .meta({ description: "also sets Nomad's `NOMAD_*` variables with the values of `DROVER_*`" }),
   trace: z
     .strictObject({ jobId: z.string().max(256), taskId: z.string().max(256), tag: z.string().max(256) })
     .partial()
@@ -69,15 +69,15 @@ const Fields = z.strictObject({
 
 /**
  * A run (api.md#forms-and-defaults). The short form has `argv`, one command; the long form has `tasks`, a
- * group that is placed on one worker. In the long form what a task does not say (`env`, `meta`, `dir`,
- * `resources`, `restart`, how it is stopped) is what the group says.
+ * group that is placed on one worker. In the long form a task inherits from the group what it omits (`env`,
+ * `meta`, `dir`, `resources`, `restart`, how it is stopped).
  */
 export const RunSpec = Fields.superRefine((spec, context) => {
-  // Whatever else is wrong, this is no run then: `continue` tells the union that `Submission` is.
+  // `continue: false` tells the union in `Submission` that this form does not match.
   for (const { path, message } of specFaults(spec))
     context.addIssue({ code: "custom", path, message, continue: false });
 }).meta({ id: "RunSpec", example: { argv: ["make", "-j4"], labels: { team: "x" }, timeout: "30m" } });
-/** A submission as it is stored: every default filled in that does not depend on its form or type. */
+/** A submission as stored, with every default that does not depend on its form or type. */
 export type RunSpec = z.output<typeof RunSpec>;
-/** A submission as a client writes it. */
+/** A submission as sent by a client. */
 export type RunSpecInput = z.input<typeof RunSpec>;

@@ -1,3 +1,4 @@
+// What runs look like on the wire: status by state, lists, and requests about them (api.md#one-run).
 import { z } from "zod";
 import { FAILURE_CODES } from "../../shared/errors.ts";
 import { MAX_BATCH_RUNS, MAX_QUERY_IDS, MAX_TEXT_CHARS } from "../../shared/limits.ts";
@@ -63,18 +64,18 @@ export const RunEvent = z
   .meta({ id: "RunEvent" });
 export type RunEvent = z.infer<typeof RunEvent>;
 
-/** The latest events of a run, oldest first. `dropped`: how many older ones are no longer kept. */
+/** The latest events of a run, oldest first. `dropped`: the number of older ones that are no longer kept. */
 export const EventList = z
   .object({ items: z.array(RunEvent), dropped: z.int(), ended: z.boolean() })
   .meta({ id: "EventList" });
 export type EventList = z.infer<typeof EventList>;
 
-/** What a run costs, by the list prices of the machines and its share of them. */
+/** The cost of a run, by list prices and its share of the machines. */
 export const RunCost = z
   .object({
-    amount: z.number().nullable().meta({ description: "up to now, or in all; null: no price is known" }),
-    unpriced: z.int().meta({ description: "placements without a known price: they are not in `amount`" }),
-    perHour: z.number().nullable().meta({ description: "while it is placed; null: not known" }),
+    amount: z.number().nullable().meta({ description: "so far, or in total; null: no price is known" }),
+    unpriced: z.int().meta({ description: "placements of unknown price, not in `amount`" }),
+    perHour: z.number().nullable().meta({ description: "while it is placed; null: unknown" }),
   })
   .meta({ id: "RunCost" });
 export type RunCost = z.infer<typeof RunCost>;
@@ -89,8 +90,8 @@ const Placement = z
     cause: z
       .enum(["interruption"])
       .optional()
-      .meta({ description: "the machine was taken away, and its host had said so" }),
-    rate: z.number().optional().meta({ description: "what an hour of it costs; absent: not known" }),
+      .meta({ description: "the machine was interrupted, and its host had announced it" }),
+    rate: z.number().optional().meta({ description: "cost per hour; absent: unknown" }),
   })
   .meta({ id: "Placement" });
 
@@ -106,7 +107,7 @@ const TaskStatus = z
     lastRestart: InstantText.nullable().optional(),
     nextStart: InstantText.nullable()
       .optional()
-      .meta({ description: "in `backoff`: when it is started again" }),
+      .meta({ description: "in `backoff`: when it will be restarted" }),
     startedAt: InstantText.nullable(),
     finishedAt: InstantText.nullable(),
     attempts: z.array(Attempt),
@@ -116,9 +117,9 @@ const TaskStatus = z
 
 export const AllocStatus = z
   .enum(["pending", "running", "complete", "failed", "lost"])
-  .meta({ id: "AllocStatus", description: "the state as Nomad has it" });
+  .meta({ id: "AllocStatus", description: "the state in Nomad's terms" });
 
-/** What every run has, whatever its state. */
+/** The fields of a run in every state. */
 const AnyRun = z.object({
   id: z.string(),
   allocStatus: AllocStatus,
@@ -137,8 +138,8 @@ const AnyRun = z.object({
 export type AnyRun = z.infer<typeof AnyRun>;
 
 export const Abort = z.object({ reason: z.string(), by: z.string() }).meta({ id: "Abort" });
-/** Under way, or asked for in vain: what could not be killed is `failed`, or `unknown` if it was lost. */
-const AskedAbort = Abort.nullable().meta({ description: "it has been asked for" });
+/** An abort in progress, or one that failed: an unkillable run is `failed`, or `unknown` if it was lost. */
+const AskedAbort = Abort.nullable().meta({ description: "an abort was requested" });
 export const Failure = z
   .object({ class: z.enum(["task", "infrastructure"]), code: z.enum(FAILURE_CODES), text: z.string() })
   .meta({ id: "Failure" });
@@ -148,9 +149,9 @@ const LogRef = z
   .meta({ description: "where the output is; null: there is none, or it is no longer kept" });
 const Result = SnapshotId.nullable()
   .optional()
-  .meta({ description: "the result, in complete and failed: what `outputs` has named" });
+  .meta({ description: "the result, in `complete` and `failed`: the files that `outputs` named" });
 
-// What a state does not have is null in it, so that every field is there in every state.
+// Fields that do not apply to a state are null, so that every state has all fields.
 const none = z.null();
 const noExit = { exitCode: none, signal: none };
 const exit = {
@@ -159,7 +160,7 @@ const exit = {
 };
 const refs = { stdoutRef: LogRef, stderrRef: LogRef };
 const noResult = { snapshot: none.optional() };
-/** Of a run that has ended, and perhaps never started. */
+/** For a run that has ended, and perhaps never started. */
 const ended = { ...refs, startedAt: InstantText.nullable(), finishedAt: InstantText };
 
 const PendingRun = AnyRun.extend({
@@ -230,7 +231,7 @@ const TimedOutRun = AnyRun.extend({
   abort: none,
 }).meta({ id: "TimedOutRun" });
 
-/** One run, whole: which fields have a value depends on its state (api.md#fields-by-state). */
+/** The full status of a run: its state decides which fields have a value (api.md#fields-by-state). */
 export const RunStatus = z
   .discriminatedUnion("state", [
     PendingRun,
@@ -248,7 +249,7 @@ export type RunStatus = z.infer<typeof RunStatus>;
 export const RunBatch = z.object({ items: z.array(RunStatus) }).meta({ id: "RunBatch" });
 export type RunBatch = z.infer<typeof RunBatch>;
 
-/** A run as the pool's list shows it. */
+/** A run in a pool's list. */
 export const RunSummary = z
   .object({
     id: z.string(),
@@ -277,11 +278,13 @@ export const ServiceStatus = z
   .meta({ id: "ServiceStatus" });
 export type ServiceStatus = z.infer<typeof ServiceStatus>;
 
-/** What a query with `all` is told: whether all runs that it selects are in one of the states. */
+/** For a query with `all`: whether all selected runs are in one of the states. */
 const AllOf = z.object({
   holds: z.boolean(),
-  open: z.int().meta({ description: "runs that are in none of the states yet, and can still come to be" }),
-  possible: z.boolean().meta({ description: "false: one has ended in another state, so it will never hold" }),
+  open: z.int().meta({ description: "runs that are in none of the states yet, but can still reach one" }),
+  possible: z
+    .boolean()
+    .meta({ description: "false: a run has ended in another state, so `holds` can never become true" }),
 });
 
 export const RunList = z
@@ -294,10 +297,9 @@ export const RunList = z
   .meta({ id: "RunList" });
 export type RunList = z.infer<typeof RunList>;
 
-const Force = z
-  .boolean()
-  .optional()
-  .meta({ description: "kill at once whatever lives, poststop tasks too, also in a stop that has begun" });
+const Force = z.boolean().optional().meta({
+  description: "kill everything at once, including poststop tasks, even if a graceful stop has begun",
+});
 
 export const AbortRequest = z.strictObject({ reason: z.string().max(1_024).optional(), force: Force });
 
@@ -309,16 +311,16 @@ const StateWords = z
   )
   .default(["all"]);
 
-/** Which runs are to be aborted. What does not say which would mean all, and must say so. */
+/** Which runs to abort. Without a filter, `all` must be true. */
 export const AbortManyRequest = z
   .strictObject({
     ids: z.array(Name).max(1_000).optional(),
     labels: TextMap.default({}).meta({ description: "all of them" }),
     pool: Name.optional(),
     states: StateWords.meta({
-      description: "only runs in one of these; those that have ended stay as they are",
+      description: "only runs in one of these; ended runs are left as they are",
     }),
-    all: z.boolean().default(false).meta({ description: "all runs that there are" }),
+    all: z.boolean().default(false).meta({ description: "all runs" }),
     reason: z.string().max(1_024).optional(),
     force: Force,
     limit: z.int().min(1).max(1_000).optional().meta({ description: "1000 if absent" }),
@@ -326,49 +328,49 @@ export const AbortManyRequest = z
   })
   .refine(({ all, ids, labels, pool }) => all || ids || pool || Object.keys(labels).length > 0, {
     path: ["all"],
-    error: "must be true if all runs are meant; else say which by `labels`, `pool` or `ids`",
+    error: "must be true to abort all runs; otherwise choose them by `labels`, `pool` or `ids`",
   })
   .refine(({ all, ids, labels }) => !all || (ids === undefined && Object.keys(labels).length === 0), {
     path: ["all"],
-    error: "cannot stand beside `ids` or `labels`: say which runs, or that all are meant",
+    error: "cannot be combined with `ids` or `labels`: choose runs, or all of them",
   })
   .superRefine(({ ids, ...page }, context) => {
     if (ids === undefined) return;
     for (const field of ["cursor", "limit"] as const) {
       if (page[field] === undefined) continue;
-      const message = "cannot stand beside `ids`: these have no pages";
+      const message = "cannot be combined with `ids`, which have no pages";
       context.addIssue({ code: "custom", path: [field], message });
     }
   });
 
-/** The runs that were asked to end, as they were then, and those that could not be asked. */
+/** The runs that were asked to end, with their states at that time, and those that could not be asked. */
 export const AbortedList = z
   .object({
     items: z.array(z.object({ id: z.string(), state: RunState })),
     failed: z
       .array(z.object({ id: z.string(), code: ErrorCode, detail: z.string() }))
-      .meta({ description: "the same request asks them again" }),
+      .meta({ description: "repeat the request to abort them" }),
     next: z.string().nullable(),
     service: z.array(ServiceStatus),
   })
   .meta({ id: "AbortedList" });
 export type AbortedList = z.infer<typeof AbortedList>;
 
-/** Which tasks are started again: one, all that run, or all. */
+/** Which tasks to restart: one, all running ones, or all. */
 export const RestartRequest = z
   .strictObject({ task: z.string().max(63).optional(), all: z.boolean().optional() })
   .refine(({ task, all }) => task === undefined || all !== true, {
     path: ["all"],
-    error: "cannot stand beside `task`: say one of them",
+    error: "cannot be combined with `task`: send one of them",
   });
 
-/** Which signal the main process of a task gets, or that of every task that runs. */
+/** A signal for the main process of one task, or of every running task. */
 export const SignalRequest = z.strictObject({
   task: z.string().max(63).optional(),
   signal: Signal,
 });
 
-/** A new spec, whole, and the index of the one that it replaces. */
+/** A complete new spec, and the index of the one that it replaces. */
 export const UpdateRequest = z.strictObject({ specIndex: z.int().min(1), spec: RunSpec });
 
 /** The body of a query by ids (`POST /v1/runs/query`). */
@@ -380,10 +382,7 @@ export const RunQuery = z.strictObject({
   wait: Wait.optional(),
 });
 
-/**
- * Everything that the state filter of a query may say, as the set of states that it selects
- * (api.md#state-filter).
- */
+/** The states that a query's state filter selects (api.md#state-filter). */
 export function statesSelected(filter: (string | number)[]): Set<RunState> {
   const selected = new Set<RunState>();
   for (const item of filter) {

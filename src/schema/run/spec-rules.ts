@@ -1,3 +1,4 @@
+// Do the fields of a run's spec contradict each other (api.md#refused-specs)?
 import {
   type PolicyFault,
   type RescheduleFields,
@@ -11,13 +12,13 @@ import {
 import { resultTaskOf } from "../../shared/result-task.ts";
 import type { TaskInput } from "./task.ts";
 
-/** One field that breaks a rule: where it is, and what is allowed there. */
+/** A field that breaks a rule: its place, and what is allowed there. */
 export interface SpecFault {
   path: (string | number)[];
   message: string;
 }
 
-/** The part of a spec that the rules look at. */
+/** The fields of a spec that the rules check. */
 interface Ruled {
   argv?: string[];
   tasks?: TaskInput[];
@@ -27,7 +28,7 @@ interface Ruled {
   outputs?: string[];
 }
 
-/** What is wrong with a spec whose fields are right one by one (api.md#refused-specs). */
+/** Lists what is wrong with a spec whose fields are valid one by one (api.md#refused-specs). */
 export function specFaults(spec: Ruled): SpecFault[] {
   return [
     ...formFaults(spec),
@@ -40,7 +41,10 @@ export function specFaults(spec: Ruled): SpecFault[] {
 function formFaults({ argv, tasks }: Ruled): SpecFault[] {
   if (argv !== undefined && tasks !== undefined) {
     return [
-      { path: ["argv"], message: "cannot stand beside `tasks`: a run is one command, or a group of tasks" },
+      {
+        path: ["argv"],
+        message: "cannot be combined with `tasks`: a run is one command, or a group of tasks",
+      },
     ];
   }
   if (argv !== undefined || tasks !== undefined) return [];
@@ -57,7 +61,7 @@ function groupFaults(tasks: TaskInput[]): SpecFault[] {
     if (names.has(task.name)) add(["name"], `is used twice in this group: "${task.name}"`);
     names.add(task.name);
     if (task.leader === true && leader !== undefined)
-      add(["leader"], `must be true for one task only; "${leader}" is the leader already`);
+      add(["leader"], `must be true for only one task; "${leader}" is already the leader`);
     if (task.leader === true) leader ??= task.name;
     const hook = task.lifecycle?.hook;
     if (task.lifecycle?.sidecar === true && (hook === undefined || hook === "poststop"))
@@ -66,19 +70,19 @@ function groupFaults(tasks: TaskInput[]): SpecFault[] {
         `must not be true for a ${hook ?? "main"} task: only prestart and poststart tasks can be sidecars`,
       );
     if (task.fake !== undefined && task.driver !== "fake")
-      add(["fake"], 'must stand beside `driver: "fake"` only');
+      add(["fake"], 'is only allowed with `driver: "fake"`');
   }
   if (tasks.length > 0 && tasks.every((task) => task.lifecycle?.hook !== undefined))
     faults.push({ path: ["tasks"], message: "must have a main task: one whose `lifecycle` has no `hook`" });
   return faults;
 }
 
-/** What a run leaves behind is what one task leaves: which one must be clear. */
+/** The outputs of a run come from one task, so it must be clear which. */
 function outputFaults({ tasks, outputs }: Ruled): SpecFault[] {
   const mains = (tasks ?? []).filter(({ lifecycle }) => lifecycle?.hook === undefined);
   if (outputs === undefined || mains.length < 2 || resultTaskOf(tasks ?? []) !== undefined) return [];
   const names = mains.map(({ name }) => name).join(", ");
-  const message = `needs one task whose files they are: make one of ${names} the leader`;
+  const message = `must come from one task: make one of ${names} the leader`;
   return [{ path: ["outputs"], message }];
 }
 
@@ -91,7 +95,7 @@ function policyFaults({ argv, tasks, type = "batch", restart, reschedule }: Rule
   add(["reschedule"], rescheduleFault(reschedulePolicy(type, short, reschedule)));
   const ofGroup = restartFault(restartPolicy(type, short, restart, undefined));
   add(["restart"], ofGroup);
-  // What a task inherits is said once, where the group says it.
+  // A fault that a task inherits is reported once, at the group.
   for (const [i, task] of ofGroup === null ? (tasks ?? []).entries() : []) {
     if (task.restart === undefined) continue;
     add(["tasks", i, "restart"], restartFault(restartPolicy(type, short, restart, task.restart)));

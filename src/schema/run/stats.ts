@@ -1,22 +1,23 @@
+// What the tasks of a run use right now (`GET /v1/runs/{id}/stats`).
 import { z } from "zod";
 import { InstantText } from "../common.ts";
 import { Sample } from "../host.ts";
 import { TaskState } from "./run.ts";
 
-/** What the tasks of a run use now (`GET /v1/runs/{id}/stats`). */
+/** The usage of a run's tasks. */
 export const RunStats = z
   .object({
     run: z.string(),
-    at: InstantText.nullable().meta({ description: "when it was measured; null: nothing has been yet" }),
+    at: InstantText.nullable().meta({ description: "when it was measured; null: not yet" }),
     tasks: z.array(
       z.object({
         name: z.string(),
         state: TaskState,
-        attempt: z.string().nullable().meta({ description: "the one that runs; null: none does" }),
+        attempt: z.string().nullable().meta({ description: "the running attempt; null: none" }),
         usage: Sample.nullable(),
       }),
     ),
-    total: Sample.nullable().meta({ description: "of the tasks that run, as far as they were measured" }),
+    total: Sample.nullable().meta({ description: "sum of the running tasks, as far as they were measured" }),
   })
   .meta({ id: "RunStats" });
 export type RunStats = z.infer<typeof RunStats>;

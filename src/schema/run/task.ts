@@ -1,3 +1,4 @@
+// What one task of a run may say: command, resources, policies, files, lifecycle.
 import { z } from "zod";
 import { MAX_LABELS, MAX_TEXT_MAP_BYTES } from "../../shared/limits.ts";
 import { Duration, ProcessText, type Resources, Size, SnapshotId } from "../common.ts";
@@ -54,30 +55,30 @@ const ResourceFields = {
 
 const UMASK_ERROR = 'must be three octal digits in quotes, such as "027"; a leading 0 may come before them';
 
-/** Which permissions the files and directories that a command makes do not get, as `umask` takes it. */
+/** The umask of a command: permissions that its new files and directories do not get. */
 export const Umask = z
   .string({ error: UMASK_ERROR })
   .regex(/^0?[0-7]{3}$/, UMASK_ERROR)
   .meta({ example: "022" });
 
 /**
- * What a run needs of its machine (api.md#forms-and-defaults). No word about memory is no default that could
- * be filled in: what was not asked for is no limit.
+ * The resources that a run needs (api.md#forms-and-defaults). Memory has no default here, since a default
+ * would become a limit.
  */
 export const ResourcesWanted = z
   .strictObject({
     vcpus: ResourceFields.vcpus.default(1),
     memory: ResourceFields.memory.optional().meta({
       description:
-        "set aside on the machine, and the most that each task may use; if absent 256MiB are set aside, " +
-        "and there is no limit but the machine's",
+        "reserved on the machine, and the limit of each task; if absent, 256MiB are reserved " +
+        "and the only limit is the machine's",
     }),
     disk: ResourceFields.disk.default("0"),
     gpus: ResourceFields.gpus.default(0),
   })
   .meta({ id: "Resources" });
 
-/** The same of one task: what it does not say, it takes from its group. */
+/** The resources of one task, which inherits omitted fields from its group. */
 export const TaskResources = z.strictObject(ResourceFields).partial().meta({ id: "TaskResources" });
 
 /**
@@ -86,7 +87,7 @@ export const TaskResources = z.strictObject(ResourceFields).partial().meta({ id:
 export const Directory = ProcessText.min(1)
   .max(4_096)
   .refine((dir) => dir.startsWith("/") || !climbsOut(dir), {
-    error: "must not lead out of the task's directory",
+    error: "must not lead outside the task's directory",
   });
 
 function climbsOut(dir: string): boolean {
@@ -101,7 +102,7 @@ function climbsOut(dir: string): boolean {
 
 const Attempts = z.int().min(0).max(1_000_000);
 
-/** When a task is started again on its machine: what is not said is inherited (`shared/policy.ts`). */
+/** When a task is restarted on its machine; omitted fields are inherited (`shared/policy.ts`). */
 export const RestartInput = z
   .strictObject({
     attempts: Attempts.optional(),
@@ -111,7 +112,7 @@ export const RestartInput = z
   })
   .meta({ id: "Restart" });
 
-/** When a run is placed anew (`shared/policy.ts`). */
+/** When a run is placed again (`shared/policy.ts`). */
 export const RescheduleInput = z
   .strictObject({
     attempts: Attempts.optional(),
@@ -131,7 +132,7 @@ export const Lifecycle = z
   })
   .meta({ id: "Lifecycle" });
 
-/** A file that the host fetches before the task starts, into a directory below the task's own. */
+/** A file that the host downloads into a task's directory before the task starts. */
 export const Artifact = z
   .strictObject({
     url: z
@@ -155,11 +156,11 @@ export const Outputs = z
   .min(1, "must have at least 1 glob")
   .max(64, "must have at most 64 globs");
 
-/** What runs a task on its host: as a process, or by a script that is only played. */
+/** How a host runs a task: as a process, or as a simulated script. */
 export const DriverName = z.enum(["exec", "fake"]);
 export type DriverName = z.output<typeof DriverName>;
 
-/** Why a command could not be started: each is the code of a failure, too. */
+/** Why a command could not be started. Each is also a failure code. */
 export const START_ERROR_CODES = [
   "command_not_found",
   "not_executable",
@@ -173,7 +174,7 @@ export const START_ERROR_CODES = [
 export const StartErrorCode = z.enum(START_ERROR_CODES).meta({ id: "StartErrorCode" });
 export type StartErrorCode = z.output<typeof StartErrorCode>;
 
-/** What a task of the fake driver does: no process of it is ever started. */
+/** What a task of the fake driver simulates, without a process. */
 export const FakeInput = z
   .strictObject({
     runFor: Duration.default("0s"),
@@ -194,7 +195,7 @@ export const FakeInput = z
   })
   .meta({ id: "FakeScript" });
 
-/** One task of the long form. What it does not say, it takes from its group. */
+/** One task of the long form. It inherits omitted fields from its group. */
 export const TaskInput = z
   .strictObject({
     name: z
@@ -223,13 +224,13 @@ export const TaskInput = z
   .meta({ id: "Task" });
 export type TaskInput = z.output<typeof TaskInput>;
 
-/** What the fake driver plays: all that a process could do, without one. */
+/** What the fake driver simulates: everything that a process could do. */
 export interface FakeScript {
   runForMs: number;
   exitCode: number;
   signal?: SignalName;
   startError?: { text: string; code?: StartErrorCode; recoverable: boolean };
-  /** Its own end is one for want of memory. */
+  /** It ends as if out of memory. */
   oomKilled?: boolean;
   blockStartMs: number;
   ignoreSignals: boolean;
@@ -237,7 +238,7 @@ export interface FakeScript {
   dieWithAgent: boolean;
 }
 
-/** One process of a run as the host needs it. The short form has one, called `main`. */
+/** One task of a run as its host needs it. The short form has one, called `main`. */
 export interface TaskSpec {
   name: string;
   argv: string[];
@@ -245,22 +246,22 @@ export interface TaskSpec {
   meta: Record<string, string>;
   dir?: string;
   resources: Resources;
-  /** The most memory that it may use; 0: as much as there is. Absent: what it asks for. */
+  /** Memory limit; 0: none. Absent: the requested memory. */
   memoryLimitBytes?: number;
   killTimeoutMs: number;
   killSignal: SignalName;
-  /** It has the fake driver, which plays this. */
+  /** The script to simulate, for the fake driver. */
   fake?: FakeScript;
   /** The user that it runs as; the agent's own if absent. */
   user?: string;
   /** Its umask, in octal digits; 022 if absent. */
   umask?: string;
   artifacts?: Artifact[];
-  /** Its environment also has Nomad's names for what Drover tells. */
+  /** Whether its environment also has Nomad's variables. */
   compat?: "nomad";
-  /** The snapshot that is unpacked into its directory before it starts. */
+  /** The snapshot to unpack into its directory before it starts. */
   snapshot?: string;
-  /** What it reads from its standard input; nothing if absent. */
+  /** Its standard input; empty if absent. */
   stdin?: string;
   /** The globs of its result, collected once it has ended by itself. */
   outputs?: string[];

@@ -122,7 +122,7 @@ describe("P3: why a run waits for a place is the truth, and so is what it says h
     [
       "there may be no more machines",
       full({ maxInstances: 1 }, workerRow("w1")),
-      ["max_instances", /no machine has room \(1 running\).*`maxInstances` is 1/, "place", null, "worker"],
+      ["max_instances", /no machine has capacity \(1 running\).*`maxInstances` = 1/, "place", null, "worker"],
     ],
     [
       "only a self-hosted machine could hold it",

@@ -58,7 +58,12 @@ const SPECS: BadRequest[] = [
   post("a negative duration", { argv, timeout: "-5s" }, "/timeout", "not negative"),
   post("an overflowing duration", { argv, timeout: "99999999999d" }, "/timeout", "at most 100 years"),
   post("a time-out of nothing", { argv, timeout: "0s" }, "/timeout", "longer than"),
-  post("an unknown field", { argv, comand: 1 }, "/comand", "is not known; there is id, argv, tasks"),
+  post(
+    "an unknown field",
+    { argv, comand: 1 },
+    "/comand",
+    "is not a known field; the fields are id, argv, tasks",
+  ),
   post(
     "an unknown field inside",
     { argv, resources: { cpus: 1 } },
@@ -106,7 +111,7 @@ const GROUPS: BadRequest[] = [
     "64",
   ),
   post("tasks that are no list", { tasks: {} }, "/tasks", "must be a list of tasks"),
-  post("a command beside tasks", { argv, ...group(main) }, "/argv", "cannot stand beside `tasks`"),
+  post("a command beside tasks", { argv, ...group(main) }, "/argv", "cannot be combined with `tasks`"),
   post(
     "no main task (tasks.md#group-rules)",
     group({ ...main, lifecycle: { hook: "prestart" } }),
@@ -149,7 +154,12 @@ const GROUPS: BadRequest[] = [
   ),
   post("a task without a command", group({ name: "main" }), "/tasks/0/argv", "must be a list of strings"),
   post("a task without a name", group({ argv }), "/tasks/0/name", "is required"),
-  post("an unknown field of a task", group({ ...main, image: "x" }), "/tasks/0/image", "is not known"),
+  post(
+    "an unknown field of a task",
+    group({ ...main, image: "x" }),
+    "/tasks/0/image",
+    "is not a known field",
+  ),
   post(
     "a sidecar among main tasks",
     group({ ...main, lifecycle: { sidecar: true } }),
@@ -233,7 +243,7 @@ const GROUPS: BadRequest[] = [
 
 const RESTARTS: BadRequest[] = [
   post("a restart of one and all", { task: "a", all: true }, "/all", "say one of them"),
-  post("a restart with more", { tasks: ["a"] }, "/tasks", "is not known; there is task, all"),
+  post("a restart with more", { tasks: ["a"] }, "/tasks", "is not a known field; the fields are task, all"),
 ].map((bad) => ({ ...bad, path: "/v1/runs/a/restart" }));
 
 const UPDATES: BadRequest[] = [
@@ -270,7 +280,12 @@ const BATCHES: BadRequest[] = [
   post("an empty batch", { runs: [] }, "/runs", "at least 1 entry"),
   post("a batch of 1,001", { runs: Array(1_001).fill({ argv }) }, "/runs", "at most 1000 entries"),
   post("a batch that is no list", { runs: {} }, "/runs", "must be a list"),
-  post("both forms at once", { runs: [{ argv }], argv }, "/runs", "is not known; there is id, argv"),
+  post(
+    "both forms at once",
+    { runs: [{ argv }], argv },
+    "/runs",
+    "is not a known field; the fields are id, argv",
+  ),
   post("one bad run among good ones", { runs: [{ argv }, { argv: [] }] }, "/runs/1/argv", "must name"),
   post("a wrong word in a batch", { runs: [{ argv, compat: "x" }] }, "/runs/0/compat", "must be nomad"),
   post(
@@ -295,7 +310,12 @@ const BATCHES: BadRequest[] = [
 ];
 
 const QUERIES: BadRequest[] = [
-  get("an unknown parameter", "/v1/runs?stat=done", "?stat", "is not known; there is id, state"),
+  get(
+    "an unknown parameter",
+    "/v1/runs?stat=done",
+    "?stat",
+    "is not a known field; the fields are id, state",
+  ),
   get("a parameter where there are none", "/v1/pools?x=1", "?x", "there are none here"),
   get("an unknown state", "/v1/runs?state=finished", "?state", "must be one of unknown, pending"),
   get("one unknown state of two", "/v1/runs?state=done&state=x", "?state", "must be one of"),
@@ -337,7 +357,7 @@ const QUERIES: BadRequest[] = [
 ];
 
 const QUERY_BODIES: BadRequest[] = [
-  ["an unknown field", { run: [] }, "/run", "is not known; there is runs"],
+  ["an unknown field", { run: [] }, "/run", "is not a known field; the fields are runs"],
   ["a bit set above 127", { runs: ["a"], states: [128] }, "/states/0", "at most 127"],
   ["an unknown state", { runs: ["a"], states: ["finished"] }, "/states/0", "must be one of"],
   ["10,001 ids", { runs: Array(10_001).fill("a") }, "/runs", "at most 10000 entries"],
@@ -371,7 +391,12 @@ const POOLS: BadRequest[] = [
   put("a type without memory", { instanceTypes: { a: { vcpus: 1 } } }, "/instanceTypes/a/memory", "bytes"),
   put("a lease that is too short", { timeouts: { lease: "1m" } }, "/timeouts/lease", "at least 2m"),
   put("a number as time-out", { timeouts: { idle: 60 } }, "/timeouts/idle", "duration in quotes"),
-  put("an unknown field", { maxInstance: 3 }, "/maxInstance", "is not known; there is provider"),
+  put(
+    "an unknown field",
+    { maxInstance: 3 },
+    "/maxInstance",
+    "is not a known field; the fields are provider",
+  ),
   put("a later field", { timeouts: { term: "2m" } }, "/timeouts/term", "is not supported yet"),
   put("logs that outlive runs", { retention: { runs: "1h", logs: "2h" } }, "/retention/logs", "longer than"),
   put(

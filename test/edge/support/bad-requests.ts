@@ -34,7 +34,7 @@ const HTTP: BadRequest[] = [
     headers: json,
     ...invalid,
     pointer: "/env/__proto__",
-    detail: "a name that nothing can have",
+    detail: "a reserved name",
   },
   { name: "an empty body", method: "POST", path: "/v1/runs", body: "", headers: json, ...malformed },
   { name: "no body", method: "POST", path: "/v1/runs", ...invalid, pointer: "/argv" },

@@ -26,7 +26,12 @@ const TASKS: BadRequest[] = [
   task("a lifecycle that is a hook", { lifecycle: "prestart" }, "lifecycle", "must be an object"),
   task("an unknown field of a lifecycle", { lifecycle: { hok: "x" } }, "lifecycle/hok", "there is hook"),
   task("a leader in words", { leader: "yes" }, "leader", "must be true or false"),
-  task("a time limit of its own", { timeout: "5s" }, "timeout", "is not known; there is name, argv"),
+  task(
+    "a time limit of its own",
+    { timeout: "5s" },
+    "timeout",
+    "is not a known field; the fields are name, argv",
+  ),
   task("a number as shutdown delay", { shutdownDelay: 2 }, "shutdownDelay", "duration in quotes"),
   task("a negative kill timeout", { killTimeout: "-1s" }, "killTimeout", "not negative"),
   task("a delay mode without attempts", { restart: { attempts: 0, mode: "delay" } }, "restart/attempts", "1"),

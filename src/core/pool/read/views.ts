@@ -165,7 +165,7 @@ function waitText(state: ReadonlyConfigured, wait: MachineWait, { needs = [], re
     case "no_workers":
       return "the pool has no machine for it and may create none (`maxInstances` is 0)";
     case "max_instances":
-      return `${phasesText(state)}, and there may be no more (\`maxInstances\` is ${config.maxInstances})`;
+      return `${phasesText(state)} and the pool is at its limit (\`maxInstances\` = ${config.maxInstances})`;
     case "hold_off":
       return `no machine is created for now (${wait.scope}), since the latest failed: ${wait.reason}`;
     case "own_machine":
@@ -227,7 +227,7 @@ function phasesText(state: ReadonlyConfigured): string {
     counts.set(shown, (counts.get(shown) ?? 0) + 1);
   }
   const parts = [...counts].map(([shown, count]) => `${count} ${shown}`);
-  return `no machine has room (${parts.join(", ")})`;
+  return `no machine has capacity (${parts.join(", ")})`;
 }
 
 function workersInChain(state: ReadonlyConfigured, worker: string | undefined): Why["chain"] {
