@@ -221,16 +221,16 @@ describe("a message that fails is sent again after a back-off (R7)", () => {
         failed: (_message, _error, tries) => failures.push(tries),
         send: async (message): Promise<AllocationEvent> => {
           now += 3;
-          if (message.kind === "upsert")
+          if (message.kind === "run")
             return {
-              type: "pool_answered",
-              version: message.body.version,
+              type: "run_answered",
+              sent: message.body,
               answer: { kind: "placed", worker: "w1", epoch: 1 },
             };
           if (message.kind === "clear_logs") throw new Error("it has none");
           orders += 1;
           if (orders > 20) throw new Error("a loop");
-          return { type: "order_answered", order: message.body, answer: { kind: "no_such" } };
+          return { type: "order_answered", sent: message.body, answer: { kind: "no_such" } };
         },
       });
       actor.apply(submit(more));
