@@ -87,6 +87,16 @@ describe("one message in flight for each destination and kind (R7)", () => {
     expect(world.sent.map(({ message }) => message.to)).toEqual(["b", "c"]);
   });
 
+  test("nor do messages that are about different things", () => {
+    const { world, actor } = tiny();
+    actor.apply(owe("b", "one"));
+    actor.apply(owe("b/2", "two"));
+    expect(world.sent.map(({ message: { to, about, text } }) => [to, about, text])).toEqual([
+      ["b", undefined, "one"],
+      ["b", "2", "two"],
+    ]);
+  });
+
   test("MAX_IN_FLIGHT in all: the next one goes out when one of them is through", async () => {
     const { world, actor } = tiny();
     for (let i = 0; i < MAX_IN_FLIGHT; i += 1) actor.apply(owe(`b${i}`));
