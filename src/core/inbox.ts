@@ -1,29 +1,5 @@
 import type { Envelope, Instant } from "../shared/machine.ts";
-import type {
-  Configure,
-  ConfigureAnswer,
-  Ended,
-  EndedAnswer,
-  EndRun,
-  ForgetAnswer,
-  Intent,
-  KillWorker,
-  Observed,
-  ObservedAnswer,
-  Order,
-  OrderAnswer,
-  Place,
-  PlaceAnswer,
-  PoolAnswer,
-  RunRef,
-  RunUpsert,
-  Sighting,
-  Turn,
-  WorkerAnswer,
-  WorkerRef,
-  WorkerUpsert,
-  WorkerUpsertAnswer,
-} from "./messages.ts";
+import type * as messages from "./messages.ts";
 
 /**
  * Which messages each kind of object takes, and what it answers (messages.md#inboxes). A message is written
@@ -31,35 +7,35 @@ import type {
  */
 export interface Inboxes {
   allocation: {
-    place: [Place, PlaceAnswer];
+    place: [messages.Place, messages.PlaceAnswer];
     /** Nothing has been heard of it for long: it says everything again that others may have missed. */
-    poke_run: [RunRef, PlaceAnswer];
-    end_run: [EndRun, PlaceAnswer];
+    poke_run: [messages.RunRef, messages.PlaceAnswer];
+    end_run: [messages.EndRun, messages.PlaceAnswer];
     /** The run has ended, and is not to be kept any longer. */
-    forget: [RunRef, ForgetAnswer];
-    observed: [Observed, ObservedAnswer];
-    ended: [Ended, EndedAnswer];
+    forget: [messages.RunRef, messages.ForgetAnswer];
+    observed: [messages.Observed, messages.ObservedAnswer];
+    ended: [messages.Ended, messages.EndedAnswer];
   };
   worker: {
-    create: [Intent, WorkerAnswer];
-    sighting: [Sighting, WorkerAnswer];
+    create: [messages.Intent, messages.WorkerAnswer];
+    sighting: [messages.Sighting, messages.WorkerAnswer];
     /**
      * No more runs, then it stops: its instance type is configured no more, its pool is deleted, or its
      * machine was not made and is not needed.
      */
-    drain_worker: [WorkerRef, WorkerAnswer];
+    drain_worker: [messages.WorkerRef, messages.WorkerAnswer];
     /** It stands in the way of the first run in the queue: it shall propose to stop, idle or booting. */
-    make_room: [WorkerRef, WorkerAnswer];
-    turn: [Turn, WorkerAnswer];
-    kill_worker: [KillWorker, WorkerAnswer];
+    make_room: [messages.WorkerRef, messages.WorkerAnswer];
+    turn: [messages.Turn, messages.WorkerAnswer];
+    kill_worker: [messages.KillWorker, messages.WorkerAnswer];
     /** As `poke_run`. */
-    poke_worker: [WorkerRef, WorkerAnswer];
-    order: [Order, OrderAnswer];
+    poke_worker: [messages.WorkerRef, messages.WorkerAnswer];
+    order: [messages.Order, messages.OrderAnswer];
   };
   pool: {
-    configure: [Configure, ConfigureAnswer];
-    run: [RunUpsert, PoolAnswer];
-    worker: [WorkerUpsert, WorkerUpsertAnswer];
+    configure: [messages.Configure, messages.ConfigureAnswer];
+    run: [messages.RunUpsert, messages.PoolAnswer];
+    worker: [messages.WorkerUpsert, messages.WorkerUpsertAnswer];
   };
 }
 
@@ -69,18 +45,18 @@ export type Receiver = keyof Inboxes;
 export type Kind<To extends Receiver> = keyof Inboxes[To] & string;
 
 type Body<To extends Receiver, K extends Kind<To>> = Inboxes[To][K] extends [infer B, unknown] ? B : never;
-/** What it answers to messages of a kind. */
-export type Answer<To extends Receiver, K extends Kind<To>> = Inboxes[To][K] extends [unknown, infer A]
+/** What it answers, to messages of these kinds. */
+export type Answer<To extends Receiver, K extends Kind<To> = Kind<To>> = Inboxes[To][K] extends [
+  unknown,
+  infer A,
+]
   ? A
   : never;
 
 /** A message as it travels. It is an event of its receiver. */
-export type Message<To extends Receiver, K extends Kind<To> = Kind<To>> = {
-  [One in K]: { type: One; body: Body<To, One> };
-}[K];
-
-/** A message to any object. */
-export type AnyMessage = { [To in Receiver]: Message<To> }[Receiver];
+export type Message<To extends Receiver> = {
+  [One in To]: { [K in Kind<One>]: { type: K; body: Body<One, K> } }[Kind<One>];
+}[To];
 
 /** A message as its sender owes it. */
 export type Letter<To extends Receiver, K extends Kind<To> = Kind<To>> = Envelope &
@@ -129,11 +105,11 @@ export function foldMessage<To extends Receiver, State>(
 }
 
 /** What an object answers to a message, from the state after it. */
-export function answerMessage<To extends Receiver, K extends Kind<To>, State>(
+export function answerMessage<To extends Receiver, State>(
   inbox: Inbox<To, State>,
   state: State,
-  { type, body }: Message<To, K>,
+  { type, body }: Message<To>,
   now: Instant,
-): Answer<To, K> {
-  return (inbox[type] as Entry<State>).answer(state, body, now) as Answer<To, K>; // see `Entry`
+): Answer<To> {
+  return (inbox[type] as Entry<State>).answer(state, body, now) as Answer<To>; // see `Entry`
 }

@@ -18,7 +18,7 @@ import {
 import { type Ask, isRepeated } from "../core/allocation/user/idempotency.ts";
 import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user/requests.ts";
 import { refusalOfUpdate } from "../core/allocation/user/update.ts";
-import type { Answer, Kind, Message } from "../core/inbox.ts";
+import type { Answer, Message } from "../core/inbox.ts";
 import type { RunState, RunStatus } from "../schema/run/run.ts";
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
@@ -164,7 +164,7 @@ export class Allocation extends DurableObject<Env> implements AllocationStub {
     return answerChunk(this.#shell.enter({ type: "chunk", chunk }), chunk);
   }
 
-  async deliver(message: Message<"allocation">): Promise<Answer<"allocation", Kind<"allocation">>> {
+  async deliver(message: Message<"allocation">): Promise<Answer<"allocation">> {
     this.#shell.count();
     if (message.type === "forget") await this.#logs.clear(() => mayForget(this.#actor.state, message.body));
     return receive(allocationInbox, this.#actor, message, this.#shell.now());

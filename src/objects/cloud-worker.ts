@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import type { Answer, Kind, Message } from "../core/inbox.ts";
+import type { Answer, Message } from "../core/inbox.ts";
 import type { IdleBehavior } from "../core/messages.ts";
 import { Rows } from "../core/rows.ts";
 import type { Kill } from "../core/worker/life/kill.ts";
@@ -92,7 +92,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
     }
   }
 
-  async deliver(message: Message<"worker">): Promise<Answer<"worker", Kind<"worker">>> {
+  async deliver(message: Message<"worker">): Promise<Answer<"worker">> {
     this.#shell.count();
     return this.#line.deliver(message);
   }

@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import type { Answer, Kind, Message } from "../core/inbox.ts";
+import type { Answer, Message } from "../core/inbox.ts";
 import type { RunRef } from "../core/messages.ts";
 import { poolInbox } from "../core/pool/inbox.ts";
 import { loadedPool } from "../core/pool/load.ts";
@@ -98,7 +98,7 @@ export class Pool extends DurableObject<Env> implements PoolStub {
     return { type: "listed", answer: await provider.list(message.tag), consistencyMs };
   }
 
-  async deliver(message: Message<"pool">): Promise<Answer<"pool", Kind<"pool">>> {
+  async deliver(message: Message<"pool">): Promise<Answer<"pool">> {
     this.#shell.count();
     const take = () => receive(poolInbox, this.#actor, message, this.#shell.now());
     if (message.type !== "run") return take();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { allocationInbox } from "../../src/core/allocation/inbox.ts";
 import { allocationMachine } from "../../src/core/allocation/machine.ts";
 import { upsertOf } from "../../src/core/allocation/summary.ts";
-import type { AnyMessage, Message } from "../../src/core/inbox.ts";
+import type { Message, Receiver } from "../../src/core/inbox.ts";
 import { poolInbox } from "../../src/core/pool/inbox.ts";
 import { poolMachine } from "../../src/core/pool/machine.ts";
 import { workerInbox } from "../../src/core/worker/inbox.ts";
@@ -13,10 +13,10 @@ import { pool } from "./support/pool.ts";
 import { holding, runningOf, nothing as unborn, owed as workerOwes } from "./support/worker.ts";
 
 /** Mailboxes that answer each message in the same way, and note it. */
-function mailboxes(answer: unknown): { all: Mailboxes; told: [string, AnyMessage][] } {
-  const told: [string, AnyMessage][] = [];
+function mailboxes(answer: unknown): { all: Mailboxes; told: [string, Message<Receiver>][] } {
+  const told: [string, Message<Receiver>][] = [];
   const boxOf = (object: string) => (name: string) => ({
-    deliver: async (message: AnyMessage) => {
+    deliver: async (message: Message<Receiver>) => {
       told.push([`${object} ${name}`, message]);
       return answer as never; // whatever the test wants
     },

@@ -5,7 +5,7 @@ import {
   runInDurableObject,
 } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import type { AnyMessage } from "../../src/core/inbox.ts";
+import type { Message, Receiver } from "../../src/core/inbox.ts";
 import type { AttemptReport } from "../../src/schema/host.ts";
 import { refusal } from "./support/host.ts";
 import {
@@ -135,10 +135,12 @@ describe("an object without state writes nothing (rule R6)", () => {
       message: { type: "kill_worker", body: { worker: "none", reason: "", by: "ann" } },
     },
     { binding: "POOL", message: { type: "worker", body: { ...upsert, ...rest } } },
-  ] as { binding: keyof typeof objectOf; message: AnyMessage }[])(
+  ] as { binding: keyof typeof objectOf; message: Message<Receiver> }[])(
     "$message.type to $binding is answered no_such",
     async ({ binding, message }) => {
-      const mailbox = peers[objectOf[binding]]("none") as { deliver(message: AnyMessage): Promise<unknown> };
+      const mailbox = peers[objectOf[binding]]("none") as {
+        deliver(message: Message<Receiver>): Promise<unknown>;
+      };
       expect(await mailbox.deliver(message)).toEqual({ kind: "no_such" });
       const stub = bindings[binding].getByName("none");
       const left = await runInDurableObject(stub, async (_instance, { storage }) => {

@@ -9,7 +9,7 @@ import {
   type AllocationState,
   allocationFrom,
 } from "../../src/core/allocation/state.ts";
-import type { AnyMessage } from "../../src/core/inbox.ts";
+import type { Message, Receiver } from "../../src/core/inbox.ts";
 import type { CreateAnswer } from "../../src/core/messages.ts";
 import { poolInbox } from "../../src/core/pool/inbox.ts";
 import { loadedPool } from "../../src/core/pool/load.ts";
@@ -217,7 +217,7 @@ export class Objects {
   /** The objects' own inboxes, at the other end of the network. */
   #mailboxes(from: string): Mailboxes {
     const world = this.#world;
-    const call = <Reply>(to: string, message: AnyMessage, serve: () => Promise<Reply>) =>
+    const call = <Reply>(to: string, message: Message<Receiver>, serve: () => Promise<Reply>) =>
       world.call(from, to, nameOf(message), serve);
     return {
       allocation: (run) => ({
@@ -253,7 +253,7 @@ export class Objects {
 }
 
 /** A message, as stories tell it. */
-function nameOf(message: AnyMessage): string {
+function nameOf(message: Message<Receiver>): string {
   switch (message.type) {
     case "run":
       return `run v${message.body.version}`;

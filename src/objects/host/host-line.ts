@@ -1,4 +1,4 @@
-import type { Answer, Kind, Message } from "../../core/inbox.ts";
+import type { Answer, Message } from "../../core/inbox.ts";
 import {
   frameDue,
   isListening,
@@ -115,7 +115,7 @@ export class HostLine {
   }
 
   /** Takes in a message of a pool or a run. An order is told at once if a host is there that listens. */
-  deliver(message: Message<"worker">): Answer<"worker", Kind<"worker">> {
+  deliver(message: Message<"worker">): Answer<"worker"> {
     this.listen();
     if (message.type !== "order") return receive(workerInbox, this.#actor, message, this.#now());
     const listening = this.listens || heldReports(this.#actor) > 0;

@@ -14,7 +14,7 @@ import type { Instant } from "../../shared/machine.ts";
 
 /** What an object takes from others. Rejects if it cannot be reached. */
 export interface Mailbox<To extends Receiver> {
-  deliver(message: Message<To>): Promise<Answer<To, Kind<To>>>;
+  deliver(message: Message<To>): Promise<Answer<To>>;
 }
 
 /** The mailbox of each object, by its name. */
@@ -41,6 +41,6 @@ export function receive<To extends Receiver, State>(
   actor: { apply(message: Message<To>): State },
   message: Message<To>,
   now: Instant,
-): Answer<To, Kind<To>> {
+): Answer<To> {
   return answerMessage(inbox, actor.apply(message), message, now);
 }
