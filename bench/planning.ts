@@ -150,11 +150,11 @@ export function measurePlanning(): Row[] {
   for (const row of [...state.runs.live()]) {
     if (row.worker === null) continue;
     const { opened: _opened, worker: _worker, heardAt: _heardAt, ...upsert } = row;
-    state = poolMachine.apply(state, { type: "run", upsert: { ...upsert, epoch: row.opened } }, now);
+    state = poolMachine.apply(state, { type: "run", body: { ...upsert, epoch: row.opened } }, now);
   }
   const more = (n: number): PoolEvent => {
     const { opened: _opened, worker: _worker, heardAt: _heardAt, ...upsert } = waiting(QUEUED + n);
-    return { type: "run", upsert };
+    return { type: "run", body: upsert };
   };
   rows.push(
     timed("one more run, decided whole", 1_000, "0.1 ms", (n) => {

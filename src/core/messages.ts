@@ -88,10 +88,9 @@ export interface Place extends PlacementTerms {
 }
 export type PlaceAnswer = { kind: "run"; run: RunUpsert } | NoSuch;
 
-/** Pool → Allocation: the run has ended, and is not to be kept any longer. */
-export interface Forget {
+/** A run, and which submission under its id. */
+export interface RunRef {
   run: string;
-  /** Which submission under its id. */
   submittedAt: Instant;
 }
 /** `forgotten`: nothing of that submission is left; else what there is under its id. */
@@ -115,6 +114,8 @@ export interface Order {
   needs?: string[];
   attempts: WantedAttempt[];
   signals?: SignalOrder[];
+  /** Noted on arrival: a host is there that is told at once. Absent: nobody knows of any. */
+  listening?: boolean;
 }
 
 /** How a placement ended (rule R2). */
@@ -289,6 +290,8 @@ export interface WorkerSettings {
 export interface Sighting {
   worker: string;
   beganAt: Instant;
+  /** How long before that a call may have been made which the listing does not show. */
+  consistencyMs: Millis;
   /** Absent: the listing omits it. */
   instance?: Instance;
   /**
@@ -302,7 +305,22 @@ export interface Sighting {
   provider: ProviderConfig;
 }
 
-/** Every call of the pool to a worker is answered with the worker's present view. */
+export interface WorkerRef {
+  worker: string;
+}
+
+/** Pool → CloudWorker: make the call to your provider that you wanted to make by this version of you. */
+export interface Turn extends WorkerRef {
+  version: number;
+}
+
+/** Pool → CloudWorker: your pool is deleted by force, so end at once; no listing is waited for. */
+export interface KillWorker extends WorkerRef {
+  reason: string;
+  by: string;
+}
+
+/** Every message of the pool to a worker is answered with the worker's present view. */
 export type WorkerAnswer = { kind: "worker"; worker: WorkerUpsert } | NoSuch;
 
 /** Registry → Pool: the configuration to use. */
@@ -332,11 +350,8 @@ export interface LeftBehind {
   provider: string;
 }
 
-/** Pool → Allocation: end at once, whatever lives of you. Answered with the present `RunUpsert`. */
-export interface EndRun {
-  run: string;
-  /** Which submission under its id. */
-  submittedAt: Instant;
+/** Pool → Allocation: your pool is deleted by force, so end at once. Answered as `Place` is. */
+export interface EndRun extends RunRef {
   reason: string;
   by: string;
 }

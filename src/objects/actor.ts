@@ -199,6 +199,6 @@ export class Actor<State, Event, Message extends Envelope> {
   }
 }
 
-function keyOf(message: Envelope): string {
-  return `${message.kind} ${message.to}`;
+function keyOf({ kind, to, about = "" }: Envelope): string {
+  return `${kind} ${to} ${about}`;
 }

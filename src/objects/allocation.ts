@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
-import { answerForget, areLogsOver, mayForget } from "../core/allocation/forget.ts";
+import { areLogsOver, mayForget } from "../core/allocation/forget.ts";
+import { allocationInbox } from "../core/allocation/inbox.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
@@ -7,7 +8,6 @@ import {
   isDecided,
 } from "../core/allocation/machine.ts";
 import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/output/chunks.ts";
-import { answerObserved } from "../core/allocation/placements/orders.ts";
 import { readRun } from "../core/allocation/read/cost.ts";
 import {
   type AllocationRecord,
@@ -15,29 +15,23 @@ import {
   allocationFrom,
   type Existing,
 } from "../core/allocation/state.ts";
-import { answerPlace, summaryOf } from "../core/allocation/summary.ts";
+
+import { summaryOf } from "../core/allocation/summary.ts";
+
 import { type Ask, isRepeated } from "../core/allocation/user/idempotency.ts";
 import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user/requests.ts";
 import { refusalOfUpdate } from "../core/allocation/user/update.ts";
-import type {
-  Ended,
-  EndedAnswer,
-  Forget,
-  ForgetAnswer,
-  Observed,
-  ObservedAnswer,
-  Place,
-  PlaceAnswer,
-} from "../core/messages.ts";
+
+import type { Answer, Message } from "../core/inbox.ts";
 import type { RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
+
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";
 import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
-import type { Env } from "./env.ts";
+import type { AllocationStub, Env } from "./env.ts";
 import { hasNews, LogStore, readLog } from "./files/log-store.ts";
-import { sendOfAllocation } from "./messages/allocation-messages.ts";
-import type { AllocationPeer } from "./messages/peers.ts";
+import { post, receive } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
 import { eventsAfter, explainRun, placedRun, settledRun, statsOfRun } from "./reads/allocation-reads.ts";
 import { existing, refusedBy, refuseOther } from "./reads/existing.ts";
@@ -50,7 +44,7 @@ import { until } from "./waiting.ts";
  * The object that is a run. What it decides is in `core/allocation`; here are its storage, its alarm and its
  * methods.
  */
-export class Allocation extends DurableObject<Env> implements AllocationApi, AllocationPeer {
+export class Allocation extends DurableObject<Env> implements AllocationStub {
   readonly #name = this.ctx.id.name ?? "";
   readonly #store = new ValueStore<AllocationRecord>(this.ctx.storage);
   readonly #logs = new LogStore(this.ctx.storage.kv, this.env.LOGS, this.#name);
@@ -62,10 +56,11 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
       load: (alarmAt, now) => allocationFrom(this.#store.read(), alarmAt, now),
       save: (state) => this.#save(state),
       saved: () => this.#store.sweep(),
-      send: (message): Promise<AllocationEvent> =>
-        sendOfAllocation(this.env, message, () =>
-          this.#logs.clear(() => areLogsOver(this.#actor.state, this.#shell.now())),
-        ),
+      send: async (message): Promise<AllocationEvent> => {
+        if (message.kind !== "clear_logs") return post(peersOf(this.env), message);
+        await this.#logs.clear(() => areLogsOver(this.#actor.state, this.#shell.now()));
+        return { type: "logs_cleared" };
+      },
     },
   );
   readonly #actor = this.#shell.actor;
@@ -172,26 +167,9 @@ export class Allocation extends DurableObject<Env> implements AllocationApi, All
     return answerChunk(this.#shell.enter({ type: "chunk", chunk }), chunk);
   }
 
-  async place(place: Place): Promise<PlaceAnswer> {
-    return answerPlace(this.#shell.enter({ type: "place", place }));
-  }
-
-  async poke(): Promise<PlaceAnswer> {
-    return answerPlace(this.#shell.enter({ type: "poke" }));
-  }
-
-  async forget(forget: Forget): Promise<ForgetAnswer> {
+  async deliver(message: Message<"allocation">): Promise<Answer<"allocation">> {
     this.#shell.count();
-    await this.#logs.clear(() => mayForget(this.#actor.state, forget));
-    return answerForget(this.#actor.apply({ type: "forget", forget }));
-  }
-
-  async observed(observed: Observed): Promise<ObservedAnswer> {
-    return answerObserved(this.#shell.enter({ type: "observed", observed }), observed, this.#shell.now());
-  }
-
-  async ended(ended: Ended): Promise<EndedAnswer> {
-    const { record } = this.#shell.enter({ type: "ended", ended });
-    return record === null ? { kind: "no_such" } : { kind: "noted" };
+    if (message.type === "forget") await this.#logs.clear(() => mayForget(this.#actor.state, message.body));
+    return receive(allocationInbox, this.#actor, message, this.#shell.now());
   }
 }

@@ -1,12 +1,10 @@
 import { DurableObject } from "cloudflare:workers";
-import type { IdleBehavior, Intent, Order, OrderAnswer, Sighting, WorkerAnswer } from "../core/messages.ts";
-import { FORCED_REASON } from "../core/pool/forced.ts";
+import type { Answer, Message } from "../core/inbox.ts";
+import type { IdleBehavior } from "../core/messages.ts";
 import { Rows } from "../core/rows.ts";
-import { RETIREMENT } from "../core/worker/life/behavior.ts";
+import type { Kill } from "../core/worker/life/kill.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../core/worker/machine.ts";
-import { answerOrder } from "../core/worker/placements.ts";
 import { statusOf, whyOf } from "../core/worker/read/status.ts";
-import { upsertOf } from "../core/worker/read/summary.ts";
 import { isUsageFresh, type RunUsage, usageOfRun } from "../core/worker/read/usage.ts";
 import {
   isLivePlacement,
@@ -23,23 +21,23 @@ import type { Why } from "../schema/why.ts";
 import { SAMPLE_WAIT_MS } from "../shared/limits.ts";
 import type { ClaimedRequest } from "../signing/request.ts";
 import { droverNow } from "./clock.ts";
-import type { Env } from "./env.ts";
-import { providerOf } from "./host/cloud.ts";
-import { exchange, heldReports, livingWorker } from "./host/exchange.ts";
+import type { CloudWorkerStub, Env } from "./env.ts";
+import { createInstance, destroyInstance } from "./host/cloud.ts";
+import { exchange, livingWorker } from "./host/exchange.ts";
 import { HostDoor } from "./host/host-auth.ts";
 import { parseReport, reportOf } from "./host/host-calls.ts";
 import { HostLine, resumed } from "./host/host-line.ts";
 import { HostPace } from "./host/host-pace.ts";
 import { heard, hostSocket, socketsOf, upgrade } from "./host/host-sockets.ts";
-import type { CloudWorkerPeer } from "./messages/peers.ts";
-import { sendOfWorker } from "./messages/worker-messages.ts";
-import type { Answered, CloudWorkerApi, EnrollCall, SignedCall } from "./rpc.ts";
+import { post } from "./messages/post.ts";
+import { peersOf } from "./messages/stubs.ts";
+import type { Answered, EnrollCall, SignedCall } from "./rpc.ts";
 import { Shell } from "./shell.ts";
 import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
 
 /** The object that is a cloud machine. What it decides is in `core/worker`. */
-export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, CloudWorkerPeer {
+export class CloudWorker extends DurableObject<Env> implements CloudWorkerStub {
   readonly #store = new ValueStore<WorkerRecord>(this.ctx.storage);
   readonly #placements = new SqlRowDisk<PlacementRow>(this.ctx.storage.sql, "placements");
   readonly #shell = new Shell<WorkerState, WorkerEventIn, WorkerMessage>(
@@ -55,7 +53,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
         state.placements.flush();
         if (state.record !== null) this.#store.write(state.record);
       },
-      send: (message) => sendOfWorker(this.env, message),
+      send: (message) => this.#send(message),
     },
   );
   readonly #actor = this.#shell.actor;
@@ -81,41 +79,22 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return livingWorker(this.#actor, this.#name);
   }
 
-  async create(intent: Intent): Promise<WorkerAnswer> {
-    return this.#answer(this.#enter({ type: "create", intent }));
+  async #send(message: WorkerMessage): Promise<WorkerEventIn> {
+    switch (message.kind) {
+      case "create":
+        return { type: "create_answered", answer: await createInstance(this.env, message.body) };
+      case "destroy": {
+        const { provider, instance } = message.body;
+        return { type: "destroy_answered", answer: await destroyInstance(provider, instance) };
+      }
+      default:
+        return post(peersOf(this.env), message);
+    }
   }
 
-  async sighting(sighting: Sighting): Promise<WorkerAnswer> {
-    if (this.#actor.state.record === null) return { kind: "no_such" };
-    const consistencyMs = providerOf(sighting.provider).capabilities.listConsistencyMs;
-    return this.#answer(this.#enter({ type: "sighting", sighting, consistencyMs }));
-  }
-
-  async retire(): Promise<WorkerAnswer> {
-    return this.#answer(this.#enter(RETIREMENT));
-  }
-
-  async makeRoom(): Promise<WorkerAnswer> {
-    return this.#answer(this.#enter({ type: "make_room" }));
-  }
-
-  async turn(version: number): Promise<WorkerAnswer> {
-    return this.#answer(this.#enter({ type: "turn", version }));
-  }
-
-  async poke(): Promise<WorkerAnswer> {
-    return this.#answer(this.#enter({ type: "poke" }));
-  }
-
-  #answer(state: WorkerState): WorkerAnswer {
-    if (state.record === null) return { kind: "no_such" };
-    return { kind: "worker", worker: upsertOf({ ...state, record: state.record }, droverNow()) };
-  }
-
-  async order(order: Order): Promise<OrderAnswer> {
-    this.#line.listen();
-    const listening = this.#line.listens || heldReports(this.#actor) > 0;
-    return answerOrder(this.#enter({ type: "order", order, listening }), order);
+  async deliver(message: Message<"worker">): Promise<Answer<"worker">> {
+    this.#shell.count();
+    return this.#line.deliver(message);
   }
 
   async enroll(call: EnrollCall): Promise<HostSetup> {
@@ -181,11 +160,7 @@ export class CloudWorker extends DurableObject<Env> implements CloudWorkerApi, C
     return statusOf(this.#living(), droverNow());
   }
 
-  async forceEnd(by: string): Promise<WorkerAnswer> {
-    return this.#answer(this.#enter({ type: "kill", reason: FORCED_REASON, by, force: true }));
-  }
-
-  async kill(request: { reason: string; by: string; force?: boolean }): Promise<WorkerStatus> {
+  async kill(request: Kill): Promise<WorkerStatus> {
     this.#enter({ type: "kill", ...request });
     return statusOf(this.#living(), droverNow());
   }

@@ -1,14 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
-import type {
-  Configure,
-  ConfigureAnswer,
-  Forget,
-  PoolAnswer,
-  RunUpsert,
-  WorkerUpsert,
-  WorkerUpsertAnswer,
-} from "../core/messages.ts";
-import { answerConfigure } from "../core/pool/configure.ts";
+import type { Answer, Message } from "../core/inbox.ts";
+import type { RunRef } from "../core/messages.ts";
+import { poolInbox } from "../core/pool/inbox.ts";
 import { loadedPool } from "../core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../core/pool/machine.ts";
 import { eventsAfter, hasEvents } from "../core/pool/read/events.ts";
@@ -23,8 +16,6 @@ import {
   runKey,
   type WorkerRow,
 } from "../core/pool/record.ts";
-import { answerRun } from "../core/pool/rows/runs.ts";
-import { answerWorker } from "../core/pool/rows/workers.ts";
 import { type Configured, isRemoved, type PoolState } from "../core/pool/state.ts";
 import { Rows } from "../core/rows.ts";
 import { runSummary } from "../core/run-summary.ts";
@@ -33,9 +24,11 @@ import type { ListedWorker, PoolEventList, PoolView, WorkerState } from "../sche
 import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";
 import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
-import type { Env } from "./env.ts";
-import type { PoolPeer } from "./messages/peers.ts";
-import { sendOfPool, wakeAll } from "./messages/pool-messages.ts";
+import type { Env, PoolStub } from "./env.ts";
+import { providerOf } from "./host/cloud.ts";
+import { post, receive } from "./messages/post.ts";
+import { peersOf } from "./messages/stubs.ts";
+import { wakeAll } from "./messages/wake-all.ts";
 import { invite } from "./reads/invitations.ts";
 import { RunLists } from "./reads/run-lists.ts";
 import { RunWaits } from "./reads/run-waits.ts";
@@ -46,7 +39,7 @@ import { SqlRowDisk, ValueStore } from "./store.ts";
 import { until } from "./waiting.ts";
 
 /** The object that is a queue and the workers that serve it. What it decides is in `core/pool`. */
-export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
+export class Pool extends DurableObject<Env> implements PoolStub {
   readonly #store = new ValueStore<PoolRecord>(this.ctx.storage);
   readonly #runs = new SqlRowDisk<RunRow>(this.ctx.storage.sql, "runs");
   readonly #workers = new SqlRowDisk<WorkerRow>(this.ctx.storage.sql, "workers");
@@ -67,7 +60,7 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
         state.workers.flush();
         if (state.record !== null) this.#store.write(state.record);
       },
-      send: (message) => sendOfPool(this.env, message, () => this.#configured()),
+      send: (message) => this.#send(message),
     },
   );
   readonly #actor = this.#shell.actor;
@@ -98,21 +91,22 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     return { ...state, record: state.record };
   }
 
-  async configure(configure: Configure): Promise<ConfigureAnswer> {
-    return answerConfigure(this.#shell.enter({ type: "configure", configure }), configure);
+  async #send(message: PoolMessage): Promise<PoolEvent> {
+    if (message.kind !== "list") return post(peersOf(this.env), message);
+    const provider = providerOf(this.#configured().record.config.provider);
+    const consistencyMs = provider.capabilities.listConsistencyMs;
+    return { type: "listed", answer: await provider.list(message.tag), consistencyMs };
   }
 
-  async upsertRun(upsert: RunUpsert): Promise<PoolAnswer> {
-    this.#lists.seen(upsert.run, runKey(upsert.submittedAt, upsert.run));
-    return answerRun(this.#shell.enter({ type: "run", upsert }), upsert, this.#shell.now());
-  }
-
-  async upsertWorker(upsert: WorkerUpsert): Promise<WorkerUpsertAnswer> {
-    return answerWorker(this.#shell.enter({ type: "worker", upsert }), upsert, this.#shell.now());
+  async deliver(message: Message<"pool">): Promise<Answer<"pool">> {
+    this.#shell.count();
+    const { type, body } = message;
+    if (type === "run") this.#lists.seen(body.run, runKey(body.submittedAt, body.run));
+    return receive(poolInbox, this.#actor, message, this.#shell.now());
   }
 
   async poke(all: boolean): Promise<void> {
-    await (all ? wakeAll(this.#shell.enter(), this.env) : this.#shell.enter());
+    await (all ? wakeAll(this.#shell.enter(), peersOf(this.env)) : this.#shell.enter());
   }
 
   async explain(run: string): Promise<Why | null> {
@@ -143,9 +137,9 @@ export class Pool extends DurableObject<Env> implements PoolApi, PoolPeer {
     return metricsOf(this.#configured(), this.#shell.now());
   }
 
-  async forget(forget: Forget): Promise<void> {
-    const key = runKey(forget.submittedAt, forget.run);
-    const { runs } = this.#shell.enter({ type: "unwanted", forget });
+  async forget(run: RunRef): Promise<void> {
+    const key = runKey(run.submittedAt, run.run);
+    const { runs } = this.#shell.enter({ type: "unwanted", run });
     const gone = () => this.#actor.state.runs.get(key) === undefined;
     if (runs.get(key)?.forget && (await until(this.#actor, gone, ACKNOWLEDGE_MS))) return;
     const text = "the run has ended, and not everybody has confirmed that yet; try again";

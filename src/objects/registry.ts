@@ -14,6 +14,7 @@ import type { PoolDeletion, PoolView, PutPoolConfig } from "../schema/pool.ts";
 import { DroverError } from "../shared/errors.ts";
 import { ACKNOWLEDGE_MS } from "../shared/limits.ts";
 import type { Env } from "./env.ts";
+import { post } from "./messages/post.ts";
 import { peersOf } from "./messages/stubs.ts";
 import type { RegistryApi } from "./rpc.ts";
 import { Shell } from "./shell.ts";
@@ -35,10 +36,7 @@ export class Registry extends DurableObject<Env> implements RegistryApi {
       save: (state) => {
         if (state.record !== null) this.#store.write(state.record);
       },
-      send: async (message) => {
-        const answer = await peersOf(this.env).pool(message.to).configure(message.body);
-        return { type: "configured", pool: message.to, answer };
-      },
+      send: (message) => post(peersOf(this.env), message),
     },
   );
   readonly #actor = this.#shell.actor;

@@ -1,8 +1,10 @@
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.ts";
+import type { Abort } from "../core/allocation/user/abort.ts";
 import type { Ask } from "../core/allocation/user/idempotency.ts";
 import type { RestartWish, SignalWish } from "../core/allocation/user/requests.ts";
-import type { Forget, IdleBehavior, Removal } from "../core/messages.ts";
+import type { IdleBehavior, Removal, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
+import type { Kill } from "../core/worker/life/kill.ts";
 import type { HostSetup, Orders, StreamName } from "../schema/host.ts";
 import type { Sample } from "../schema/metrics.ts";
 import type {
@@ -45,12 +47,9 @@ export interface UpdateRequest {
   by: string;
 }
 
-/** Who wants a run to end, why, and whether at once; `waitMs`: how long the answer waits for the end. */
-export interface AbortCall {
-  reason: string;
-  by: string;
+/** `waitMs`: how long the answer waits for the end. */
+export interface AbortCall extends Abort {
   waitMs: number;
-  force?: boolean;
 }
 
 /** What became of a request. `replayed`: it had been done before, by its key. */
@@ -178,7 +177,7 @@ export interface PoolApi {
    * Deletes an ended run; answers when its allocation has forgotten it. Code: `not_acknowledged`, as long as
    * the pool has not heard of its end.
    */
-  forget(run: Forget): Promise<void>;
+  forget(run: RunRef): Promise<void>;
   /** Answers when the worker is there for which a machine can enroll with the code. */
   invite(request: InvitationRequest): Promise<Invitation>;
   /**
@@ -278,8 +277,7 @@ export interface CloudWorkerApi {
   why(): Promise<Why>;
   /** What it does when it has nothing to do; not `run`: it takes no new runs either. */
   setBehavior(behavior: IdleBehavior, by: string): Promise<WorkerStatus>;
-  /** `force`: no listing is waited for. */
-  kill(request: { reason: string; by: string; force?: boolean }): Promise<WorkerStatus>;
+  kill(request: Kill): Promise<WorkerStatus>;
 }
 
 export interface RegistryApi {

@@ -37,6 +37,8 @@ export interface Envelope {
   to: string;
   /** What it is. One message of a kind is in flight to one destination at any time (rule R7). */
   kind: string;
+  /** What it is about, if several of a kind may be in flight to one destination. */
+  about?: string;
   /**
    * Who makes us say it again if this process dies right now. `self`: nobody else will, so the shell arms an
    * alarm before it sends. `peer`: the other side repeats what made us say it, so an alarm would be a row for

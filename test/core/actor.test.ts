@@ -87,6 +87,16 @@ describe("one message in flight for each destination and kind (R7)", () => {
     expect(world.sent.map(({ message }) => message.to)).toEqual(["b", "c"]);
   });
 
+  test("nor do messages that are about different things", () => {
+    const { world, actor } = tiny();
+    actor.apply(owe("b", "one"));
+    actor.apply(owe("b/2", "two"));
+    expect(world.sent.map(({ message: { to, about, text } }) => [to, about, text])).toEqual([
+      ["b", undefined, "one"],
+      ["b", "2", "two"],
+    ]);
+  });
+
   test("MAX_IN_FLIGHT in all: the next one goes out when one of them is through", async () => {
     const { world, actor } = tiny();
     for (let i = 0; i < MAX_IN_FLIGHT; i += 1) actor.apply(owe(`b${i}`));
@@ -221,16 +231,16 @@ describe("a message that fails is sent again after a back-off (R7)", () => {
         failed: (_message, _error, tries) => failures.push(tries),
         send: async (message): Promise<AllocationEvent> => {
           now += 3;
-          if (message.kind === "upsert")
+          if (message.kind === "run")
             return {
-              type: "pool_answered",
-              version: message.body.version,
+              type: "run_answered",
+              sent: message.body,
               answer: { kind: "placed", worker: "w1", epoch: 1 },
             };
           if (message.kind === "clear_logs") throw new Error("it has none");
           orders += 1;
           if (orders > 20) throw new Error("a loop");
-          return { type: "order_answered", order: message.body, answer: { kind: "no_such" } };
+          return { type: "order_answered", sent: message.body, answer: { kind: "no_such" } };
         },
       });
       actor.apply(submit(more));

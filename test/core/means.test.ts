@@ -70,7 +70,7 @@ describe("a worker refuses what its agent would not act on", () => {
   const wanted = order("a", { needs: ["user"] });
   const answer = (acts: string[] | undefined) => {
     const state = reloaded(at(ready(), T0, report(2, means(acts))));
-    return answerOrder(at(state, T0, report(3, means(acts)), wanted), wanted.order);
+    return answerOrder(at(state, T0, report(3, means(acts)), wanted), wanted.body);
   };
 
   test.each<[string, string[] | undefined, string]>([
@@ -86,7 +86,7 @@ describe("a worker refuses what its agent would not act on", () => {
   });
 
   test("a command goes to any agent", () => {
-    expect(answerOrder(at(ready(), T0, order("b")), order("b").order).kind).toBe("accepted");
+    expect(answerOrder(at(ready(), T0, order("b")), order("b").body).kind).toBe("accepted");
   });
 
   test("the pool hears what an agent acts on when that changes, and only then", () => {

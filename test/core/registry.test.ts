@@ -23,9 +23,10 @@ const put = (config: PoolConfig, seed = "s1", pool = "default"): RegistryEvent =
   config,
   seed,
 });
+const CONFIGURE = { revision: 1, config: configOf(1), seed: "s1" };
 const answered = (answer: ConfigureAnswer, pool = "default"): RegistryEvent => ({
-  type: "configured",
-  pool,
+  type: "configure_answered",
+  sent: { ...CONFIGURE, pool },
   answer,
 });
 const configured = (revision: number) => answered({ kind: "configured", revision });

@@ -5,9 +5,19 @@ import {
   runInDurableObject,
 } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
+import type { Message, Receiver } from "../../src/core/inbox.ts";
 import type { AttemptReport } from "../../src/schema/host.ts";
 import { refusal } from "./support/host.ts";
-import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
+import {
+  bindings,
+  bootMachine,
+  eventually,
+  freshWorld,
+  makePool,
+  objects,
+  peers,
+  submit,
+} from "./support/world.ts";
 
 const world = freshWorld();
 const RUNNING: AttemptReport = { id: "run/main/1.1", state: "running", startedAgoMs: 10 };
@@ -95,53 +105,50 @@ describe("an object without state writes nothing (rule R6)", () => {
   const provider = { kind: "http" as const, url: "http://cloud.test", secret: "s" };
   const rest = { readyAt: null, booted: true, reason: "", wantsStop: false };
 
+  const objectOf = { ALLOCATION: "allocation", CLOUD_WORKER: "worker", POOL: "pool" } as const;
   test.each([
-    ["place", () => bindings.ALLOCATION.getByName("none").place(place), "ALLOCATION"],
-    [
-      "observed",
-      () =>
-        bindings.ALLOCATION.getByName("none").observed({
-          run: "none",
-          epoch: 1,
-          worker: "w",
-          held: true,
-          attempts: [],
-        }),
-      "ALLOCATION",
-    ],
-    [
-      "ended",
-      () =>
-        bindings.ALLOCATION.getByName("none").ended({
-          run: "none",
-          epoch: 1,
-          worker: "w",
-          how: "lost",
-          held: true,
-        }),
-      "ALLOCATION",
-    ],
-    ["poke of a run", () => bindings.ALLOCATION.getByName("none").poke(), "ALLOCATION"],
-    ["order", () => bindings.CLOUD_WORKER.getByName("none").order(order), "CLOUD_WORKER"],
-    [
-      "sighting",
-      () => bindings.CLOUD_WORKER.getByName("none").sighting({ worker: "none", beganAt: 1, provider }),
-      "CLOUD_WORKER",
-    ],
-    ["poke of a worker", () => bindings.CLOUD_WORKER.getByName("none").poke(), "CLOUD_WORKER"],
-    [
-      "upsert of a worker",
-      () => bindings.POOL.getByName("none").upsertWorker({ ...upsert, ...rest }),
-      "POOL",
-    ],
-  ] as const)("%s is answered no_such", async (_name, call, binding) => {
-    expect(await call()).toEqual({ kind: "no_such" });
-    const stub: DurableObjectStub = bindings[binding].getByName("none");
-    const left = await runInDurableObject(stub, async (_instance, { storage }) => {
-      return { alarm: await storage.getAlarm(), keys: [...storage.kv.list()], bytes: tables(storage) };
-    });
-    expect(left).toEqual({ alarm: null, keys: [], bytes: [] });
-  });
+    { binding: "ALLOCATION", message: { type: "place", body: place } },
+    {
+      binding: "ALLOCATION",
+      message: { type: "observed", body: { run: "none", epoch: 1, worker: "w", held: true, attempts: [] } },
+    },
+    {
+      binding: "ALLOCATION",
+      message: { type: "ended", body: { run: "none", epoch: 1, worker: "w", how: "lost", held: true } },
+    },
+    { binding: "ALLOCATION", message: { type: "poke_run", body: { run: "none", submittedAt: 1 } } },
+    {
+      binding: "ALLOCATION",
+      message: { type: "end_run", body: { run: "none", submittedAt: 1, reason: "", by: "ann" } },
+    },
+    { binding: "CLOUD_WORKER", message: { type: "order", body: order } },
+    {
+      binding: "CLOUD_WORKER",
+      message: { type: "sighting", body: { worker: "none", beganAt: 1, consistencyMs: 0, provider } },
+    },
+    { binding: "CLOUD_WORKER", message: { type: "poke_worker", body: { worker: "none" } } },
+    { binding: "CLOUD_WORKER", message: { type: "drain_worker", body: { worker: "none" } } },
+    { binding: "CLOUD_WORKER", message: { type: "make_room", body: { worker: "none" } } },
+    { binding: "CLOUD_WORKER", message: { type: "turn", body: { worker: "none", version: 1 } } },
+    {
+      binding: "CLOUD_WORKER",
+      message: { type: "kill_worker", body: { worker: "none", reason: "", by: "ann" } },
+    },
+    { binding: "POOL", message: { type: "worker", body: { ...upsert, ...rest } } },
+  ] as { binding: keyof typeof objectOf; message: Message<Receiver> }[])(
+    "$message.type to $binding is answered no_such",
+    async ({ binding, message }) => {
+      const mailbox = peers[objectOf[binding]]("none") as {
+        deliver(message: Message<Receiver>): Promise<unknown>;
+      };
+      expect(await mailbox.deliver(message)).toEqual({ kind: "no_such" });
+      const stub = bindings[binding].getByName("none");
+      const left = await runInDurableObject(stub, async (_instance, { storage }) => {
+        return { alarm: await storage.getAlarm(), keys: [...storage.kv.list()], bytes: tables(storage) };
+      });
+      expect(left).toEqual({ alarm: null, keys: [], bytes: [] });
+    },
+  );
 
   test.each([
     ["unknown_pool", { pool: "nowhere" }],

@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import type { PoolPeer } from "../../src/objects/messages/peers.ts";
+import type { Mailbox } from "../../src/objects/messages/post.ts";
 import { meter } from "../../src/objects/meter.ts";
 import type { RunQuestion } from "../../src/routes/query/question.ts";
 import { answerQuery } from "../../src/routes/query/run-query.ts";
@@ -16,10 +16,10 @@ const RUNS = 300;
 /** Tells the pool of many runs, inside of it: the way there is not what is tried here. */
 async function tell(ids: readonly string[], state: RunState, version: number): Promise<void> {
   await runInDurableObject(pool(), async (instance) => {
-    const peer = instance as unknown as PoolPeer; // the class implements it
+    const mailbox = instance as unknown as Mailbox<"pool">; // the class implements it
     for (const id of ids) {
       const labels = { set: "x", n: String(IDS.indexOf(id)) };
-      await peer.upsertRun(upsert(id, state, version, labels));
+      await mailbox.deliver({ type: "run", body: upsert(id, state, version, labels) });
     }
   });
 }

@@ -21,20 +21,20 @@ const kill: WorkerEventIn = { type: "kill", reason: "", by: "ann" };
 const drain: WorkerEventIn = { type: "behavior", behavior: "drain", by: "ann" };
 const terminated: WorkerEventIn = {
   type: "sighting",
-  sighting: {
+  body: {
     worker: "default-s-1",
     provider: intent().provider,
     beganAt: T0,
     instance: { ...INSTANCE, state: "terminated" },
+    consistencyMs: 0,
   },
-  consistencyMs: 0,
 };
 const refused: WorkerEventIn = {
   type: "create_answered",
   answer: { kind: "failed", failure: { class: "quota", text: "no more" } },
 };
 
-const asked = at(nothing(), T0, { type: "create", intent: intent() });
+const asked = at(nothing(), T0, { type: "create", body: intent() });
 const enrolled = at(asked, T0, created, { type: "enroll", secret: "s", bootId: "b" });
 const outcomeOf = (state: Living, now = T0) => upsertOf(state, now).bootOutcome;
 

@@ -68,7 +68,7 @@ describe("the report that it is", () => {
   });
 
   test("A6 plain-boot: a provider's machine is ready once its host says so in plain text", () => {
-    const booting = at(nothing(), T0, { type: "create", intent: intent() }, created, HOST);
+    const booting = at(nothing(), T0, { type: "create", body: intent() }, created, HOST);
     const says = (text: string): WorkerEventIn => {
       return { type: "report", report: plainReport(text, 1, booting.record.incarnation, []) };
     };

@@ -136,7 +136,7 @@ describe("a host that says that it is broken (workers.md#broken-hosts)", () => {
   ])("%s", (_what, state, phase) => {
     const after = at(state, T0, report(2, broken));
     expect(after.record).toMatchObject({ phase, idleBehavior: "drain", reason: `broken: ${broken.broken}` });
-    expect(answerOrder(at(after, T0, order("late")), order("late").order).kind).toBe("ended");
+    expect(answerOrder(at(after, T0, order("late")), order("late").body).kind).toBe("ended");
   });
 
   test.each(["hold", "drain"] as const)("workers.md#broken-3: %s is left alone", (behavior) => {

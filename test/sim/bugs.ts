@@ -51,8 +51,8 @@ export const BUGS: Record<string, Machines> = {
     allocation: {
       ...REAL_MACHINES.allocation,
       apply(state, event, now) {
-        const waits = event.type === "observed" && !event.observed.kept;
-        const asIfWaiting = waits ? { ...event, observed: { ...event.observed, waits } } : event;
+        const waits = event.type === "observed" && !event.body.kept;
+        const asIfWaiting = waits ? { ...event, body: { ...event.body, waits } } : event;
         return REAL_MACHINES.allocation.apply(state, asIfWaiting, now);
       },
     },
@@ -63,7 +63,7 @@ export const BUGS: Record<string, Machines> = {
     worker: {
       ...REAL_MACHINES.worker,
       apply(before, event, now) {
-        if (event.type === "order") forgetIfEnded(before, event.order);
+        if (event.type === "order") forgetIfEnded(before, event.body);
         return REAL_MACHINES.worker.apply(before, event, now);
       },
     },
@@ -83,7 +83,7 @@ export const BUGS: Record<string, Machines> = {
       ...REAL_MACHINES.worker,
       apply(before, event, now) {
         const state = REAL_MACHINES.worker.apply(before, event, now);
-        if (event.type !== "sighting" || event.sighting.instance !== undefined || state.record === null)
+        if (event.type !== "sighting" || event.body.instance !== undefined || state.record === null)
           return state;
         return goneNow({ ...state, record: state.record }, "a listing omits it", now);
       },
@@ -131,13 +131,13 @@ export const FLEET_BUGS: Record<string, Machines> = {
 };
 
 function asIfHeld(event: AllocationEvent): AllocationEvent {
-  return event.type === "observed" ? { ...event, observed: { ...event.observed, held: true } } : event;
+  return event.type === "observed" ? { ...event, body: { ...event.body, held: true } } : event;
 }
 
 function asIfPatient(event: WorkerEventIn): WorkerEventIn {
   if (event.type !== "create") return event;
-  const { settings } = event.intent;
-  return { ...event, intent: { ...event.intent, settings: { ...settings, idleMs: 100 * settings.idleMs } } };
+  const { settings } = event.body;
+  return { ...event, body: { ...event.body, settings: { ...settings, idleMs: 100 * settings.idleMs } } };
 }
 
 function asIfWell(event: WorkerEventIn): WorkerEventIn {
@@ -147,18 +147,18 @@ function asIfWell(event: WorkerEventIn): WorkerEventIn {
 function asIfDone(event: AllocationEvent): AllocationEvent {
   if (event.type !== "observed") return event;
   const exit = { code: 0, signal: null, oomKilled: false, message: "" };
-  const attempts = event.observed.attempts.map((one) =>
+  const attempts = event.body.attempts.map((one) =>
     one.state === "gone" ? { ...one, state: "exited" as const, exit } : one,
   );
-  return { ...event, observed: { ...event.observed, attempts } };
+  return { ...event, body: { ...event.body, attempts } };
 }
 
 function asIfEnded(state: PoolState, event: PoolEvent): PoolEvent {
-  if (event.type !== "run" || event.upsert.wants !== "place") return event;
-  const row = state.runs.get(runKey(event.upsert.submittedAt, event.upsert.run));
+  if (event.type !== "run" || event.body.wants !== "place") return event;
+  const row = state.runs.get(runKey(event.body.submittedAt, event.body.run));
   return {
     ...event,
-    upsert: { ...event.upsert, ended: row?.opened ?? 0, version: event.upsert.version + 1 },
+    body: { ...event.body, ended: row?.opened ?? 0, version: event.body.version + 1 },
   };
 }
 

@@ -1,28 +1,22 @@
-import { answerForget } from "../../src/core/allocation/forget.ts";
+import { allocationInbox } from "../../src/core/allocation/inbox.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
   allocationMachine,
 } from "../../src/core/allocation/machine.ts";
-import { answerObserved } from "../../src/core/allocation/placements/orders.ts";
 import {
   type AllocationRecord,
   type AllocationState,
   allocationFrom,
 } from "../../src/core/allocation/state.ts";
-import { answerPlace } from "../../src/core/allocation/summary.ts";
-import type { CreateAnswer, WorkerAnswer } from "../../src/core/messages.ts";
-import { FORCED_REASON } from "../../src/core/pool/forced.ts";
+import type { Message, Receiver } from "../../src/core/inbox.ts";
+import type { CreateAnswer } from "../../src/core/messages.ts";
+import { poolInbox } from "../../src/core/pool/inbox.ts";
 import { loadedPool } from "../../src/core/pool/load.ts";
 import { type PoolEvent, type PoolMessage, poolMachine } from "../../src/core/pool/machine.ts";
 import { isLiveRun, isLiveWorker, type PoolRecord } from "../../src/core/pool/record.ts";
-import { answerRun } from "../../src/core/pool/rows/runs.ts";
-import { answerWorker } from "../../src/core/pool/rows/workers.ts";
 import type { PoolState } from "../../src/core/pool/state.ts";
-import { RETIREMENT } from "../../src/core/worker/life/behavior.ts";
 import { type WorkerEventIn, type WorkerMessage, workerMachine } from "../../src/core/worker/machine.ts";
-import { answerOrder } from "../../src/core/worker/placements.ts";
-import { upsertOf as workerUpsertOf } from "../../src/core/worker/read/summary.ts";
 import {
   isLivePlacement,
   loadedWorker,
@@ -31,8 +25,9 @@ import {
   type WorkerRecord,
   type WorkerState,
 } from "../../src/core/worker/state.ts";
-import { heldReports, type WorkerActor } from "../../src/objects/host/exchange.ts";
+import type { WorkerActor } from "../../src/objects/host/exchange.ts";
 import { HostLine, resumed } from "../../src/objects/host/host-line.ts";
+import { type Mailboxes, post, receive } from "../../src/objects/messages/post.ts";
 import type { Machine } from "../../src/shared/machine.ts";
 import { type Cloud, LIST_CONSISTENCY_MS } from "./cloud.ts";
 import { Node } from "./node.ts";
@@ -130,29 +125,8 @@ export class Objects {
           disk.value = record ?? tombstone ?? null;
         },
         stored: (before, after) => this.#audit.allocation(name, before, after),
-        send: async (message): Promise<AllocationEvent> => {
-          if (message.kind === "upsert") {
-            const { body } = message;
-            const version = body.version;
-            const answer = await world.call(name, "pool", `upsert v${version}`, () =>
-              this.pool.serve((actor) =>
-                answerRun(actor.apply({ type: "run", upsert: body }), body, world.planeNow),
-              ),
-            );
-            return { type: "pool_answered", version, answer };
-          }
-          if (message.kind === "clear_logs") return { type: "logs_cleared" };
-          const { body: order, to } = message;
-          const answer = await world.call(name, to, `order ${order.epoch}.${order.revision}`, () =>
-            this.worker(to).serve((actor) => {
-              if (world.strikes("silentBeforeOrder"))
-                this.#audit.hosts.get(to)?.fallSilent(this.socketsOf(to));
-              const listening = this.lines.get(actor)?.listens === true || heldReports(actor) > 0;
-              return answerOrder(actor.apply({ type: "order", order, listening }), order);
-            }),
-          );
-          return { type: "order_answered", order, answer };
-        },
+        send: async (message): Promise<AllocationEvent> =>
+          message.kind === "clear_logs" ? { type: "logs_cleared" } : post(this.#mailboxes(name), message),
       },
     );
   }
@@ -189,52 +163,23 @@ export class Objects {
 
   async #sendOfWorker(name: string, message: WorkerMessage): Promise<WorkerEventIn> {
     const world = this.#world;
-    const call = <Reply>(to: string, what: string, serve: () => Promise<Reply>) =>
-      world.call(name, to, what, serve);
     switch (message.kind) {
       case "create": {
         const noReply: CreateAnswer = { kind: "failed", failure: { class: "temporary", text: "no reply" } };
         // As the adapter does (`providers/http.ts`): a call without a reply is an answer of that class.
-        const answer = await call("cloud", "create", async () => this.#theCloud.create(message.body)).catch(
-          () => noReply,
-        );
+        const answer = await world
+          .call(name, "cloud", "create", async () => this.#theCloud.create(message.body))
+          .catch(() => noReply);
         return { type: "create_answered", answer };
       }
       case "destroy": {
-        const answer = await call("cloud", "destroy", async () => this.#theCloud.destroy(name));
+        const answer = await world.call(name, "cloud", "destroy", async () => this.#theCloud.destroy(name));
         return { type: "destroy_answered", answer };
       }
-      case "upsert": {
-        const { body: sent } = message;
-        const answer = await call("pool", `upsert ${sent.phase}`, () =>
-          this.pool.serve((actor) =>
-            answerWorker(actor.apply({ type: "worker", upsert: sent }), sent, world.planeNow),
-          ),
-        );
-        return { type: "pool_answered", sent, answer };
-      }
-      case "observed": {
-        const { body: sent } = message;
+      case "observed":
         this.askedBy.set(name, (this.askedBy.get(name) ?? 0) + 1);
-        const said = sent.attempts.map(({ id, state }) => `${id} ${state}`).join(", ");
-        const answer = await call(sent.run, `observed ${said}`, () =>
-          this.allocation(sent.run).serve((actor) =>
-            answerObserved(actor.apply({ type: "observed", observed: sent }), sent, world.planeNow),
-          ),
-        );
-        return { type: "observed_answered", sent, answer };
-      }
-      case "ended": {
-        const { body: sent } = message;
-        const answer = await call(sent.run, `ended ${sent.epoch} ${sent.how}`, () =>
-          this.allocation(sent.run).serve((actor) => {
-            const { record } = actor.apply({ type: "ended", ended: sent });
-            return record === null ? ({ kind: "no_such" } as const) : ({ kind: "noted" } as const);
-          }),
-        );
-        return { type: "ended_answered", sent, answer };
-      }
     }
+    return post(this.#mailboxes(name), message);
   }
 
   get #theCloud(): Cloud {
@@ -264,77 +209,65 @@ export class Objects {
   }
 
   async #sendOfPool(message: PoolMessage): Promise<PoolEvent> {
+    if (message.kind !== "list") return post(this.#mailboxes("pool"), message);
+    const answer = await this.#world.call("pool", "cloud", "list", () => this.#theCloud.list());
+    return { type: "listed", answer, consistencyMs: LIST_CONSISTENCY_MS };
+  }
+
+  /** The objects' own inboxes, at the other end of the network. */
+  #mailboxes(from: string): Mailboxes {
     const world = this.#world;
-    const { to } = message;
-    switch (message.kind) {
-      case "place": {
-        const { body: place } = message;
-        const answer = await world.call("pool", to, `place ${place.epoch} on ${place.worker}`, () =>
-          this.allocation(to).serve((actor) => answerPlace(actor.apply({ type: "place", place }))),
-        );
-        return { type: "place_answered", key: message.key, poked: false, answer };
-      }
-      case "poke_run": {
-        const answer = await world.call("pool", to, "poke", () =>
-          this.allocation(to).serve((actor) => answerPlace(actor.apply({ type: "poke" }))),
-        );
-        return { type: "place_answered", key: message.key, poked: true, answer };
-      }
-      case "end_run": {
-        const { body, key } = message;
-        const { reason, by } = body;
-        const answer = await world.call("pool", to, "end", () =>
-          this.allocation(to).serve((actor) =>
-            answerPlace(actor.apply({ type: "abort", reason, by, force: true })),
+    const call = <Reply>(to: string, message: Message<Receiver>, serve: () => Promise<Reply>) =>
+      world.call(from, to, nameOf(message), serve);
+    return {
+      allocation: (run) => ({
+        deliver: (message) =>
+          call(run, message, () =>
+            this.allocation(run).serve((actor) => receive(allocationInbox, actor, message, world.planeNow)),
           ),
-        );
-        return { type: "end_answered", key, answer };
-      }
-      case "forget": {
-        const { body: forget, key } = message;
-        const answer = await world.call("pool", to, "forget", () =>
-          this.allocation(to).serve((actor) => answerForget(actor.apply({ type: "forget", forget }))),
-        );
-        return { type: "forget_answered", key, answer };
-      }
-      case "list":
-        return {
-          type: "listed",
-          answer: await world.call("pool", "cloud", "list", () => this.#theCloud.list()),
-        };
-      default: {
-        const event = workerEventOf(message);
-        const answer = await world.call("pool", to, message.kind, () =>
-          this.worker(to).serve((actor) => workerViewOf(actor.apply(event), world.planeNow)),
-        );
-        return { type: "worker_answered", worker: to, poked: message.kind === "poke_worker", answer };
-      }
-    }
+      }),
+      worker: (id) => ({
+        deliver: (message) =>
+          call(id, message, () =>
+            this.worker(id).serve((actor) => {
+              if (message.type === "order" && world.strikes("silentBeforeOrder"))
+                this.#audit.hosts.get(id)?.fallSilent(this.socketsOf(id));
+              return this.#lineOf(actor).deliver(message);
+            }),
+          ),
+      }),
+      pool: () => ({
+        deliver: (message) =>
+          call("pool", message, () =>
+            this.pool.serve((actor) => receive(poolInbox, actor, message, world.planeNow)),
+          ),
+      }),
+    };
+  }
+
+  #lineOf(actor: WorkerActor): HostLine {
+    const line = this.lines.get(actor);
+    if (line === undefined) throw new Error("a worker was started without its side of the exchange");
+    return line;
   }
 }
 
-function workerEventOf(
-  message: Exclude<PoolMessage, { kind: "list" | "place" | "poke_run" | "end_run" | "forget" }>,
-): WorkerEventIn {
-  switch (message.kind) {
-    case "create":
-      return { type: "create", intent: message.body };
-    case "sighting":
-      return { type: "sighting", sighting: message.body, consistencyMs: LIST_CONSISTENCY_MS };
-    case "kill_worker":
-      return { type: "kill", reason: FORCED_REASON, by: message.by, force: true };
-    case "drain_worker":
-      return RETIREMENT;
-    case "make_room":
-      return { type: "make_room" };
-    case "turn":
-      return { type: "turn", version: message.version };
-    case "poke_worker":
-      return { type: "poke" };
+/** A message, as stories tell it. */
+function nameOf(message: Message<Receiver>): string {
+  switch (message.type) {
+    case "run":
+      return `run v${message.body.version}`;
+    case "worker":
+      return `worker ${message.body.phase}`;
+    case "order":
+      return `order ${message.body.epoch}.${message.body.revision}`;
+    case "observed":
+      return `observed ${message.body.attempts.map(({ id, state }) => `${id} ${state}`).join(", ")}`;
+    case "ended":
+      return `ended ${message.body.epoch} ${message.body.how}`;
+    case "place":
+      return `place ${message.body.epoch} on ${message.body.worker}`;
+    default:
+      return message.type;
   }
-}
-
-function workerViewOf(state: WorkerState, now: number): WorkerAnswer {
-  if (state.record === null) return { kind: "no_such" };
-  return { kind: "worker", worker: workerUpsertOf({ ...state, record: state.record }, now) };
 }

@@ -210,7 +210,7 @@ class Simulation {
     const configure = { pool: "default", revision: 1, config, seed: "sim" };
     this.#audit.retentionMs = durationMs(config.retention.runs);
     void this.#retrying(() =>
-      this.#objects.pool.serve((actor) => void actor.apply({ type: "configure", configure })),
+      this.#objects.pool.serve((actor) => void actor.apply({ type: "configure", body: configure })),
     );
     const submitted = this.#options.jobs ?? jobs(this.#options.runs, chance);
     this.#audit.submitted = submitted.length;

@@ -1,12 +1,12 @@
 import type { RunSpec } from "../../schema/run/run.ts";
 import { TOMBSTONE_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
-import type { Forget, ForgetAnswer } from "../messages.ts";
+import type { ForgetAnswer, RunRef } from "../messages.ts";
 import { type AllocationRecord, type AllocationState, EMPTY_MEMO } from "./state.ts";
 import { answerPlace } from "./summary.ts";
 
 /** Whether a run may be forgotten: it has ended, and is the one that is meant. */
-export function mayForget({ record }: AllocationState, { submittedAt }: Forget): boolean {
+export function mayForget({ record }: AllocationState, { submittedAt }: RunRef): boolean {
   return record?.ended === true && record.submittedAt === submittedAt;
 }
 
@@ -15,7 +15,7 @@ export function mayForget({ record }: AllocationState, { submittedAt }: Forget):
  * it ended; for everybody who asks there is no run (rule R6), but for whoever would submit another under its
  * id.
  */
-export function foldForget(state: AllocationState, forget: Forget, now: Instant): AllocationState {
+export function foldForget(state: AllocationState, forget: RunRef, now: Instant): AllocationState {
   if (state.record === null || !mayForget(state, forget)) return state;
   return { record: null, memo: EMPTY_MEMO, spill: [], tombstone: tombstoneOf(state.record, now) };
 }

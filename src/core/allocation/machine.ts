@@ -1,58 +1,28 @@
 import type { RunSpec } from "../../schema/run/run.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
-import type {
-  Ended,
-  Forget,
-  Observed,
-  Order,
-  OrderAnswer,
-  Place,
-  PlacementTerms,
-  PoolAnswer,
-  RunUpsert,
-} from "../messages.ts";
+import { type Answered, foldMessage, isMessage, type Letter, type Message } from "../inbox.ts";
+import type { Order, OrderAnswer, PoolAnswer } from "../messages.ts";
 import { tasksOf } from "../spec.ts";
-import {
-  areLogsOver,
-  foldForget,
-  logsUntil,
-  tombstoneUntil,
-  withoutLogs,
-  withoutOld,
-  withQuestion,
-} from "./forget.ts";
-import { givenUpKills, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfWish } from "./outcome.ts";
+import { areLogsOver, logsUntil, tombstoneUntil, withoutLogs, withoutOld, withQuestion } from "./forget.ts";
+import { allocationInbox } from "./inbox.ts";
+import { outcomeOfWish } from "./outcome.ts";
 import { foldChunk, type StoredChunk } from "./output/chunks.ts";
 import { lastByteBy } from "./output/logs.ts";
-import { uploadingAttempt } from "./output/outputs.ts";
-import { foldObserved } from "./placements/observe.ts";
+import { foldEnded } from "./placements/ended.ts";
 import { isRestart, orderOf, revisionAt, withRevision } from "./placements/orders.ts";
-import {
-  closePlacement,
-  freshEpoch,
-  newPlacement,
-  storePlacement,
-  withTerms,
-} from "./placements/placement.ts";
-import { rescheduled } from "./placements/reschedule.ts";
+import { confirmed, placed } from "./placements/placed.ts";
 import { savedBy } from "./placements/sticky.ts";
 import { addEvent, inOrder } from "./read/events.ts";
 import { withinBounds } from "./read/texts.ts";
-import { finish, heard, settle, wish } from "./settle.ts";
-import {
-  type AllocationRecord,
-  type AllocationState,
-  EMPTY_MEMO,
-  type Outcome,
-  openPlacement,
-  type PlacementRecord,
-} from "./state.ts";
+import { finish, heard, settle } from "./settle.ts";
+import { type AllocationRecord, type AllocationState, EMPTY_MEMO, openPlacement } from "./state.ts";
 import { upsertOf } from "./summary.ts";
-import { endOfTasks, failTime } from "./tasks/fail-time.ts";
+import { endOfTasks } from "./tasks/fail-time.ts";
 import { deadlineOf } from "./time/deadline.ts";
 import { groupWakesAt, orderMarks } from "./time/order-deadlines.ts";
-import { queueDeadline, timeIsOver } from "./time/time-limits.ts";
-import { forced, poststopBy } from "./user/hurry.ts";
+import { queueDeadline } from "./time/time-limits.ts";
+import { type Abort, foldAbort } from "./user/abort.ts";
+import { poststopBy } from "./user/hurry.ts";
 import { type Ask, isRepeated, withAsk } from "./user/idempotency.ts";
 import {
   foldRestart,
@@ -65,26 +35,22 @@ import { foldUpdate } from "./user/update.ts";
 
 export type AllocationEvent =
   | { type: "tick" }
-  /** Nothing has been heard of us for long: say everything again that others may have missed. */
-  | { type: "poke" }
   | { type: "submitted"; id: string; spec: RunSpec; hash: string }
-  /** `force`: and whatever lives of it is killed at once. */
-  | { type: "abort"; reason: string; by: string; force?: boolean }
+  | ({ type: "abort" } & Abort)
   | { type: "restart"; wish: RestartWish; ask?: Ask | undefined }
   | { type: "signal"; wish: SignalWish; ask?: Ask | undefined }
   | { type: "update"; spec: RunSpec; specIndex: number; by: string }
-  | { type: "place"; place: Place }
-  | { type: "observed"; observed: Observed }
   | { type: "chunk"; chunk: StoredChunk }
-  | { type: "ended"; ended: Ended }
-  | { type: "forget"; forget: Forget }
   /** Its logs were deleted wherever they lay, but for those in the record. */
   | { type: "logs_cleared" }
-  | { type: "pool_answered"; version: number; answer: PoolAnswer }
-  | { type: "order_answered"; order: Order; answer: OrderAnswer };
+  | Message<"allocation">
+  | Answered<"pool", "run">
+  | Answered<"worker", "order">;
 
-export type AllocationMessage = Envelope &
-  ({ kind: "upsert"; body: RunUpsert } | { kind: "order"; body: Order } | { kind: "clear_logs" });
+export type AllocationMessage =
+  | Letter<"pool", "run">
+  | Letter<"worker", "order">
+  | (Envelope & { kind: "clear_logs" });
 
 /** What an allocation decides (rules.md). */
 export const allocationMachine: Machine<AllocationState, AllocationEvent, AllocationMessage> = {
@@ -101,8 +67,9 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
     const owed: AllocationMessage[] = [];
     if (memo.poolHas < poolVersion(record)) {
       owed.push({
+        object: "pool",
         to: record.spec.pool,
-        kind: "upsert",
+        kind: "run",
         repeatedBy: "self",
         body: upsertOf(record, openPlacement(state)?.epoch ?? 0),
       });
@@ -112,7 +79,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
     const worker = openPlacement(state)?.worker;
     if (order !== null && worker !== undefined && memo.workerHas !== orderKey(order)) {
       const repeatedBy = isRestart(record, order.epoch) ? "peer" : "self";
-      owed.push({ to: worker, kind: "order", repeatedBy, body: order });
+      owed.push({ object: "worker", to: worker, kind: "order", repeatedBy, body: order });
     }
     return owed;
   },
@@ -144,7 +111,7 @@ function remembered(state: AllocationState, event: AllocationEvent, now: Instant
   if (record === null || record.ended || placement === null) return state;
   const passed = orderMarks(record, placement.epoch).some((at) => at > memo.woken && at <= now);
   const woken = passed ? now : memo.woken;
-  const asked = event.type === "observed" && event.observed.held ? event.observed : null;
+  const asked = event.type === "observed" && event.body.held ? event.body : null;
   const answers = asked?.epoch === placement.epoch && asked.worker === placement.worker;
   const workerHas = answers
     ? `${placement.epoch}.${revisionAt(record, placement.epoch, now)}`
@@ -158,22 +125,12 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
   if (event.type === "submitted")
     return record === null && state.tombstone === undefined ? submit(event, now) : state;
   if (record === null) return state;
+  if (isMessage(allocationInbox, event)) return foldMessage(allocationInbox, state, event, now);
   switch (event.type) {
     case "tick":
       return state;
-    case "poke":
-      return { ...state, memo: { ...state.memo, poolHas: 0, workerHas: "" } };
-    case "abort": {
-      const wanted = {
-        state: "aborted" as const,
-        at: now,
-        reason: event.reason,
-        by: event.by,
-        failure: null,
-      };
-      const ending = wish(record, wanted, openPlacement(state));
-      return { ...state, record: event.force === true ? forced(ending, event.by, now) : ending };
-    }
+    case "abort":
+      return foldAbort(state, event, now);
     case "restart":
     case "signal": {
       const epoch = openPlacement(state)?.epoch;
@@ -187,24 +144,14 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
     }
     case "update":
       return { ...state, record: foldUpdate(record, event.spec, event.specIndex, event.by, now) };
-    case "place":
-      // An earlier submission under this id was refused, and yet the pool has it: that is not this run.
-      if (event.place.submittedAt !== record.submittedAt) return state;
-      return placed(confirmed(state, event.place.version), event.place, now);
-    case "observed":
-      return foldObserved(state, event.observed, now);
     case "chunk":
       return foldChunk(state, event.chunk, now);
-    case "ended":
-      return foldEnded(state, event.ended, now);
-    case "forget":
-      return foldForget(state, event.forget, now);
     case "logs_cleared":
       return withoutLogs(state, now);
-    case "pool_answered":
-      return foldPoolAnswer(state, event.version, event.answer, now);
+    case "run_answered":
+      return foldPoolAnswer(state, event.sent.version, event.answer, now);
     case "order_answered":
-      return foldOrderAnswer(state, event.order, event.answer, now);
+      return foldOrderAnswer(state, event.sent, event.answer, now);
   }
 }
 
@@ -229,26 +176,6 @@ function submit(event: { id: string; spec: RunSpec; hash: string }, now: Instant
     logs: {},
   };
   return { record: addEvent(record, "Received", now, "the run was submitted"), memo: EMPTY_MEMO, spill: [] };
-}
-
-function placed(
-  state: AllocationState,
-  { worker, epoch, ...terms }: Pick<Place, "worker" | "epoch"> & PlacementTerms,
-  now: Instant,
-): AllocationState {
-  const { record, memo } = state;
-  if (record === null || record.ended) return state;
-  if (epoch !== record.endedEpoch + 1) return state;
-  const open = openPlacement(state);
-  if (open !== null) {
-    // Its host was heard before its pool, which alone knows the terms.
-    return open.worker === worker ? { ...state, record: withTerms(record, open, terms) } : state;
-  }
-  const from = Math.max(record.waitingSince, Math.min(terms.openedAt ?? now, now));
-  const placement = newPlacement(worker, epoch, from, terms);
-  // The pool has stored it and repeats it. Only a time limit must not start again after a crash.
-  if (record.spec.timeout === undefined) return { ...state, memo: { ...memo, placement } };
-  return { ...state, record: storePlacement(record, placement) };
 }
 
 function foldPoolAnswer(
@@ -286,12 +213,6 @@ export function isDecided(state: AllocationState): boolean {
   return isAccepted(state) || state.memo.refusal !== null;
 }
 
-/** The pool has the run as it was at `version`. */
-function confirmed(state: AllocationState, version: number): AllocationState {
-  const { memo } = state;
-  return { ...state, memo: { ...memo, accepted: true, poolHas: Math.max(memo.poolHas, version) } };
-}
-
 function foldOrderAnswer(
   state: AllocationState,
   order: Order,
@@ -312,52 +233,6 @@ function foldOrderAnswer(
     case "no_such":
       return state;
   }
-}
-
-/**
- * The worker's word that the placement is over (rule R2): what follows depends on what can have been started.
- */
-function foldEnded(state: AllocationState, ended: Ended, now: Instant): AllocationState {
-  const { record, memo } = state;
-  if (record === null || record.ended || ended.epoch !== record.endedEpoch + 1) return state;
-  const placement = openPlacement(state) ?? newPlacement(ended.worker, ended.epoch, now);
-  if (placement.worker !== ended.worker) return state;
-  const at = Math.max(placement.from, Math.min(now, ended.at ?? now));
-  const closed = closePlacement(record, placement, ended.how, { at, now }, ended.cause);
-  const next = { ...state, memo: { ...memo, placement: null } };
-  const failedAt = failTime(record, at);
-  const again = () => rescheduled(closed, ended.worker, failedAt, now);
-  if (record.outcome !== null)
-    return { ...next, record: (record.outcome.again && again()) || finish(closed, record.outcome, now) };
-  const [stuck] = givenUpKills(record, ended.epoch);
-  if (stuck !== undefined) return { ...next, record: finish(closed, outcomeOfGivenUpKill(stuck, at), now) };
-  if (record.wish !== null) {
-    const end = Math.max(failedAt, record.wish.at);
-    return { ...next, record: finish(closed, heard(outcomeOfWish(record.wish, end), now), now) };
-  }
-  if (!ended.held || ended.how === "refused") return { ...next, record: freshEpoch(closed) };
-  return {
-    ...next,
-    record: again() ?? finish(...lost(record, closed, placement, { ...ended, at }, now), now),
-  };
-}
-
-/**
- * The end of a run whose machine was lost, and that is not placed again. If the machine was lost after the
- * run's time limit, the run has timed out: nobody is left who could say whether its command ended before.
- */
-function lost(
-  record: AllocationRecord,
-  closed: AllocationRecord,
-  placement: PlacementRecord,
-  ended: Ended & { at: Instant },
-  now: Instant,
-): [AllocationRecord, Outcome] {
-  const deadline = deadlineOf(record, placement.from);
-  const timedOut = deadline !== undefined && ended.at >= deadline && uploadingAttempt(record) === undefined;
-  if (!timedOut) return [closed, heard(outcomeOfLoss(record, ended, ended.at), now)];
-  const over = timeIsOver(record, deadline);
-  return [wish(closed, over, placement), heard(outcomeOfWish(over, ended.at), now)];
 }
 
 /**

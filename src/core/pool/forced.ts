@@ -1,12 +1,12 @@
 import type { Instant } from "../../shared/machine.ts";
 import { isTerminal } from "../../shared/run-state.ts";
-import type { Configure, EndRun, LeftBehind, PlaceAnswer } from "../messages.ts";
+import type { Configure, EndRun, KillWorker, LeftBehind, PlaceAnswer } from "../messages.ts";
 import { isUnheard, providedWorkers, runKey, type WorkerRow } from "./record.ts";
 import { foldPlaceAnswer } from "./rows/runs.ts";
 import type { PoolState, ReadonlyConfigured, ReadonlyPool } from "./state.ts";
 
-/** Why a run of a pool that is deleted by force ends. */
-export const FORCED_REASON = "its pool is deleted by force";
+/** Why the runs and workers of a pool that is deleted by force end. */
+const FORCED_REASON = "its pool is deleted by force";
 
 /** Who forces the deletion, and which machines that may leave behind. */
 export function forcedBy(state: ReadonlyConfigured | ReadonlyPool, { config, by = "" }: Configure) {
@@ -27,14 +27,17 @@ export function tellElsewhere(state: PoolState, now: Instant): void {
 }
 
 /** The workers that must still hear that their end is forced. */
-export function workersToKill({ record, workers }: ReadonlyConfigured): string[] {
+export function workersToKill({ record, workers }: ReadonlyConfigured): KillWorker[] {
   if (record.forced === undefined) return [];
+  const { by } = record.forced;
   const knowing = [...workers.live()].filter((row) => row.phase !== "asked" && !isUnheard(row));
-  return knowing.filter((row) => row.forced !== true).map(({ worker }) => worker);
+  return knowing
+    .filter((row) => row.forced !== true)
+    .map(({ worker }) => ({ worker, reason: FORCED_REASON, by }));
 }
 
 /** The workers of the former address that must still hear that they are wanted no more. */
-export function workersToRetire({ workers }: ReadonlyConfigured): string[] {
+export function workersToDrain({ workers }: ReadonlyConfigured): string[] {
   return workers.derive(bootingElsewhere).map(({ worker }) => worker);
 }
 
@@ -44,20 +47,19 @@ function bootingElsewhere(workers: readonly WorkerRow[]): WorkerRow[] {
   );
 }
 
-/** The runs that must still hear that they are to end at once, by key. */
-export function runsToEnd({ record, runs }: ReadonlyConfigured): { key: string; body: EndRun }[] {
+/** The runs that must still hear that they are to end at once. */
+export function runsToEnd({ record, runs }: ReadonlyConfigured): EndRun[] {
   if (record.forced === undefined) return [];
   const { by } = record.forced;
   return [...runs.live()]
     .filter((row) => !isTerminal(row.state) && row.endTold !== true)
-    .map(({ run, submittedAt }) => {
-      return { key: runKey(submittedAt, run), body: { run, submittedAt, reason: FORCED_REASON, by } };
-    });
+    .map(({ run, submittedAt }) => ({ run, submittedAt, reason: FORCED_REASON, by }));
 }
 
 /** Folds in the answer of an allocation that was told to end. */
-export function foldEndAnswer(state: PoolState, key: string, answer: PlaceAnswer, now: Instant): PoolState {
-  const next = foldPlaceAnswer(state, key, answer, now);
+export function foldEndAnswer(state: PoolState, sent: EndRun, answer: PlaceAnswer, now: Instant): PoolState {
+  const next = foldPlaceAnswer(state, sent, answer, now);
+  const key = runKey(sent.submittedAt, sent.run);
   const row = next.runs.get(key);
   if (row !== undefined && !isTerminal(row.state)) next.runs.set(key, { ...row, endTold: true }, now);
   return next;

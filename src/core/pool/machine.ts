@@ -1,23 +1,12 @@
 import { durationMs } from "../../shared/duration.ts";
-
 import { type Envelope, earliest, type Instant, type Machine, type Millis } from "../../shared/machine.ts";
-import type {
-  Configure,
-  EndRun,
-  Forget,
-  ForgetAnswer,
-  Intent,
-  ListAnswer,
-  Place,
-  PlaceAnswer,
-  RunUpsert,
-  Sighting,
-  WorkerAnswer,
-  WorkerUpsert,
-} from "../messages.ts";
+
+import { type Answered, foldMessage, isMessage, type Kind, type Letter, type Message } from "../inbox.ts";
+import type { ListAnswer, Place, RunRef } from "../messages.ts";
 import { SELF_HOSTED } from "../worker/read/status.ts";
-import { foldConfigure } from "./configure.ts";
-import { foldEndAnswer, runsToEnd, workersToKill, workersToRetire } from "./forced.ts";
+import { foldEndAnswer, runsToEnd, workersToDrain, workersToKill } from "./forced.ts";
+import { poolInbox } from "./inbox.ts";
+
 import type { Plan } from "./plan/pass.ts";
 import { changesAt, keptInstances, plan, planOneMore } from "./plan/plan.ts";
 import { withdrawUnwanted, workersToGiveUp } from "./plan/unwanted.ts";
@@ -28,15 +17,8 @@ import { freeAt, giveTurns, turnsAt } from "./provider/turns.ts";
 import { hasTurn, isUnheard, runKey, type WorkerRow } from "./record.ts";
 import { dueForgets, foldForgotten, foldUnwanted, lookForExpired } from "./rows/forget.ts";
 import { foldInvite } from "./rows/invite.ts";
-import { foldPlaceAnswer, foldRun, openEpoch, tell, termsOn } from "./rows/runs.ts";
-import {
-  askForWorker,
-  foldWorker,
-  foldWorkerAnswer,
-  intentOf,
-  nextWorkerName,
-  POOL_TAG,
-} from "./rows/workers.ts";
+import { foldPlaceAnswer, openEpoch, tell, termsOn } from "./rows/runs.ts";
+import { askForWorker, foldWorkerAnswer, intentOf, nextWorkerName, POOL_TAG } from "./rows/workers.ts";
 import {
   type Configured,
   hasLiveRuns,
@@ -45,43 +27,26 @@ import {
   type ReadonlyPool,
 } from "./state.ts";
 
+/** What pools say to runs, to workers, and to nobody else. */
+type ToRun = "place" | "poke_run" | "end_run" | "forget";
+type ToWorker = Exclude<Kind<"worker">, "order">;
+
 export type PoolEvent =
   | { type: "tick" }
-  | { type: "configure"; configure: Configure }
-  | { type: "run"; upsert: RunUpsert }
-  | { type: "worker"; upsert: WorkerUpsert }
   /** A self-hosted machine may join as this worker, for so long. */
   | { type: "invite"; worker: string; ttlMs: Millis }
   /** Somebody wants an ended run deleted. */
-  | { type: "unwanted"; forget: Forget }
-  | { type: "forget_answered"; key: string; answer: ForgetAnswer }
-  | { type: "end_answered"; key: string; answer: PlaceAnswer }
-  | { type: "place_answered"; key: string; poked: boolean; answer: PlaceAnswer }
-  | { type: "worker_answered"; worker: string; poked: boolean; answer: WorkerAnswer }
-  | { type: "listed"; answer: ListAnswer };
+  | { type: "unwanted"; run: RunRef }
+  /** `consistencyMs`: what was called for shortly before the listing began may be missing in it. */
+  | { type: "listed"; answer: ListAnswer; consistencyMs: Millis }
+  | Message<"pool">
+  | Answered<"allocation", ToRun>
+  | Answered<"worker", ToWorker>;
 
-export type PoolMessage = Envelope &
-  (
-    | { kind: "place"; key: string; body: Place }
-    | { kind: "poke_run"; key: string }
-    /** Its pool is deleted by force: it ends at once, and so does what a worker's machine has. */
-    | { kind: "end_run"; key: string; body: EndRun }
-    | { kind: "kill_worker"; by: string }
-    | { kind: "forget"; key: string; body: Forget }
-    | { kind: "poke_worker" }
-    | { kind: "create"; body: Intent }
-    | { kind: "sighting"; body: Sighting }
-    /**
-     * Its instance type is configured no more (22971), its pool is deleted, or its machine was not made and
-     * is not needed: no more runs, then it stops.
-     */
-    | { kind: "drain_worker" }
-    /** It stands in the way of the first run in the queue: it shall propose to stop, idle or booting. */
-    | { kind: "make_room" }
-    /** It is its turn to call the provider, as it wanted to by this version of it. */
-    | { kind: "turn"; version: number }
-    | { kind: "list"; tag: string }
-  );
+export type PoolMessage =
+  | Letter<"allocation", ToRun>
+  | Letter<"worker", ToWorker>
+  | (Envelope & { kind: "list"; tag: string });
 
 /** What a pool decides: who is placed where, and which machines are wanted (rules.md). */
 export const poolMachine: Machine<PoolState, PoolEvent, PoolMessage> = {
@@ -153,32 +118,32 @@ function pausesOf(workers: Iterable<WorkerRow>): Instant[] {
 }
 
 function fold(state: PoolState, event: PoolEvent, now: Instant): PoolState {
-  if (event.type === "configure") return foldConfigure(state, event.configure, now);
+  if (isMessage(poolInbox, event)) return foldMessage(poolInbox, state, event, now);
   if (state.record === null) return state;
   const configured: Configured = { ...state, record: state.record };
   switch (event.type) {
     case "tick":
       return state;
-    case "run":
-      return foldRun(state, event.upsert, now);
-    case "worker":
-      return foldWorker(configured, event.upsert, now);
     case "invite":
       return foldInvite(configured, event.worker, event.ttlMs, now);
     case "unwanted":
-      return foldUnwanted(state, event.forget, now);
-    case "forget_answered":
-      return foldForgotten(state, event.key, event.answer, now);
-    case "place_answered":
-      if (event.poked) state.memo.index.heard.note(event.key, now);
-      return foldPlaceAnswer(state, event.key, event.answer, now);
-    case "worker_answered":
-      if (event.poked) state.memo.heardWorkers.note(event.worker, now);
-      return foldWorkerAnswer(configured, event.worker, event.answer, now);
-    case "end_answered":
-      return foldEndAnswer(state, event.key, event.answer, now);
+      return foldUnwanted(state, event.run, now);
     case "listed":
-      return foldListing(configured, event.answer, now);
+      return foldListing(configured, event.answer, event.consistencyMs, now);
+    case "forget_answered":
+      return foldForgotten(state, event.sent, event.answer, now);
+    case "end_run_answered":
+      return foldEndAnswer(state, event.sent, event.answer, now);
+    case "place_answered":
+      return foldPlaceAnswer(state, event.sent, event.answer, now);
+    case "poke_run_answered":
+      state.memo.index.heard.note(runKey(event.sent.submittedAt, event.sent.run), now);
+      return foldPlaceAnswer(state, event.sent, event.answer, now);
+    case "poke_worker_answered":
+      state.memo.heardWorkers.note(event.sent.worker, now);
+      return foldWorkerAnswer(configured, event.sent.worker, event.answer, now);
+    default:
+      return foldWorkerAnswer(configured, event.sent.worker, event.answer, now);
   }
 }
 
@@ -208,7 +173,7 @@ function decide(state: Configured, now: Instant): Configured {
 /** The answer to the run that an event is about tells it its place: that needs no message. */
 function tellAsker(state: Configured, event: PoolEvent): void {
   if (event.type !== "run") return;
-  const row = state.runs.get(runKey(event.upsert.submittedAt, event.upsert.run));
+  const row = state.runs.get(runKey(event.body.submittedAt, event.body.run));
   if (row !== undefined) tell(state, row);
 }
 
@@ -232,20 +197,22 @@ function basisOf({ record, workers }: ReadonlyConfigured): string {
 function runMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   const { memo, record, runs } = state;
   const owed: PoolMessage[] = [];
+  const object = "allocation";
   const { untold, heard } = memo.index;
-  for (const [key, row] of untold) {
+  for (const row of untold.values()) {
     const { run, worker, opened: epoch, version, submittedAt } = row;
     if (worker === null) continue;
     const body: Place = { run, worker, epoch, version, submittedAt, ...termsOn(state, row, worker) };
-    owed.push({ to: run, kind: "place", repeatedBy: "self", key, body });
+    owed.push({ object, to: run, kind: "place", repeatedBy: "self", body });
   }
   for (const key of heard.silentSince(now - durationMs(record.config.timeouts.lease))) {
     const row = runs.get(key);
     if (row === undefined || row.forget === true || untold.has(key)) continue;
-    owed.push({ to: row.run, kind: "poke_run", repeatedBy: "peer", key });
+    const body = { run: row.run, submittedAt: row.submittedAt };
+    owed.push({ object, to: row.run, kind: "poke_run", repeatedBy: "peer", body });
   }
-  for (const one of runsToEnd(state)) {
-    owed.push({ to: one.body.run, kind: "end_run", repeatedBy: "self", ...one });
+  for (const body of runsToEnd(state)) {
+    owed.push({ object, to: body.run, kind: "end_run", repeatedBy: "self", body });
   }
   return owed;
 }
@@ -253,40 +220,38 @@ function runMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
 /** If this process dies, what is to be forgotten is found again: no alarm is needed for that. */
 function forgetMessages(state: ReadonlyConfigured): PoolMessage[] {
   return dueForgets(state).map(({ key, body }) => {
-    return {
-      to: body.run,
-      kind: "forget",
-      repeatedBy: state.memo.expired.has(key) ? "peer" : "self",
-      key,
-      body,
-    };
+    const repeatedBy = state.memo.expired.has(key) ? "peer" : "self";
+    return { object: "allocation", to: body.run, kind: "forget", repeatedBy, body };
   });
 }
 
 function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] {
   const owed: PoolMessage[] = [];
+  const object = "worker";
   // Of those that were taken for gone, too: a listing may show that they are not.
   for (const body of Object.values(state.memo.sightings)) {
-    owed.push({ to: body.worker, kind: "sighting", repeatedBy: "peer", body });
+    owed.push({ object, to: body.worker, kind: "sighting", repeatedBy: "peer", body });
   }
   for (const row of state.workers.derive(toldToBe)) {
-    owed.push({ to: row.worker, kind: "create", repeatedBy: "self", body: intentOf(state, row) });
+    owed.push({ object, to: row.worker, kind: "create", repeatedBy: "self", body: intentOf(state, row) });
   }
-  for (const { worker: to, version } of state.workers.derive(toldToCall)) {
-    owed.push({ to, kind: "turn", repeatedBy: "self", version });
+  for (const { worker, version } of state.workers.derive(toldToCall)) {
+    owed.push({ object, to: worker, kind: "turn", repeatedBy: "self", body: { worker, version } });
   }
   const leaver = leaverOf(state, now);
-  if (leaver !== undefined) owed.push({ to: leaver, kind: "make_room", repeatedBy: "self" });
+  if (leaver !== undefined)
+    owed.push({ object, to: leaver, kind: "make_room", repeatedBy: "self", body: { worker: leaver } });
   const { leaving, config } = state.record;
   const isDone = leaving === true && !hasLiveRuns(state);
-  const drained = new Set([...workersToRetire(state), ...workersToGiveUp(state)]);
+  const drained = new Set([...workersToDrain(state), ...workersToGiveUp(state)]);
   for (const [type, workers] of state.workers.derive(goingOnByType)) {
     if (!isDone && (type === SELF_HOSTED || Object.hasOwn(config.instanceTypes, type))) continue;
-    for (const to of workers) drained.add(to);
+    for (const worker of workers) drained.add(worker);
   }
-  for (const to of drained) owed.push({ to, kind: "drain_worker", repeatedBy: "self" });
-  const { by = "" } = state.record.forced ?? {};
-  for (const to of workersToKill(state)) owed.push({ to, kind: "kill_worker", repeatedBy: "self", by });
+  for (const worker of drained)
+    owed.push({ object, to: worker, kind: "drain_worker", repeatedBy: "self", body: { worker } });
+  for (const body of workersToKill(state))
+    owed.push({ object, to: body.worker, kind: "kill_worker", repeatedBy: "self", body });
   // Of these nothing has been heard for one lease: their alarm may be lost (messages.md#self-repair).
   const since = now - durationMs(state.record.config.timeouts.lease);
   for (const worker of state.memo.heardWorkers.silentSince(since)) {
@@ -294,7 +259,7 @@ function workerMessages(state: ReadonlyConfigured, now: Instant): PoolMessage[] 
     // that there is no such worker, and the answer may come after the word that it is booting.
     const row = state.workers.get(worker);
     if (row === undefined || row.phase === "asked" || isUnheard(row)) continue;
-    owed.push({ to: worker, kind: "poke_worker", repeatedBy: "peer" });
+    owed.push({ object, to: worker, kind: "poke_worker", repeatedBy: "peer", body: { worker } });
   }
   return owed;
 }

@@ -1,7 +1,8 @@
 import type { PoolConfig } from "../../schema/pool.ts";
 import type { ErrorCode } from "../../shared/errors.ts";
-import { type Envelope, earliest, type Instant, type Machine } from "../../shared/machine.ts";
-import type { Configure, ConfigureAnswer, LeftBehind, Removal } from "../messages.ts";
+import { earliest, type Instant, type Machine } from "../../shared/machine.ts";
+import type { Answered, Letter } from "../inbox.ts";
+import type { ConfigureAnswer, LeftBehind, Removal } from "../messages.ts";
 import { ownValue } from "../own-value.ts";
 
 /** A pool as the registry knows it: what is wanted, and what the pool has last accepted. */
@@ -35,9 +36,9 @@ export type RegistryEvent =
   | { type: "tick" }
   | { type: "put"; pool: string; config: PoolConfig; seed: string }
   | { type: "remove"; pool: string; how: Removal; by?: string | undefined }
-  | { type: "configured"; pool: string; answer: ConfigureAnswer };
+  | Answered<"pool", "configure">;
 
-export type RegistryMessage = Envelope & { kind: "configure"; body: Configure };
+export type RegistryMessage = Letter<"pool", "configure">;
 
 /** How often a pool that is being drained is asked whether it is empty. */
 const ASK_DRAINED_MS = 10_000;
@@ -62,8 +63,8 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
       }
       case "remove":
         return foldRemove(state, event);
-      case "configured":
-        return foldAnswer(state, event.pool, event.answer, now);
+      case "configure_answered":
+        return foldAnswer(state, event.sent.pool, event.answer, now);
     }
   },
 
@@ -75,7 +76,7 @@ export const registryMachine: Machine<RegistryState, RegistryEvent, RegistryMess
       const isKnown = entry.accepted?.revision === revision;
       if (isKnown && (remove === undefined || now < (ownValue(state.askAt, pool) ?? 0))) continue;
       const body = { pool, revision, config, seed, ...(remove === undefined ? {} : { remove, by }) };
-      owed.push({ to: pool, kind: "configure", repeatedBy: "self", body });
+      owed.push({ object: "pool", to: pool, kind: "configure", repeatedBy: "self", body });
     }
     return owed;
   },

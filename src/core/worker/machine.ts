@@ -2,19 +2,13 @@ import type { Report } from "../../schema/host.ts";
 import type { ProviderConfig } from "../../schema/pool.ts";
 import { placementKey } from "../../shared/attempt-id.ts";
 import type { Envelope, Instant, Machine } from "../../shared/machine.ts";
-import { because } from "../../shared/words.ts";
+import { type Answered, foldMessage, isMessage, type Letter, type Message } from "../inbox.ts";
 import type {
   CreateAnswer,
   CreateWorker,
   DestroyAnswer,
   Ended,
-  EndedAnswer,
   IdleBehavior,
-  Intent,
-  Observed,
-  ObservedAnswer,
-  Order,
-  Sighting,
   WorkerUpsert,
   WorkerUpsertAnswer,
 } from "../messages.ts";
@@ -23,20 +17,21 @@ import { foldHeard } from "./host/host-socket.ts";
 import { behaviorOf } from "./host/notice.ts";
 import { noteRefusal, type RefusalKind } from "./host/refusals.ts";
 import { foldObserved, foldReport, observationsDue } from "./host/report.ts";
+import { workerInbox } from "./inbox.ts";
 import { foldBehavior } from "./life/behavior.ts";
-import { callWaiting, callWanted, foldTurn, withTurn } from "./life/calls.ts";
-import { foldBirth, foldCreateAnswer, foldDestroyAnswer } from "./life/create.ts";
-import { foldSighting, foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life/deadlines.ts";
+import { callWaiting, callWanted, withTurn } from "./life/calls.ts";
+import { foldCreateAnswer, foldDestroyAnswer } from "./life/create.ts";
+import { foldTime, isToMakeRoom, lifeWakesAt, proposalAt } from "./life/deadlines.ts";
 import { foldEnd, isSurelyUnmade } from "./life/forced.ts";
+import { foldKill, type Kill } from "./life/kill.ts";
 import { shutDown } from "./life/shutdown.ts";
-import { endOf, foldOrder, foldTold, refuseUntold } from "./placements.ts";
+import { endOf, foldTold, refuseUntold } from "./placements.ts";
 import { poolKnows, upsertOf } from "./read/summary.ts";
 import {
   isSelfHosted,
   type JoinNote,
   type Living,
   livePlacements,
-  note,
   type ReadonlyLiving,
   type ReadonlyWorker,
   type WorkerRecord,
@@ -45,9 +40,6 @@ import {
 
 export type WorkerEventIn =
   | { type: "tick" }
-  /** Nothing has been heard of us for long: say everything again that others may have missed. */
-  | { type: "poke" }
-  | { type: "create"; intent: Intent }
   | ({ type: "enroll" } & Enrollment)
   | ({ type: "join"; bootId: string } & JoinNote)
   | { type: "report"; report: Report }
@@ -55,31 +47,23 @@ export type WorkerEventIn =
   | { type: "heard"; at: Instant }
   /** Orders are leaving for the host: whatever is in them, it may hold from now on. */
   | { type: "told" }
-  /** `listening`: a host is there that is told at once. Absent: nobody knows of any. */
-  | { type: "order"; order: Order; listening?: boolean }
-  | { type: "sighting"; sighting: Sighting; consistencyMs: number }
   | { type: "behavior"; behavior: IdleBehavior; by: string }
-  /** `force`: no listing is waited for. */
-  | { type: "kill"; reason: string; by: string; force?: boolean }
-  /** It stands in the way of a run that needs another machine: it proposes to stop as soon as it is free. */
-  | { type: "make_room" }
-  /** It may make the call to its provider that it wanted to make by this version of it. */
-  | { type: "turn"; version: number }
+  | ({ type: "kill" } & Kill)
   | { type: "refused_host"; kind: RefusalKind; reason: string }
   | { type: "create_answered"; answer: CreateAnswer }
   | { type: "destroy_answered"; answer: DestroyAnswer }
-  | { type: "observed_answered"; sent: Observed; answer: ObservedAnswer }
-  | { type: "ended_answered"; sent: Ended; answer: EndedAnswer }
-  | { type: "pool_answered"; sent: WorkerUpsert; answer: WorkerUpsertAnswer };
+  | Message<"worker">
+  | Answered<"allocation", "observed" | "ended">
+  | Answered<"pool", "worker">;
 
-export type WorkerMessage = Envelope &
-  (
-    | { kind: "create"; body: CreateWorker }
-    | { kind: "destroy"; body: { worker: string; instance: string; provider: ProviderConfig } }
-    | { kind: "upsert"; body: WorkerUpsert }
-    | { kind: "observed"; body: Observed }
-    | { kind: "ended"; body: Ended }
-  );
+export type WorkerMessage =
+  | (Envelope &
+      (
+        | { kind: "create"; body: CreateWorker }
+        | { kind: "destroy"; body: { worker: string; instance: string; provider: ProviderConfig } }
+      ))
+  | Letter<"allocation", "observed" | "ended">
+  | Letter<"pool", "worker">;
 
 /**
  * What a worker decides: the machine behind it from the intent to its observed end (workers.md#transitions).
@@ -131,29 +115,28 @@ function talkDue(state: ReadonlyLiving, now: Instant): WorkerMessage[] {
   if (poolKnows(upsert) !== state.memo.poolHas) {
     // Nobody but its pool ends its wait for a turn.
     const repeatedBy = upsert.waits === undefined ? "peer" : "self";
-    owed.push({ to: pool, kind: "upsert", repeatedBy, body: upsert });
+    owed.push({ object: "pool", to: pool, kind: "worker", repeatedBy, body: upsert });
   }
   for (const body of observationsDue(state, now)) {
-    owed.push({ to: placementKey(body.run, body.epoch), kind: "observed", repeatedBy: "peer", body });
+    const about = `${body.epoch}`;
+    owed.push({ object: "allocation", to: body.run, about, kind: "observed", repeatedBy: "peer", body });
   }
   for (const row of state.placements.live()) {
     if (row.end === null || !row.end.owed) continue;
     const { run, epoch, end } = row;
     const body = { run, epoch, worker, ...endOf(record, end), at: row.at };
-    owed.push({ to: placementKey(run, epoch), kind: "ended", repeatedBy: "self", body });
+    owed.push({ object: "allocation", to: run, about: `${epoch}`, kind: "ended", repeatedBy: "self", body });
   }
   return owed;
 }
 
 function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerState {
-  if (event.type === "create") return foldBirth(state, event.intent, now);
+  if (isMessage(workerInbox, event)) return foldMessage(workerInbox, state, event, now);
   if (state.record === null) return state;
   const living: Living = { ...state, record: state.record };
   switch (event.type) {
     case "tick":
       return state;
-    case "poke":
-      return { ...state, memo: { ...state.memo, poolHas: "", heard: {} } };
     case "enroll":
       return foldEnroll(living, event, now);
     case "join":
@@ -164,16 +147,8 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
       return foldHeard(living, event.at);
     case "told":
       return foldTold(living, now);
-    case "order":
-      return foldOrder(living, event.order, event.listening === true, now);
-    case "sighting":
-      return foldSighting(living, event.sighting, event.consistencyMs, now);
     case "behavior":
       return foldBehavior(living, event.behavior, event.by, now);
-    case "turn":
-      return foldTurn(living, event.version);
-    case "make_room":
-      return { ...state, memo: { ...state.memo, makeRoomAt: now } };
     case "kill":
       return foldKill(living, event, now);
     case "refused_host":
@@ -186,29 +161,9 @@ function fold(state: WorkerState, event: WorkerEventIn, now: Instant): WorkerSta
       return foldObserved(living, event.sent, event.answer, now);
     case "ended_answered":
       return foldEndedAnswer(living, event.sent, now);
-    case "pool_answered":
+    case "worker_answered":
       return foldPoolAnswer(living, event.sent, event.answer, now);
   }
-}
-
-/** Destroys the machine now, runs or not, in turn or not: its owner asked by name (invariant 4). */
-function foldKill(
-  state: Living,
-  { reason, by, force = false }: Extract<WorkerEventIn, { type: "kill" }>,
-  now: Instant,
-): WorkerState {
-  const { record } = state;
-  const isForced = record.forced !== undefined || !force;
-  if (record.phase === "gone" || (record.killedBy !== null && isForced)) return state;
-  const named = { ...record, killedBy: record.killedBy ?? by };
-  const killed = { ...state, record: isForced ? named : forcedBy(named, by, now) };
-  const ended = shutDown(killed, because(`killed by ${by}`, reason), now);
-  return ended.record === null ? ended : { ...ended, record: withTurn(ended.record) };
-}
-
-function forcedBy(record: WorkerRecord, by: string, now: Instant): WorkerRecord {
-  const text = `forced by ${by}: no listing is waited for, and a machine may be left at its provider`;
-  return note({ ...record, forced: by }, "Forced", text, now);
 }
 
 function foldEndedAnswer(state: Living, sent: Ended, now: Instant): WorkerState {

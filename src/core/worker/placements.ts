@@ -45,10 +45,10 @@ function patienceMs({ intent }: WorkerRecord): Millis {
 }
 
 /**
- * Folds in an order of an allocation. What it is answered is `answerOrder`, from the state after this.
- * `listening`: a host is there that gets it at once, so it counts as told from now on.
+ * Folds in an order of an allocation. What it is answered is `answerOrder`, from the state after this. If a
+ * host is listening, it gets the order at once, so it counts as told from now on.
  */
-export function foldOrder(state: Living, order: Order, listening: boolean, now: Instant): WorkerState {
+export function foldOrder(state: Living, order: Order, now: Instant): WorkerState {
   const key = placementKey(order.run, order.epoch);
   const known = state.placements.get(key);
   if (known?.state === "ended") return state;
@@ -72,7 +72,7 @@ export function foldOrder(state: Living, order: Order, listening: boolean, now: 
     return state;
   }
   const row = { run, epoch, state: "live" as const, revision, at: now, order: wanted, end: null };
-  state.placements.set(key, listening ? row : { ...row, untold: true }, now);
+  state.placements.set(key, order.listening === true ? row : { ...row, untold: true }, now);
   return state;
 }
 

@@ -2,15 +2,14 @@ import { logObjectKey } from "../../core/allocation/output/chunks.ts";
 import { parseAttemptId } from "../../shared/attempt-id.ts";
 import { DroverError, otherBody } from "../../shared/errors.ts";
 import { digestField } from "../../signing/mac.ts";
-import type { Peers } from "../messages/stubs.ts";
-import type { LogBucket, LogObject, SignedChunk } from "../rpc.ts";
+import type { LogBucket, LogObject, Objects, SignedChunk } from "../rpc.ts";
 
 /** The way of log bytes at the edge: from hosts into the bucket, and from there to readers. */
 export class LogChunks implements LogBucket {
   readonly #bucket: R2Bucket | undefined;
-  readonly #peers: Peers;
+  readonly #peers: Pick<Objects, "allocation">;
 
-  constructor(bucket: R2Bucket | undefined, peers: Peers) {
+  constructor(bucket: R2Bucket | undefined, peers: Pick<Objects, "allocation">) {
     this.#bucket = bucket;
     this.#peers = peers;
   }

@@ -1,3 +1,4 @@
+import type { Answer, Message } from "../../core/inbox.ts";
 import {
   frameDue,
   isListening,
@@ -9,12 +10,14 @@ import {
   sentOn,
   sideNews,
 } from "../../core/worker/host/host-socket.ts";
+import { workerInbox } from "../../core/worker/inbox.ts";
 import type { Living, WorkerState } from "../../core/worker/state.ts";
 import type { HostFrame, Report } from "../../schema/host.ts";
 import { DroverError, STATUS_OF_CODE } from "../../shared/errors.ts";
 import { CLOSE_CODES_FROM } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
-import { admit, livingWorker, type WorkerActor } from "./exchange.ts";
+import { receive } from "../messages/post.ts";
+import { admit, heldReports, livingWorker, type WorkerActor } from "./exchange.ts";
 
 /** The longest reason that a close frame takes, in bytes (platform.md#sockets). */
 const MAX_CLOSE_REASON = 123;
@@ -109,6 +112,15 @@ export class HostLine {
     if (this.#actor.state.record === null) return false;
     const notes = this.#sockets().flatMap((socket) => socket.note() ?? []);
     return notes.some((note) => isListening(this.#living(), note));
+  }
+
+  /** Takes in a message of a pool or a run. An order is told at once if a host is there that listens. */
+  deliver(message: Message<"worker">): Answer<"worker"> {
+    this.listen();
+    if (message.type !== "order") return receive(workerInbox, this.#actor, message, this.#now());
+    const listening = this.listens || heldReports(this.#actor) > 0;
+    const order = { ...message, body: { ...message.body, listening } };
+    return receive(workerInbox, this.#actor, order, this.#now());
   }
 
   /** Asks the host for all that it can say, where it can be asked. */

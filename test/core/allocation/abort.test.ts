@@ -44,7 +44,7 @@ describe("an abort is stored at once, and ends the run when nothing of it can be
     const { record } = runAt(before, T0 + 1, abort());
     expect(record).toMatchObject({ wish: { state: "aborted", reason: "enough", by: "ann" }, ended: false });
     expect(record.version).toBe(before.record.version + 1);
-    expect(owed(runAt(before, T0 + 1, abort()), T0 + 1).upsert).toMatchObject({ wants: "nothing" });
+    expect(owed(runAt(before, T0 + 1, abort()), T0 + 1).run).toMatchObject({ wants: "nothing" });
   });
 
   test("in the queue: the end comes when the pool says that there is no place, and will be none", () => {

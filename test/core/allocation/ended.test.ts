@@ -9,6 +9,7 @@ import {
   ordered,
   owed,
   place,
+  pool,
   queued,
   runAt,
   type Submitted,
@@ -68,14 +69,14 @@ describe("the worker's word that a placement is over decides what follows (R2, R
 
   test("an epoch of which the host never held the order is followed by the next, on whatever worker", () => {
     const state = runAt(ordered(), LATER, ended("lost", { held: false }));
-    expect(owed(state, LATER).upsert).toMatchObject({ wants: "place", epoch: 0, ended: 1 });
+    expect(owed(state, LATER).run).toMatchObject({ wants: "place", epoch: 0, ended: 1 });
     expect(runAt(state, LATER, place("w2", 2, 2)).memo.placement).toMatchObject({ epoch: 2, worker: "w2" });
   });
 
   test("the end frees the place: the pool hears the ended epoch and no wish for another (R3)", () => {
     const state = runAt(started(), LATER, ended("lost"));
     expect(owed(state, LATER)).toMatchObject({
-      upsert: { state: "unknown", wants: "nothing", epoch: 0, ended: 1, finishedAt: LATER },
+      run: { state: "unknown", wants: "nothing", epoch: 0, ended: 1, finishedAt: LATER },
     });
   });
 });
@@ -97,11 +98,7 @@ describe("a word that is not of the open epoch changes nothing (R2)", () => {
   });
 
   test("of a next epoch, when the run has ended without one", () => {
-    const over = runAt(queued(), T0, abort(), {
-      type: "pool_answered",
-      version: 2,
-      answer: { kind: "none", version: 2 },
-    });
+    const over = runAt(queued(), T0, abort(), pool(2, { kind: "none", version: 2 }));
     expect(at(over, LATER, ended("lost")).record).toEqual(over.record);
   });
 });

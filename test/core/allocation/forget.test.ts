@@ -19,6 +19,7 @@ import {
   place,
   pool,
   queued,
+  REF,
   RUN,
   runAt,
   running,
@@ -29,7 +30,7 @@ import {
 
 const END = T0 + 1_000;
 const GONE = END + 60_000;
-const forget = (submittedAt = T0): AllocationEvent => ({ type: "forget", forget: { run: RUN, submittedAt } });
+const forget = (submittedAt = T0): AllocationEvent => ({ type: "forget", body: { run: RUN, submittedAt } });
 const over = () => runAt(started({ env: { TOKEN: "secret" } }), END, observed([exited()]));
 const forgotten = () => at(over(), GONE, forget());
 
@@ -111,7 +112,7 @@ describe("logs that go before their run (`retention.logs`)", () => {
     const early = allocationFrom(stored, END + KEEP, END + 60_000);
     expect(allocationMachine.due(early, END + 60_000)).toEqual([]);
     const woken = allocationFrom(stored, END + KEEP, END + KEEP);
-    expect(Object.keys(owed(woken, END + KEEP))).toEqual(["upsert"]);
+    expect(Object.keys(owed(woken, END + KEEP))).toEqual(["run"]);
     expect(owed(at(woken, END + KEEP, none(KEEP)), END + KEEP)).toEqual({ clear_logs: true });
   });
 
@@ -121,7 +122,7 @@ describe("logs that go before their run (`retention.logs`)", () => {
     const read = at(early, END + KEEP - 1, { type: "tick" });
     expect(owed(read, END + KEEP - 1)).toEqual({});
     const woken = at(read, END + KEEP, { type: "tick" });
-    expect(Object.keys(owed(woken, END + KEEP))).toEqual(["upsert"]);
+    expect(Object.keys(owed(woken, END + KEEP))).toEqual(["run"]);
     const told = at(woken, END + KEEP, none());
     expect([owed(told, END + KEEP), allocationMachine.wakeAt(told)]).toEqual([{}, undefined]);
   });
@@ -131,7 +132,7 @@ describe("logs that go before their run (`retention.logs`)", () => {
     [RETRY_LONGEST_MS + 1, false],
   ])("an alarm %d ms away may be for what is still owed: %s (rule R7)", (ms, owes) => {
     const state = allocationFrom(logged().record, END + ms, END);
-    expect(owed(state, END).upsert !== undefined).toBe(owes);
+    expect(owed(state, END).run !== undefined).toBe(owes);
   });
 });
 
@@ -143,7 +144,7 @@ describe("the tombstone (api.md#ids)", () => {
     ["the end of its placement", ended("lost")],
     ["a place", place("w2", 2)],
     ["an abort", abort()],
-    ["a poke", { type: "poke" }],
+    ["a poke", { type: "poke_run", body: REF }],
     ["its deletion once more", forget()],
     ["another submission", submit()],
   ])("is not changed by %s, and owes nothing", (_, event) => {

@@ -6,7 +6,7 @@ import type { AllocationRecord, AllocationState } from "../../../src/core/alloca
 import { isWithHost } from "../../../src/core/allocation/tasks/tasks.ts";
 import { RunSpec, type RunSpecInput, RunStatus } from "../../../src/schema/run/run.ts";
 import { MAX_TASK_EVENTS } from "../../../src/shared/limits.ts";
-import { acknowledged } from "../support/allocation.ts";
+import { acknowledged, pool, REF } from "../support/allocation.ts";
 import { GroupStory } from "../support/group.ts";
 import { lieOfRun } from "../support/truth-of-runs.ts";
 
@@ -119,7 +119,7 @@ function act(story: GroupStory, one: Action): void {
       story.reload();
       return;
     case "poke":
-      story.apply({ type: "poke" });
+      story.apply({ type: "poke_run", body: REF });
       return;
     case "doubled":
       story.obey();
@@ -239,7 +239,7 @@ test("whatever the tasks do, the rules of the group hold, and the run comes to o
       }
       expect(story.run.record.ended).toBe(true);
       const { version } = story.run.record;
-      story.apply({ type: "pool_answered", version, answer: { kind: "none", version } });
+      story.apply(pool(version, { kind: "none", version }));
       expect(allocationMachine.due(story.state, story.now), "nothing is owed any more").toEqual([]);
     }),
     { numRuns: 500 },

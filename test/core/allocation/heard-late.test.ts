@@ -37,7 +37,7 @@ function report(startMs: number, endMs: number, more: Partial<AttemptReport> = {
 function said(reports: AttemptReport[], keepsTime = true) {
   const event = observed(reports);
   if (event.type !== "observed" || !keepsTime) return event;
-  return { ...event, observed: { ...event.observed, keepsTime: true as const } };
+  return { ...event, body: { ...event.body, keepsTime: true as const } };
 }
 
 /** The alarm for the deadline fires first when the control plane is back. */
@@ -91,7 +91,7 @@ describe("P1: how a command ended is its host's word, however late that is heard
   ])("P1: of a run whose machine was lost %s the time of the loss decides", (_, lostMs, state) => {
     const event = ended("lost");
     if (event.type !== "ended") return;
-    const lost = { ...event, ended: { ...event.ended, at: T0 + lostMs } };
+    const lost = { ...event, body: { ...event.body, at: T0 + lostMs } };
     expect(runAt(started({ timeout: "20s" }), HEARD, lost).record).toMatchObject({
       ended: true,
       outcome: { state, at: T0 + lostMs },

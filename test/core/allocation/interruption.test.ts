@@ -20,7 +20,7 @@ import {
 
 const reschedule = { attempts: 1, interval: "1h", delay: "5s" };
 const end: Ended = { run: RUN, epoch: 1, worker: "w1", how: "lost", held: true };
-const lost: AllocationEvent = { type: "ended", ended: { ...end, cause: "interruption" } };
+const lost: AllocationEvent = { type: "ended", body: { ...end, cause: "interruption" } };
 const stopped = observed([{ ...exited({ code: null, signal: "SIGTERM" }), stopped: "interruption" }]);
 const endOf = ({ record }: Submitted) => record.events.find(({ type }) => type === "Placement Ended");
 
@@ -50,7 +50,7 @@ describe("a run whose machine was taken away, and whose host had said so (cases.
   });
 
   test("a loss without a word before has no cause", () => {
-    const state = runAt(started({ reschedule }), T0, { type: "ended", ended: end });
+    const state = runAt(started({ reschedule }), T0, { type: "ended", body: end });
     expect(state.record.placements[0]).not.toHaveProperty("cause");
     expect(endOf(state)?.details).not.toHaveProperty("cause");
   });

@@ -16,6 +16,8 @@ import {
   orderNow,
   owed,
   placedOn,
+  pool,
+  REF,
   RUN,
   specOf,
   submit,
@@ -82,7 +84,11 @@ const order = fc.record({ epoch, revision: fc.integer({ min: 1, max: 3 }) }).map
 
 /** Anything that can arrive, in any state; `restart` is an eviction of the object. */
 const event: fc.Arbitrary<AllocationEvent | { type: "restart" }> = fc.oneof(
-  fc.constantFrom({ type: "tick" as const }, { type: "poke" as const }, { type: "restart" as const }),
+  fc.constantFrom(
+    { type: "tick" as const },
+    { type: "poke_run" as const, body: REF },
+    { type: "restart" as const },
+  ),
   fc.constant({ type: "submitted" as const, id: RUN, spec: specOf({ argv: ["other"] }), hash: "other" }),
   fc.constant({ type: "abort" as const, reason: "enough", by: "ann" }),
   fc
@@ -93,7 +99,7 @@ const event: fc.Arbitrary<AllocationEvent | { type: "restart" }> = fc.oneof(
       version: fc.nat(5),
       submittedAt: fc.constantFrom(T0, T0, T0, T0 - 1),
     })
-    .map((one) => ({ type: "place" as const, place: one })),
+    .map((one) => ({ type: "place" as const, body: one })),
   {
     weight: 6,
     arbitrary: fc
@@ -104,20 +110,16 @@ const event: fc.Arbitrary<AllocationEvent | { type: "restart" }> = fc.oneof(
         held: fc.boolean(),
         attempts: fc.array(report, { maxLength: 2 }),
       })
-      .map((one) => ({ type: "observed" as const, observed: one })),
+      .map((one) => ({ type: "observed" as const, body: one })),
   },
   fc
     .record({ run: fc.constant(RUN), worker, epoch, how, held: fc.boolean() })
-    .map((one) => ({ type: "ended" as const, ended: one })),
+    .map((one) => ({ type: "ended" as const, body: one })),
   {
     weight: 3,
-    arbitrary: fc.record({
-      type: fc.constant("pool_answered" as const),
-      version: fc.nat(5),
-      answer: poolAnswer,
-    }),
+    arbitrary: fc.tuple(fc.nat(5), poolAnswer).map(([version, answer]) => pool(version, answer)),
   },
-  fc.record({ type: fc.constant("order_answered" as const), order, answer: orderAnswer }),
+  fc.record({ type: fc.constant("order_answered" as const), sent: order, answer: orderAnswer }),
 );
 
 const limits = fc.record(
@@ -129,7 +131,7 @@ const limits = fc.record(
   },
   { requiredKeys: [] },
 );
-const placed = { type: "pool_answered" as const, version: 1, answer: placedOn() };
+const placed = pool(1, placedOn());
 const pause = fc.oneof({ weight: 3, arbitrary: fc.nat(3_000) }, fc.nat(40_000));
 const story = fc
   .tuple(fc.constantFrom(true, true, false), fc.array(fc.tuple(event, pause), { maxLength: 40 }))
@@ -185,7 +187,7 @@ describe("whatever happens, in whatever order", () => {
       expect(openPlacement(after)).toBeNull();
       const due = allocationMachine.due(after, now);
       expect(due.filter(({ kind }) => kind === "order")).toEqual([]);
-      for (const message of due) if (message.kind === "upsert") expect(message.body.wants).toBe("nothing");
+      for (const message of due) if (message.kind === "run") expect(message.body.wants).toBe("nothing");
       for (const e of [1, 2, 3]) expect(orderNow(after, e, now)).toMatchObject({ attempts: [] });
     });
   });
@@ -265,8 +267,7 @@ describe("whatever happens, in whatever order", () => {
         play(submit(more), events, (_before, after, now) => {
           // Time has done its part before, and a host does not name what it was never ordered.
           const state = allocationMachine.apply(after, { type: "tick" }, now);
-          if (last.type === "observed" && !last.observed.attempts.every((one) => isOrdered(state, one)))
-            return;
+          if (last.type === "observed" && !last.body.attempts.every((one) => isOrdered(state, one))) return;
           const once = allocationMachine.apply(state, last, now);
           const twice = allocationMachine.apply(once, last, now);
           expect(twice.record).toEqual(once.record);

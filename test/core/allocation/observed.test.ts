@@ -102,7 +102,7 @@ test("an end that was seen empties the order, and tells the pool that the place 
   const state = runAt(started(), T0 + 1, observed([exited({ code: 2 })]));
   expect(orderNow(state, 1, T0 + 1)).toMatchObject({ kind: "order", attempts: [] });
   expect(owed(state, T0 + 1)).toEqual({
-    upsert: expect.objectContaining({ state: "complete", exitCode: 2, wants: "nothing", epoch: 0, ended: 1 }),
+    run: expect.objectContaining({ state: "complete", exitCode: 2, wants: "nothing", epoch: 0, ended: 1 }),
   });
 });
 

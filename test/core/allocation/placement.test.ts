@@ -28,7 +28,7 @@ import {
 
 const placeOfAnother: AllocationEvent = {
   type: "place",
-  place: { run: RUN, worker: "w1", epoch: 1, version: 1, submittedAt: T0 - 1 },
+  body: { run: RUN, worker: "w1", epoch: 1, version: 1, submittedAt: T0 - 1 },
 };
 const over = runAt(started(), T0, ended("lost"));
 const abortedInQueue = runAt(queued(), T0, abort(), pool(2, { kind: "none", version: 2 }));
@@ -102,7 +102,7 @@ describe("what the worker answers", () => {
   test("refused: the next epoch is asked for, and the revisions begin anew", () => {
     const refused = orderAnswered(fresh, { kind: "ended", how: "refused", held: false });
     const state = runAt(fresh, T0 + 9, refused);
-    expect(owed(state, T0 + 9)).toMatchObject({ upsert: { wants: "place", epoch: 0, ended: 1, version: 2 } });
+    expect(owed(state, T0 + 9)).toMatchObject({ run: { wants: "place", epoch: 0, ended: 1, version: 2 } });
     const again = runAt(state, T0 + 9, pool(2, placedOn("w2", 2)));
     expect(allocationMachine.due(again, T0 + 9)[0]).toMatchObject({
       to: "w2",

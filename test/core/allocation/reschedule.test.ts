@@ -89,7 +89,7 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md#for
   test("it waits, wants nothing, and still runs as far as anybody can see", () => {
     expect(lost.record).toMatchObject({ ended: false, outcome: null, endedEpoch: 1, placeAt: T0 + 31_000 });
     expect(owed(lost, T0 + 1_000)).toMatchObject({
-      upsert: { wants: "nothing", state: "running", ended: 1, avoid: ["w1"] },
+      run: { wants: "nothing", state: "running", ended: 1, avoid: ["w1"] },
     });
     expect(lost.record.events.at(-1)).toMatchObject({
       type: "Rescheduling",
@@ -100,7 +100,7 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md#for
   test("then it wants another place, not where it was (restart.md#penalty)", () => {
     expect(runAt(lost, T0 + 30_999, { type: "tick" }).record.placeAt).toBeDefined();
     const again = runAt(lost, T0 + 31_000, { type: "tick" });
-    expect(owed(again, T0 + 31_000).upsert).toMatchObject({ wants: "place", avoid: ["w1"] });
+    expect(owed(again, T0 + 31_000).run).toMatchObject({ wants: "place", avoid: ["w1"] });
     expect(again.record.waitingSince).toBe(T0 + 31_000);
     const placed = runAt(again, T0 + 32_000, place("w2", 2, again.record.version));
     expect(owed(placed, T0 + 32_000).order?.attempts).toMatchObject([{ id: `${RUN}/main/2.1`, want: "run" }]);
@@ -144,7 +144,7 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md#for
     const waiting = runAt(limited, T0 + 1_000, noPlace(limited.record.version));
     expect(owed(waiting, T0 + 1_000)).toEqual({});
     const wished = runAt(waiting, T0 + ms, event);
-    const { version = 0 } = owed(wished, T0 + ms).upsert ?? {};
+    const { version = 0 } = owed(wished, T0 + ms).run ?? {};
     expect(runAt(wished, T0 + ms, noPlace(version)).record).toMatchObject({
       ended: true,
       outcome: { state },
@@ -191,7 +191,7 @@ describe("a run whose machine was lost is placed anew, if it says so (api.md#for
     const refused = runAt(started(TWICE), T0, ended("refused", { held: false }));
     expect(refused.record).toMatchObject({ ended: false, endedEpoch: 1 });
     expect(refused.record.reschedules).toBeUndefined();
-    expect(owed(refused, T0).upsert).toMatchObject({ wants: "place" });
+    expect(owed(refused, T0).run).toMatchObject({ wants: "place" });
   });
 
   test("without a word it is not: the short form ends unknown", () => {
@@ -222,7 +222,7 @@ describe("a group that has failed is placed anew", () => {
     expect(story.status.placements).toMatchObject([{ epoch: 1, outcome: "gone" }]);
     story
       .later(5_000)
-      .apply({ type: "pool_answered", version: 99, answer: placedOn("w2", 2) })
+      .apply(pool(99, placedOn("w2", 2)))
       .obey();
     expect(story.living).toEqual(["m", "n"]);
     expect(story.status.tasks.map(({ failed: flag, attempts }) => [flag, attempts.length])).toEqual([
@@ -247,7 +247,7 @@ describe("a group that has failed is placed anew", () => {
     story.ends("m", { code: 1 }).later(1_250).ends("m", { code: 1 });
     story
       .later(5_000)
-      .apply({ type: "pool_answered", version: 99, answer: placedOn("w2", 2) })
+      .apply(pool(99, placedOn("w2", 2)))
       .obey();
     expect(story.ends("m", { code: 1 }).status.tasks[0]).toMatchObject({ phase: "backoff", restarts: 2 });
   });
@@ -255,7 +255,7 @@ describe("a group that has failed is placed anew", () => {
   test("an abort while it waits ends it", () => {
     const story = failed().abort();
     const { version } = story.run.record;
-    story.apply({ type: "pool_answered", version, answer: { kind: "none", version } });
+    story.apply(pool(version, { kind: "none", version }));
     expect(story.status.state).toBe("aborted");
   });
 });

@@ -83,24 +83,24 @@ const dataEvents = ({ record }: Submitted) =>
 describe("where it wants to be placed anew", () => {
   test("on the worker that keeps its data, though its tasks have failed there", () => {
     const state = failed(started(STICKY));
-    expect(owed(state, T0 + DELAY).upsert).toMatchObject({ wants: "place", prefer: "w1", avoid: ["w1"] });
+    expect(owed(state, T0 + DELAY).run).toMatchObject({ wants: "place", prefer: "w1", avoid: ["w1"] });
     const said = state.record.events.find(({ type }) => type === "Rescheduling")?.message;
     expect(said).toBe("it is placed anew in 5s, on worker w1, which keeps its data, if that can take it");
   });
 
   test("nowhere in particular when the machine was lost, and the data with it", () => {
     const state = runAt(runAt(started(STICKY), T0, ended("lost")), T0 + DELAY, { type: "tick" });
-    expect(owed(state, T0 + DELAY).upsert).toMatchObject({ wants: "place", prefer: null, avoid: ["w1"] });
+    expect(owed(state, T0 + DELAY).run).toMatchObject({ wants: "place", prefer: null, avoid: ["w1"] });
   });
 
   test("still there when another has refused it in between", () => {
     const state = runAt(failed(started(STICKY)), T0 + DELAY, place("w2", 2), ended("refused", REFUSED));
-    expect(owed(state, T0 + DELAY).upsert).toMatchObject({ wants: "place", prefer: "w1" });
+    expect(owed(state, T0 + DELAY).run).toMatchObject({ wants: "place", prefer: "w1" });
   });
 
   test("a run that is not sticky says nothing of it", () => {
     const state = failed(started({ ...STICKY, sticky: undefined }));
-    expect(owed(state, T0 + DELAY).upsert).not.toHaveProperty("prefer");
+    expect(owed(state, T0 + DELAY).run).not.toHaveProperty("prefer");
   });
 });
 
@@ -289,7 +289,7 @@ describe("N9: the data of a sticky run that failed are stored before it is place
 describe("whether a host may drop what it keeps: only what will never be needed (rule R5)", () => {
   const ask = (state: Submitted, { epoch = 1, worker = "w1" } = {}) => {
     const question = { run: RUN, epoch, worker, held: false, attempts: [], kept: true as const };
-    expect(at(state, T0 + DELAY, { type: "observed", observed: question }).record).toEqual(
+    expect(at(state, T0 + DELAY, { type: "observed", body: question }).record).toEqual(
       at(state, T0 + DELAY, { type: "tick" }).record,
     );
     const answer = answerObserved(state, question, T0 + DELAY);

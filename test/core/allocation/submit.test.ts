@@ -15,6 +15,7 @@ import {
   placedOn,
   pool,
   queued,
+  REF,
   RUN,
   reloaded,
   runAt,
@@ -30,7 +31,7 @@ const BUSY: PoolAnswer = { kind: "refused", code: "busy", text: "full", retryAft
 describe("an allocation without state says nothing, and only a submission gives it one (R6)", () => {
   test.each([
     ["a tick", { type: "tick" as const }],
-    ["a poke", { type: "poke" as const }],
+    ["a poke", { type: "poke_run" as const, body: REF }],
     ["an abort", abort()],
     ["a place", place()],
     ["a report", observed([running])],
@@ -50,8 +51,9 @@ describe("a submission", () => {
     const state = at(nothing(), T0, submit({ pool: "gpu", priority: 7, labels: { team: "x" } }));
     expect(allocationMachine.due(state, T0)).toEqual([
       {
+        object: "pool",
         to: "gpu",
-        kind: "upsert",
+        kind: "run",
         repeatedBy: "self",
         body: {
           run: RUN,
@@ -78,13 +80,13 @@ describe("a submission", () => {
     ["an absolute directory is one of the host's", "/srv", true],
     ["a relative one is the task's own", "srv", false],
   ])("%s (api.md#refused-specs)", (_what, dir, hostPaths) => {
-    expect(owed(at(nothing(), T0, submit({ dir })), T0).upsert?.hostPaths).toBe(hostPaths);
+    expect(owed(at(nothing(), T0, submit({ dir })), T0).run?.hostPaths).toBe(hostPaths);
   });
 
   test("says whether a task is only played (`allowFakeDriver`)", () => {
     const task = { name: "m", argv: ["x"] };
     const fakes = (more: object) =>
-      owed(at(nothing(), T0, submit({ argv: undefined, tasks: [{ ...task, ...more }] })), T0).upsert?.fakes;
+      owed(at(nothing(), T0, submit({ argv: undefined, tasks: [{ ...task, ...more }] })), T0).run?.fakes;
     expect([fakes({ driver: "fake" }), fakes({ driver: "exec" }), fakes({})]).toEqual([
       true,
       undefined,
@@ -94,7 +96,7 @@ describe("a submission", () => {
 
   test("shows no more of a long command line than lists have room for", () => {
     const state = at(nothing(), T0, submit({ argv: ["x".repeat(50), "y".repeat(50)] }));
-    expect(owed(state, T0).upsert?.command).toBe(`${"x".repeat(50)} ${"y".repeat(29)}`);
+    expect(owed(state, T0).run?.command).toBe(`${"x".repeat(50)} ${"y".repeat(29)}`);
   });
 
   test.each([
@@ -134,7 +136,7 @@ describe("a pool that refuses", () => {
 
   test("does not keep the same id from being submitted again", () => {
     const state = at(nothing(), T0, submit(), pool(1, BUSY), submit());
-    expect(owed(state, T0).upsert).toMatchObject({ version: 1, wants: "place" });
+    expect(owed(state, T0).run).toMatchObject({ version: 1, wants: "place" });
     expect(state.memo.refusal).toBeNull();
   });
 
@@ -153,24 +155,27 @@ describe("a pool that refuses", () => {
 describe("after a restart nothing is believed to be known (shell.md#machine)", () => {
   test("the pool is told again, and its answer brings the placement back", () => {
     const state = reloaded(ordered());
-    expect(owed(state, T0)).toMatchObject({ upsert: { version: 1, wants: "place", epoch: 0 } });
+    expect(owed(state, T0)).toMatchObject({ run: { version: 1, wants: "place", epoch: 0 } });
     expect(owed(state, T0).order).toBeUndefined();
     expect(owed(at(state, T0, pool(1, placedOn())), T0).order).toMatchObject({ epoch: 1, revision: 1 });
   });
 
   test("a run that has started is ordered again as well", () => {
-    expect(owed(reloaded(started()), T0)).toMatchObject({ upsert: { epoch: 1 }, order: { epoch: 1 } });
+    expect(owed(reloaded(started()), T0)).toMatchObject({ run: { epoch: 1 }, order: { epoch: 1 } });
   });
 
   test("the end is told again, too, and an ended run gives no orders", () => {
     const over = runAt(started(), T0, ended("lost"));
-    const { upsert, order } = owed(loadedAllocation(over.record, false), T0);
-    expect(upsert).toMatchObject({ state: "unknown", wants: "nothing", epoch: 0, ended: 1 });
+    const { run, order } = owed(loadedAllocation(over.record, false), T0);
+    expect(run).toMatchObject({ state: "unknown", wants: "nothing", epoch: 0, ended: 1 });
     expect(order).toBeUndefined();
   });
 
   test("a poke has the order repeated, whose loss nobody else would notice", () => {
     expect(owed(ordered(), T0).order).toBeUndefined();
-    expect(owed(at(ordered(), T0, { type: "poke" }), T0).order).toMatchObject({ epoch: 1, revision: 1 });
+    expect(owed(at(ordered(), T0, { type: "poke_run", body: REF }), T0).order).toMatchObject({
+      epoch: 1,
+      revision: 1,
+    });
   });
 });

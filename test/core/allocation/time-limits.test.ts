@@ -13,6 +13,7 @@ import {
   placedOn,
   pool,
   queued,
+  REF,
   reloaded,
   runAt,
   started,
@@ -51,7 +52,9 @@ describe("`timeout` counts from the first placement on (api.md#time-limits)", ()
   });
 
   test("any event will do, not only a tick (shell.md#machine: level, not edge)", () => {
-    expect(owed(runAt(placed, T0 + MINUTE, { type: "poke" }), T0 + MINUTE).order).toMatchObject({
+    expect(
+      owed(runAt(placed, T0 + MINUTE, { type: "poke_run", body: REF }), T0 + MINUTE).order,
+    ).toMatchObject({
       attempts: [{ want: "stop" }],
     });
   });

@@ -64,7 +64,7 @@ describe("while its outputs are being stored a run is still running (api.md#abor
 
   test("its place is kept, and its order says that it stays", () => {
     const state = begun();
-    expect(owed(state, T0).upsert?.state).not.toBe("complete");
+    expect(owed(state, T0).run?.state).not.toBe("complete");
     expect(orderNow(state, 1, T0)).toMatchObject({ attempts: [{ id: FIRST, want: "run" }] });
   });
 

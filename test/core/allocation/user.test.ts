@@ -118,7 +118,7 @@ describe("somebody wants tasks started again", () => {
     const story = new GroupStory(group(task("m"), task("n"))).ends("m");
     const stopping = { id: `${RUN}/n/1.1`, state: "stopping", startedAgoMs: 0, stopped: "agent" } as const;
     const observed = { run: RUN, epoch: 1, worker: "w1", held: true, attempts: [stopping] };
-    story.apply({ type: "observed", observed });
+    story.apply({ type: "observed", body: observed });
     expect(refusalOfWish(story.run, { all: true })?.code).toBe("not_running");
     const { record } = story.run;
     expect(story.apply({ type: "restart", wish: { all: true, by } }).run.record).toEqual(record);

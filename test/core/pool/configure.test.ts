@@ -2,12 +2,23 @@ import { describe, expect, test } from "vitest";
 import { type PoolEvent, poolMachine } from "../../../src/core/pool/machine.ts";
 import { settingsOf } from "../../../src/core/pool/record.ts";
 import type { PoolConfigInput } from "../../../src/schema/pool.ts";
-import { answer, at, configured, pool, run, T0, vcpus, waiting, workerRow } from "../support/pool.ts";
+import {
+  answer,
+  at,
+  configured,
+  placeOf,
+  pool,
+  run,
+  T0,
+  vcpus,
+  waiting,
+  workerRow,
+} from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";
 
 const configure = (revision: number, more: Partial<PoolConfigInput> = {}, seed = "s2"): PoolEvent => ({
   type: "configure",
-  configure: { pool: "default", revision, config: poolConfig(more), seed },
+  body: { pool: "default", revision, config: poolConfig(more), seed },
 });
 const other = { provider: { kind: "http" as const, url: "http://other.test", secret: "s" } };
 
@@ -80,9 +91,9 @@ describe("a pool does not lose sight of machines (409 pool_in_use)", () => {
 test("without a configuration a pool says nothing, and nothing but one gives it state (R6)", () => {
   const events: PoolEvent[] = [
     { type: "tick" },
-    { type: "place_answered", poked: false, key: "k", answer: { kind: "no_such" } },
-    { type: "worker_answered", poked: false, worker: "w1", answer: { kind: "no_such" } },
-    { type: "listed", answer: { kind: "listed", beganAt: T0, items: [] } },
+    { type: "place_answered", sent: placeOf("a"), answer: { kind: "no_such" } },
+    { type: "drain_worker_answered", sent: { worker: "w1" }, answer: { kind: "no_such" } },
+    { type: "listed", consistencyMs: 0, answer: { kind: "listed", beganAt: T0, items: [] } },
   ];
   for (const event of events) {
     const state = poolMachine.apply(pool(null), event, T0);

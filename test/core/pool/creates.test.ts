@@ -207,20 +207,17 @@ describe("a permit is a row before anything else is told (invariant 3, pool.md#c
 
   test("it is told until the worker has answered, over a restart too", () => {
     const state = reloaded(at(configured(), T0, run("a")));
-    expect(owed(state, T0, "create")).toHaveLength(1);
-    const { upsert } = workerSays("default-s-1", {
+    const [create] = owed(state, T0, "create");
+    const { body: upsert } = workerSays("default-s-1", {
       version: 1,
       phase: "booting",
       instance: null,
       readyAt: null,
       booted: false,
     });
-    const answered = at(state, T0, {
-      type: "worker_answered",
-      poked: false,
-      worker: "default-s-1",
-      answer: { kind: "worker", worker: upsert },
-    });
+    if (create === undefined) throw new Error("it is not told");
+    const answer = { kind: "worker" as const, worker: upsert };
+    const answered = at(state, T0, { type: "create_answered", sent: create.body, answer });
     expect(owed(answered, T0, "create")).toEqual([]);
     expect(answered.workers.get("default-s-1")?.phase).toBe("booting");
   });

@@ -63,6 +63,6 @@ describe("a run that is canceled while its machine is made (cases.md#case-6)", (
     expect(state.memo.index.placed.size).toBe(0);
     const idle = workerSays("w1", { version: 4, wantsStop: true });
     const asked = at(state, T0 + MINUTE, idle);
-    expect(answerWorker(asked, idle.upsert, T0 + MINUTE)).toMatchObject({ kind: "ok", consent: true });
+    expect(answerWorker(asked, idle.body, T0 + MINUTE)).toMatchObject({ kind: "ok", consent: true });
   });
 });

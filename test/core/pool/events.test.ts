@@ -6,7 +6,7 @@ import type { ReadonlyConfigured } from "../../../src/core/pool/state.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { PoolEventList } from "../../../src/schema/pool.ts";
 import { MapDisk } from "../support/map-disk.ts";
-import { at, existing, recordOf, run, T0, workerRow, workerSays } from "../support/pool.ts";
+import { at, existing, recordOf, run, T0, upsert, workerRow, workerSays } from "../support/pool.ts";
 import { poolConfig } from "../support/pool-config.ts";
 
 function story() {
@@ -82,8 +82,9 @@ test("a reader who was behind a run that is deleted now is past its change, and 
   const ended = at(state, T0 + 5, workerSays("w1"), ends("a"));
   const { next: behind } = eventsAfter(ended, next);
   const later = at(ended, T0 + 9, ends("b"));
-  const key = [...later.runs.ended(9)].find(([, row]) => row.run === "b")?.[0] ?? "";
-  const deleted = at(later, T0 + 10, { type: "forget_answered", key, answer: { kind: "forgotten" } });
+  const sent =
+    [...later.runs.ended(9)].map(([, row]) => row).find(({ run: id }) => id === "b") ?? upsert("b");
+  const deleted = at(later, T0 + 10, { type: "forget_answered", sent, answer: { kind: "forgotten" } });
   for (const after of [next, behind]) {
     const list = eventsAfter(deleted, after);
     expect(told(list)).not.toContain("b complete");

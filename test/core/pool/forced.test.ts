@@ -7,6 +7,7 @@ import {
   configured,
   owed,
   placed,
+  placeOf,
   reloaded,
   T0,
   upsert,
@@ -24,7 +25,7 @@ const configure = (revision: number, more: { remove?: "drained" | "forced"; url?
   const removal = remove === undefined ? {} : { remove, by: "ann" };
   return {
     type: "configure" as const,
-    configure: { pool: "default", revision, config, seed: "s", ...removal },
+    body: { pool: "default", revision, config, seed: "s", ...removal },
   };
 };
 
@@ -44,24 +45,24 @@ describe("P9: a pool is deleted by force", () => {
 
   test("P9: its workers are killed and its runs ended, until they have heard", () => {
     const state = at(crowded(), T0, force);
-    expect(owed(state, T0, "kill_worker").map(({ to, by }) => [to, by])).toEqual([
+    expect(owed(state, T0, "kill_worker").map(({ to, body }) => [to, body.by])).toEqual([
       ["w1", "ann"],
       ["w2", "ann"],
       ["w3", "ann"],
     ]);
     const ends = owed(reloaded(state), T0, "end_run");
     expect(ends.map(({ to }) => to)).toEqual(["a", "b"]);
-    const keyOf = (run: string) => ends.find(({ to }) => to === run)?.key ?? "";
+    const endOf = (run: string) => ({ ...placeOf(run), reason: "", by: "ann" });
     const later = at(
       state,
       T0 + 1,
       workerSays("w1", { phase: "shutdown", forced: true }),
       {
-        type: "end_answered",
-        key: keyOf("a"),
+        type: "end_run_answered",
+        sent: endOf("a"),
         answer: { kind: "run", run: upsert("a", { version: 2, epoch: 1 }) },
       },
-      { type: "end_answered", key: keyOf("b"), answer: { kind: "no_such" } },
+      { type: "end_run_answered", sent: endOf("b"), answer: { kind: "no_such" } },
     );
     expect(owed(later, T0 + 1, "kill_worker").map(({ to }) => to)).toEqual(["w2", "w3"]);
     expect(owed(later, T0 + 1, "end_run")).toEqual([]);
@@ -74,8 +75,8 @@ describe("P9: a pool is deleted by force", () => {
       { worker: "w1", instance: "i-w1", provider },
       { worker: "w3", instance: null, provider },
     ];
-    expect(answerConfigure(state, force.configure)).toEqual({ kind: "configured", revision: 2, left });
-    expect(answerConfigure(reloaded(state), force.configure)).toMatchObject({ left });
+    expect(answerConfigure(state, force.body)).toEqual({ kind: "configured", revision: 2, left });
+    expect(answerConfigure(reloaded(state), force.body)).toMatchObject({ left });
   });
 
   test("P9: nothing is placed or asked for any more", () => {

@@ -24,7 +24,7 @@ function forgets(state: Configured, now = T0): string[] {
 }
 
 const answered = (row: RunUpsert, answer: object = { kind: "forgotten" }) =>
-  ({ type: "forget_answered", key: runKey(row.submittedAt, row.run), answer }) as PoolEvent;
+  ({ type: "forget_answered", sent: row, answer }) as PoolEvent;
 
 describe("how long logs are kept, said with the word that no place is wanted (api.md#retention)", () => {
   test.each<[object, number | undefined]>([
@@ -71,7 +71,7 @@ describe("what a pool lets go (api.md#retention)", () => {
     const state = at(configured({ retention: { runs: "2h" } }, [over("a", HOUR)]), T0, tick);
     expect(forgets(state)).toEqual([]);
     const configure = { pool: "default", revision: 2, config: poolConfig(keep), seed: "s" };
-    expect(forgets(at(state, T0, { type: "configure", configure }))).toEqual(["a"]);
+    expect(forgets(at(state, T0, { type: "configure", body: configure }))).toEqual(["a"]);
   });
 
   test("it wakes by itself when the first of them is due, and not more often than once a minute", () => {
@@ -95,7 +95,7 @@ describe("what a pool lets go (api.md#retention)", () => {
 });
 
 describe("a run that somebody wants deleted", () => {
-  const unwanted = (row: RunUpsert): PoolEvent => ({ type: "unwanted", forget: row });
+  const unwanted = (row: RunUpsert): PoolEvent => ({ type: "unwanted", run: row });
 
   test.each<[string, RunRow, boolean]>([
     ["goes before its time", over("a", 0), true],
@@ -135,7 +135,7 @@ describe("the row goes", () => {
 
   test("what is told of it later and late brings no place back", () => {
     const state = at(configured(keep, [row]), T0, tick, answered(row));
-    const late = at(state, T0, { type: "run", upsert: row });
+    const late = at(state, T0, { type: "run", body: row });
     // For whom it was news, it is kept as long as any.
     const now = T0 + HOUR + FORGET_LOOK_MS;
     expect(forgets(at(late, now, tick), now)).toEqual(["a"]);

@@ -393,7 +393,7 @@ describe("another configuration", () => {
     ["another secret", { provider: { kind: "http", url: "http://cloud.test", secret: "t" } }, ["boot"]],
   ])("%s: what is left", (_what, more, left) => {
     const configure = { pool: "default", revision: 2, config: poolConfig(more), seed: "s" };
-    const state = at(held(configured(), ...holds), T0, { type: "configure", configure });
+    const state = at(held(configured(), ...holds), T0, { type: "configure", body: configure });
     expect(state.record.holds.map(({ cause }) => cause)).toEqual(left);
   });
 });
@@ -447,6 +447,7 @@ describe("a run that waits for it is told the scope, the reason and the time (in
 describe("a listing has a bucket of its own (pool.md#rate-2, cases.md#case-20)", () => {
   const limited: PoolEvent = {
     type: "listed",
+    consistencyMs: 0,
     answer: { kind: "failed", failure: { class: "rate_limit", text: "slow down", retryAfterMs: 5 * MINUTE } },
   };
   const one = () => at(configured({}, [], [workerRow("w1")]), T0, limited);
@@ -467,6 +468,8 @@ describe("a listing has a bucket of its own (pool.md#rate-2, cases.md#case-20)",
   test("a listing that is answered ends it", () => {
     const answer = { kind: "listed", beganAt: T0, items: [] } as const;
     const later = T0 + 5 * MINUTE;
-    expect(at(one(), later, { type: "listed", answer: { ...answer, items: [] } }).record.holds).toEqual([]);
+    expect(
+      at(one(), later, { type: "listed", consistencyMs: 0, answer: { ...answer, items: [] } }).record.holds,
+    ).toEqual([]);
   });
 });

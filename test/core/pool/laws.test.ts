@@ -5,7 +5,7 @@ import { mayUseGpus, offersOf } from "../../../src/core/pool/plan/eligible.ts";
 import { knownMemory } from "../../../src/core/pool/plan/learned.ts";
 import { plan } from "../../../src/core/pool/plan/plan.ts";
 import { explainRun } from "../../../src/core/pool/read/views.ts";
-import { isOpen, type Learned, type RunRow, runKey, type WorkerRow } from "../../../src/core/pool/record.ts";
+import { isOpen, type Learned, type RunRow, type WorkerRow } from "../../../src/core/pool/record.ts";
 import type { Configured } from "../../../src/core/pool/state.ts";
 import { accommodates, remaining } from "../../../src/core/resources.ts";
 import { resourcesOfType } from "../../../src/core/spec.ts";
@@ -15,6 +15,7 @@ import {
   at,
   configured,
   hold,
+  placeOf,
   pool,
   rowOf,
   run,
@@ -258,12 +259,12 @@ const step: fc.Arbitrary<PoolEvent> = fc.oneof(
   fc.constant<PoolEvent>({ type: "tick" }),
   fc.record({ id: fc.constantFrom(...names), known: fc.boolean() }).map(({ id, known }) => ({
     type: "place_answered" as const,
-    poked: false,
-    key: runKey(T0, id),
+    sent: placeOf(id),
     answer: known ? { kind: "run" as const, run: upsert(id, { epoch: 1 }) } : { kind: "no_such" as const },
   })),
   fc.record({ ms: fc.nat(1_000) }).map(({ ms }) => ({
     type: "listed" as const,
+    consistencyMs: 0,
     answer: { kind: "listed" as const, beganAt: T0 + ms, items: [] },
   })),
 );

@@ -38,7 +38,7 @@ const small = (worker: string, phase?: WorkerRow["phase"], more: Partial<WorkerR
 const measured = (worker: string, count: number) => workerSays(worker, { measuredMemory: count * MIB });
 const configure = (more: Partial<PoolConfigInput>): PoolEvent => ({
   type: "configure",
-  configure: { pool: "default", revision: 2, config: poolConfig(more), seed: "s" },
+  body: { pool: "default", revision: 2, config: poolConfig(more), seed: "s" },
 });
 const learnedOf = ({ record }: Configured) => record.learned?.small;
 const asked = (state: Configured) => owed(state, T0, "create").map((one) => one.to);

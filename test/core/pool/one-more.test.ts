@@ -47,7 +47,7 @@ const ending: fc.Arbitrary<Step> = fc
     const next = again ? "pending" : "complete";
     return {
       type: "run",
-      upsert: { ...upsert, state: next, version: row.version + 1, epoch: opened, ended: opened, wants },
+      body: { ...upsert, state: next, version: row.version + 1, epoch: opened, ended: opened, wants },
     };
   });
 
@@ -55,7 +55,7 @@ const aborted: fc.Arbitrary<Step> = fc.nat(40).map((n) => (state) => {
   const row = state.memo.index.queue[n % Math.max(1, state.memo.index.queue.length)];
   if (row === undefined) return { type: "tick" };
   const { opened: _opened, worker: _worker, heardAt: _heardAt, ...upsert } = row;
-  return { type: "run", upsert: { ...upsert, state: "aborted", version: row.version + 1, wants: "nothing" } };
+  return { type: "run", body: { ...upsert, state: "aborted", version: row.version + 1, wants: "nothing" } };
 });
 
 const change: fc.Arbitrary<Step> = fc

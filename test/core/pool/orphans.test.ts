@@ -34,6 +34,7 @@ function instance(worker: string, more: Partial<Instance> = {}): Instance {
 
 const listed = (...items: Instance[]): PoolEvent => ({
   type: "listed",
+  consistencyMs: 0,
   answer: { kind: "listed", beganAt: T0, items },
 });
 const live = (state: Configured) => [...state.workers.live()].map((row) => row.worker);
@@ -86,9 +87,8 @@ describe("a machine with our tags that nobody knows is taken in (adoption, cases
   });
 
   const nobody: PoolEvent = {
-    type: "worker_answered",
-    worker: "default-s-7",
-    poked: true,
+    type: "poke_worker_answered",
+    sent: { worker: "default-s-7" },
     answer: { kind: "no_such" },
   };
 
@@ -181,7 +181,7 @@ describe("a machine whose instance type was removed from the configuration drain
   const other = { other: { vcpus: 4, memory: "1GiB", price: 1 } };
   const configure: PoolEvent = {
     type: "configure",
-    configure: { pool: "default", revision: 2, config: poolConfig({ instanceTypes: other }), seed: "s" },
+    body: { pool: "default", revision: 2, config: poolConfig({ instanceTypes: other }), seed: "s" },
   };
 
   test.each([

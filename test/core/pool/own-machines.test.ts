@@ -119,10 +119,10 @@ describe("runs on self-hosted machines", () => {
 
   test("that no instance type can hold are taken if such a machine can", () => {
     const wanted = upsert("a", vcpus(16));
-    const without = at(configured(), T0, { type: "run", upsert: wanted });
+    const without = at(configured(), T0, { type: "run", body: wanted });
     expect(answerRun(without, wanted, T0)).toMatchObject({ kind: "refused", code: "unsatisfiable" });
     const full = configured({}, [placed("b", "mine", vcpus(1))], [own("mine")]);
-    const state = at(full, T0, { type: "run", upsert: wanted });
+    const state = at(full, T0, { type: "run", body: wanted });
     expect(answerRun(state, wanted, T0)).toEqual({ kind: "queued" });
     expect(explainRun(state, "a", T0)?.reason.code).toBe("own_machine");
   });
@@ -156,7 +156,11 @@ describe("they are not the provider's", () => {
   test("no listing is asked for, nor said of them", () => {
     const state = configured({}, [], [own("mine")]);
     expect(poolMachine.wakeAt(state)).toBeUndefined();
-    const listed = at(state, T0, { type: "listed", answer: { kind: "listed", beganAt: T0, items: [] } });
+    const listed = at(state, T0, {
+      type: "listed",
+      consistencyMs: 0,
+      answer: { kind: "listed", beganAt: T0, items: [] },
+    });
     expect(listed.memo.sightings).toEqual({});
   });
 
@@ -166,7 +170,7 @@ describe("they are not the provider's", () => {
     const moved = { ...config, provider: { ...config.provider, url: "http://other.test" } };
     const event = {
       type: "configure" as const,
-      configure: { pool: "default", revision: 2, config: moved, seed: "s" },
+      body: { pool: "default", revision: 2, config: moved, seed: "s" },
     };
     expect(at(before, T0, event).record.revision).toBe(2);
   });

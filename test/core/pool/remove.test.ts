@@ -22,7 +22,7 @@ import { poolConfig } from "../support/pool-config.ts";
 
 const configure = (remove?: "empty" | "drained", revision = 2) => ({
   type: "configure" as const,
-  configure: {
+  body: {
     pool: "default",
     revision,
     config: poolConfig(),
@@ -31,7 +31,7 @@ const configure = (remove?: "empty" | "drained", revision = 2) => ({
   },
 });
 const answered = (state: PoolState, remove: "empty" | "drained") =>
-  answerConfigure(state, configure(remove).configure);
+  answerConfigure(state, configure(remove).body);
 const ends = run("a", { version: 2, state: "complete", wants: "nothing", ended: 1 });
 const leaves = [
   workerSays("w1", { version: 3, phase: "shutdown", idleBehavior: "drain" }),

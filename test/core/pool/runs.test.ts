@@ -11,6 +11,7 @@ import {
   NEED,
   owed,
   placed,
+  placeOf,
   pool,
   reloaded,
   rowOf,
@@ -189,22 +190,14 @@ describe("an allocation that does not know its place is told (messages.md#place)
     ]);
     const knows = { kind: "run" as const, run: upsert("a", { epoch: 1 }) };
     expect(
-      owed(
-        at(state, T0, { type: "place_answered", poked: false, key: runKey(T0, "a"), answer: knows }),
-        T0,
-        "place",
-      ),
+      owed(at(state, T0, { type: "place_answered", sent: placeOf("a"), answer: knows }), T0, "place"),
     ).toEqual([]);
   });
 
   test("an answer that does not know the epoch settles nothing", () => {
     const knows = { kind: "run" as const, run: upsert("a", { epoch: 0 }) };
     expect(
-      owed(
-        at(opened(), T0, { type: "place_answered", poked: false, key: runKey(T0, "a"), answer: knows }),
-        T0,
-        "place",
-      ),
+      owed(at(opened(), T0, { type: "place_answered", sent: placeOf("a"), answer: knows }), T0, "place"),
     ).toHaveLength(1);
   });
 
@@ -234,8 +227,7 @@ describe("an allocation that does not know its place is told (messages.md#place)
   test("one that has no state is over: the submission was taken back, or it was forgotten (R6)", () => {
     const state = at(opened(), T0, {
       type: "place_answered",
-      poked: false,
-      key: runKey(T0, "a"),
+      sent: placeOf("a"),
       answer: { kind: "no_such" },
     });
     expect(rowOf(state, "a")).toMatchObject({ state: "unknown", wants: "nothing", ended: 1, opened: 1 });
@@ -247,8 +239,7 @@ describe("an allocation that does not know its place is told (messages.md#place)
     (kind) => {
       const state = at(configured(), T0, {
         type: "place_answered",
-        poked: false,
-        key: runKey(T0, "z"),
+        sent: placeOf("z"),
         answer: kind === "run" ? { kind, run: upsert("z") } : { kind },
       });
       expect([...state.runs.live()]).toEqual([]);
@@ -277,9 +268,8 @@ describe("an owner that was not heard of for one lease is asked how it is (messa
     const now = T0 + LEASE;
     const knows = { kind: "run" as const, run: upsert("a") };
     const heard = at(state(), now, {
-      type: "place_answered",
-      poked: true,
-      key: runKey(T0, "a"),
+      type: "poke_run_answered",
+      sent: placeOf("a"),
       answer: knows,
     });
     expect(owed(heard, now + LEASE - 1, "poke_run")).toEqual([]);
@@ -289,7 +279,7 @@ describe("an owner that was not heard of for one lease is asked how it is (messa
   test("an answer to something else than a poke does not count as one", () => {
     const now = T0 + LEASE;
     const knows = { kind: "run" as const, run: upsert("a") };
-    const event = { type: "place_answered" as const, key: runKey(T0, "a"), poked: false, answer: knows };
+    const event = { type: "place_answered" as const, sent: placeOf("a"), answer: knows };
     expect(owed(at(state(), now, event), now, "poke_run")).toHaveLength(1);
   });
 

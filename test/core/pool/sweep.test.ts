@@ -25,6 +25,7 @@ function instance(worker: string, more: Partial<Instance> = {}): Instance {
 
 const listed = (items: Instance[], beganAt = T0): PoolEvent => ({
   type: "listed",
+  consistencyMs: 0,
   answer: { kind: "listed", beganAt, items },
 });
 const failed: ListAnswer = { kind: "failed", failure: { class: "temporary", text: "the cloud is down" } };
@@ -75,7 +76,7 @@ describe("the provider is asked what exists, as often as there is something to s
   test("first an hour after the pool was made; and while machines live nothing is written for it", () => {
     const { seed, config } = configured().record;
     const configure = { pool: "default", revision: 1, config, seed };
-    const made = at(pool(null), T0, { type: "configure", configure });
+    const made = at(pool(null), T0, { type: "configure", body: configure });
     expect(owed(reloaded(made), T0 + 3_599_999, "list")).toEqual([]);
     expect(owed(reloaded(made), T0 + 3_600_000, "list")).toHaveLength(1);
     const before = one();
@@ -88,7 +89,7 @@ describe("the provider is asked what exists, as often as there is something to s
 
   // pool.md#sweep-failed
   test("a listing that failed proves nothing, and the next one is not hurried", () => {
-    const state = at(one(), T0, { type: "listed", answer: failed });
+    const state = at(one(), T0, { type: "listed", consistencyMs: 0, answer: failed });
     expect(sightings(state)).toEqual([]);
     expect(state.memo.sweepError).toBe("the cloud is down");
     expect(poolMachine.wakeAt(state)).toBe(T0 + MINUTE);
@@ -126,11 +127,10 @@ describe("each worker hears what a listing says of its machine, if that can be n
 
   test("until the worker has answered", () => {
     const missing = at(one(), T0, listed([]));
-    const { upsert } = workerSays("w1");
+    const { body: upsert } = workerSays("w1");
     const heard = at(missing, T0, {
-      type: "worker_answered",
-      poked: false,
-      worker: "w1",
+      type: "drain_worker_answered",
+      sent: { worker: "w1" },
       answer: { kind: "worker", worker: upsert },
     });
     expect(sightings(heard)).toEqual([]);
@@ -161,6 +161,7 @@ describe("since when a machine has been missing, in all listings (R5)", () => {
   // cases.md#case-19: pages that shift, or a service that does not vouch for its listing.
   const partial = (items: Instance[], beganAt: number): PoolEvent => ({
     type: "listed",
+    consistencyMs: 0,
     answer: { kind: "listed", beganAt, items, partial: "its pages shift" },
   });
 
@@ -180,7 +181,9 @@ describe("since when a machine has been missing, in all listings (R5)", () => {
   });
 
   test("a listing that failed is none", () => {
-    expect(missing(at(first(), T0, { type: "listed", answer: failed }, listed([], T0 + 9)))).toBe(T0);
+    expect(
+      missing(at(first(), T0, { type: "listed", consistencyMs: 0, answer: failed }, listed([], T0 + 9))),
+    ).toBe(T0);
   });
 });
 
@@ -229,7 +232,7 @@ describe("A6 story1-late-quick: an empty pool looks for a machine that it gave u
 
   test("a listing that failed goes on with it", () => {
     const late = T0 + LATE_MACHINE_MS;
-    const state = at(left(), late, { type: "listed", answer: failed });
+    const state = at(left(), late, { type: "listed", consistencyMs: 0, answer: failed });
     expect(poolMachine.wakeAt(state)).toBe(late + MINUTE);
   });
 
@@ -284,7 +287,7 @@ describe("A6 story1-twice-seen: a provider that has made two machines for one wo
       items: [instance("w1")],
       partial: "pages shift",
     };
-    const state = at(knowing(), T0, { type: "listed", answer });
+    const state = at(knowing(), T0, { type: "listed", consistencyMs: 0, answer });
     expect(sightings(state)).toEqual([]);
     expect(poolView(state, T0).strangers).toEqual(["i-twin"]);
   });

@@ -73,7 +73,11 @@ describe("each end of a run is counted once", () => {
     const { first, load } = stored();
     let state = at(first, T0, run("a"), ended("a"));
     const key = `${String(T0).padStart(15, "0")}/a`;
-    state = at(state, T0, { type: "forget_answered", key, answer: { kind: "forgotten" } });
+    state = at(state, T0, {
+      type: "forget_answered",
+      sent: { run: "a", submittedAt: T0 },
+      answer: { kind: "forgotten" },
+    });
     expect(state.runs.get(key)).toBeUndefined();
     expect(countsOf(load(state.record))["ended complete"]).toBe(1);
   });

@@ -97,7 +97,11 @@ describe("A4: no more calls in any second than `maxCloudOpsPerSecond` (pool.md#t
     const then = at(due, T0 + 60_500, tick);
     expect([owed(then, T0 + 60_500, "list"), turns(then, T0 + 60_500)]).toMatchObject([[{}], ["w1"]]);
     const failure = { class: "temporary", text: "" } as const;
-    const listed = at(then, T0 + 60_600, { type: "listed", answer: { kind: "failed", failure } });
+    const listed = at(then, T0 + 60_600, {
+      type: "listed",
+      consistencyMs: 0,
+      answer: { kind: "failed", failure },
+    });
     expect(poolMachine.wakeAt(listed)).toBe(T0 + 61_600);
     expect(turns(at(listed, T0 + 61_600, tick), T0 + 61_600)).toEqual(["w1", "w2"]);
   });
@@ -109,7 +113,7 @@ describe("A4: nobody was told of a machine that has had no turn, so its permit c
   const live = (state: Configured) => [...state.workers.live()].map(({ worker }) => worker);
   const configure = (more: object) => {
     const put = { pool: "default", revision: 2, seed: "s", config: poolConfig(), ...more };
-    return { type: "configure" as const, configure: put };
+    return { type: "configure" as const, body: put };
   };
 
   test("ten are asked for while a listing was just made, and the first is called invalid: none waits", () => {

@@ -23,7 +23,7 @@ const failure = { class: "temporary" as const, text: "403", at: T0 };
 const failed = (worker: string, more: Partial<WorkerRow> = {}) =>
   workerRow(worker, "booting", { failure, waits: "create", ...more });
 const RUN = waiting("a", vcpus(4));
-const aborted = { type: "run" as const, upsert: upsert("a", { ...RUN, version: 2, state: "aborted" }) };
+const aborted = { type: "run" as const, body: upsert("a", { ...RUN, version: 2, state: "aborted" }) };
 const tick = { type: "tick" as const };
 const until = T0 + MINUTE;
 const pool = (workers: WorkerRow[], more: Partial<PoolConfigInput> = {}) =>
@@ -75,7 +75,7 @@ describe("A4: a create that has failed is not repeated for a machine that nothin
       reason: expect.stringMatching(/^never asked/),
     });
     const next = waiting("b", vcpus(4));
-    const again = at(over, T0 + 2, { type: "run", upsert: upsert("b", next) });
+    const again = at(over, T0 + 2, { type: "run", body: upsert("b", next) });
     expect([...again.workers.live()].map(({ phase }) => phase)).toEqual(["asked"]);
     expect(told(at(again, T0 + 2_000, tick), T0 + 2_000, "create")).toHaveLength(1);
   });

@@ -20,7 +20,7 @@ import {
 const proposal = (worker: string, more = {}) => workerSays(worker, { wantsStop: true, ...more });
 const consents = (state: Configured, worker: string, now = T0) => {
   const event = proposal(worker);
-  const answered = answerWorker(at(state, now, event), event.upsert, now);
+  const answered = answerWorker(at(state, now, event), event.body, now);
   return answered.kind === "ok" && answered.consent;
 };
 
@@ -78,13 +78,13 @@ describe("the pool consents to a stop (messages.md#idle)", () => {
   });
 
   test("not of a worker that it does not have", () => {
-    expect(answerWorker(configured(), proposal("w9").upsert, T0)).toEqual({ kind: "no_such" });
+    expect(answerWorker(configured(), proposal("w9").body, T0)).toEqual({ kind: "no_such" });
   });
 
   test("not to one that proposes nothing", () => {
     const event = workerSays("w1");
     const state = at(configured({}, [], [workerRow("w1", "ready", { stopUntil: T0 + 9 })]), T0, event);
-    expect(answerWorker(state, event.upsert, T0)).toEqual({ kind: "ok", consent: false });
+    expect(answerWorker(state, event.body, T0)).toEqual({ kind: "ok", consent: false });
   });
 });
 
@@ -204,9 +204,8 @@ describe("a worker that does not begin what is placed on it gets nothing more fo
 
 describe("a worker that has no state (R6)", () => {
   const noSuch = {
-    type: "worker_answered" as const,
-    poked: false,
-    worker: "w1",
+    type: "drain_worker_answered" as const,
+    sent: { worker: "w1" },
     answer: { kind: "no_such" as const },
   };
 

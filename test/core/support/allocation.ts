@@ -10,6 +10,7 @@ import {
   loadedAllocation,
   openPlacement,
 } from "../../../src/core/allocation/state.ts";
+import { upsertOf } from "../../../src/core/allocation/summary.ts";
 import type { EndedHow, ObservedAnswer, OrderAnswer, PoolAnswer } from "../../../src/core/messages.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import { type Exit, RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
@@ -18,6 +19,8 @@ import type { Instant } from "../../../src/shared/machine.ts";
 /** When the run of every story here is submitted. */
 export const T0: Instant = Date.UTC(2026, 10, 21, 8, 30);
 export const RUN = "build-17";
+/** As messages of the pool name it. */
+export const REF = { run: RUN, submittedAt: T0 };
 export const FIRST = `${RUN}/main/1.1`;
 
 export type Submitted = AllocationState & { record: AllocationRecord };
@@ -54,9 +57,12 @@ export function submit(more: Partial<RunSpecInput> = {}): AllocationEvent {
 
 export const abort = (reason = "enough"): AllocationEvent => ({ type: "abort", reason, by: "ann" });
 
-/** The pool answers the upsert of `version`. */
+/** What the run has said of itself, at first. */
+const SAID = upsertOf(runAt(nothing(), T0, submit()).record, 0);
+
+/** The pool answers what the run has said of itself as of `version`. */
 export function pool(version: number, answer: PoolAnswer): AllocationEvent {
-  return { type: "pool_answered", version, answer };
+  return { type: "run_answered", sent: { ...SAID, version }, answer };
 }
 
 export function placedOn(worker = "w1", epoch = 1): PoolAnswer {
@@ -64,28 +70,28 @@ export function placedOn(worker = "w1", epoch = 1): PoolAnswer {
 }
 
 export function place(worker = "w1", epoch = 1, version = 1): AllocationEvent {
-  return { type: "place", place: { run: RUN, worker, epoch, version, submittedAt: T0 } };
+  return { type: "place", body: { run: RUN, worker, epoch, version, submittedAt: T0 } };
 }
 
 export function observed(
   attempts: AttemptReport[],
   { epoch = 1, worker = "w1" }: { epoch?: number; worker?: string } = {},
 ): AllocationEvent {
-  return { type: "observed", observed: { run: RUN, epoch, worker, held: true, attempts } };
+  return { type: "observed", body: { run: RUN, epoch, worker, held: true, attempts } };
 }
 
 export function ended(
   how: EndedHow,
   { epoch = 1, worker = "w1", held = true }: { epoch?: number; worker?: string; held?: boolean } = {},
 ): AllocationEvent {
-  return { type: "ended", ended: { run: RUN, epoch, worker, how, held } };
+  return { type: "ended", body: { run: RUN, epoch, worker, how, held } };
 }
 
 /** The worker answers the order that is due. */
 export function orderAnswered(state: AllocationState, answer: OrderAnswer, now = T0): AllocationEvent {
   const order = owed(state, now).order;
   if (order === undefined) throw new Error("no order is due");
-  return { type: "order_answered", order, answer };
+  return { type: "order_answered", sent: order, answer };
 }
 
 /** The order as it is now, as the worker of that placement hears it. */
@@ -141,7 +147,7 @@ function answerTo(message: AllocationMessage, known: AllocationState): Allocatio
   if (message.kind === "clear_logs") return { type: "logs_cleared" };
   if (message.kind === "order") {
     const answer: OrderAnswer = { kind: "accepted", revision: message.body.revision };
-    return { type: "order_answered", order: message.body, answer };
+    return { type: "order_answered", sent: message.body, answer };
   }
   const { version, wants } = message.body;
   const open = openPlacement(known);
@@ -154,7 +160,7 @@ export function owed(
   state: AllocationState,
   now: Instant,
 ): {
-  upsert?: Extract<AllocationMessage, { kind: "upsert" }>["body"];
+  run?: Extract<AllocationMessage, { kind: "run" }>["body"];
   order?: Extract<AllocationMessage, { kind: "order" }>["body"];
   clear_logs?: true;
 } {

@@ -7,7 +7,7 @@ import type { AttemptReport } from "../../../src/schema/host.ts";
 import { RunSpec, type RunSpecInput, type RunStatus } from "../../../src/schema/run/run.ts";
 import { parseAttemptId } from "../../../src/shared/attempt-id.ts";
 import { earliest } from "../../../src/shared/machine.ts";
-import { EXIT, existing, nothing, placedOn, RUN, type Submitted, T0 } from "./allocation.ts";
+import { EXIT, existing, nothing, placedOn, pool, RUN, type Submitted, T0 } from "./allocation.ts";
 
 type Watch = (before: AllocationState, after: AllocationState, now: number) => void;
 type Exit = Partial<typeof EXIT> | { code: null; signal: string };
@@ -38,7 +38,7 @@ export class GroupStory {
     const sent = JSON.parse(JSON.stringify(spec));
     const submitted = { type: "submitted" as const, id: RUN, spec: RunSpec.parse(sent), hash: "h" };
     this.state = allocationMachine.apply(nothing(), submitted, T0);
-    this.apply({ type: "pool_answered", version: 1, answer: placedOn(worker) });
+    this.apply(pool(1, placedOn(worker)));
     this.obey();
   }
 
@@ -127,7 +127,7 @@ export class GroupStory {
       const placement = openPlacement(this.state);
       if (placement === null) return this;
       const { record } = this.state;
-      this.apply({ type: "observed", observed: this.#observed(placement.epoch) });
+      this.apply({ type: "observed", body: this.#observed(placement.epoch) });
       const did = this.orders.map((order) => this.#do(order));
       if (!did.includes(true) && this.state.record === record) return this;
     }

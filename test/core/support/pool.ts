@@ -100,8 +100,11 @@ export function upsert(run: string, more: Partial<RunUpsert> = {}): RunUpsert {
 
 export const run = (id: string, more: Partial<RunUpsert> = {}): Extract<PoolEvent, { type: "run" }> => ({
   type: "run",
-  upsert: upsert(id, more),
+  body: upsert(id, more),
 });
+
+/** What the pool has said of the place of a run. */
+export const placeOf = (run: string) => ({ run, submittedAt: T0, worker: "w1", epoch: 1, version: 1 });
 
 /** A hold-off of everything. */
 export function hold(until: number | null, more: Partial<Hold> = {}): Hold {
@@ -164,7 +167,7 @@ export function workerSays(
 ): Extract<PoolEvent, { type: "worker" }> {
   return {
     type: "worker",
-    upsert: {
+    body: {
       worker,
       version: 2,
       phase: "ready",

@@ -3,7 +3,7 @@ import type { Envelope, Instant, Machine } from "../../../src/shared/machine.ts"
 
 /** A machine that owes what it was told to owe, until it hears that it was done. */
 export interface TinyState {
-  /** By destination: the text that is owed to it, as often as it changes. */
+  /** By destination, or `destination/about`: the text that is owed to it, as often as it changes. */
   owes: Record<string, string>;
   at: Instant | undefined;
   events: string[];
@@ -30,7 +30,11 @@ export function tinyMachine(repeatedBy: Envelope["repeatedBy"]): Machine<TinySta
       const { [event.to]: _done, ...owes } = state.owes;
       return { ...next, owes };
     },
-    due: (state) => Object.entries(state.owes).map(([to, text]) => ({ to, kind: "tell", repeatedBy, text })),
+    due: (state) =>
+      Object.entries(state.owes).map(([whom, text]) => {
+        const [to = whom, about] = whom.split("/");
+        return { to, kind: "tell", repeatedBy, text, ...(about === undefined ? {} : { about }) };
+      }),
     wakeAt: (state) => state.at,
   };
 }

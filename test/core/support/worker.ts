@@ -67,7 +67,7 @@ export function enrolledOwn(now = T0): Living {
     bootId: "boot-1",
     resources: OWN_RESOURCES,
   };
-  return at(nothing(), now, { type: "create", intent: invitation() }, host);
+  return at(nothing(), now, { type: "create", body: invitation() }, host);
 }
 
 /** A self-hosted machine that is ready, and holds these runs. */
@@ -121,6 +121,9 @@ export function reloaded(state: WorkerState): Living {
   return living(loadedWorker(state.record, copyOf(state)));
 }
 
+/** As messages of the pool name it. */
+export const REF = { worker: "default-s-1" };
+
 export const INSTANCE: Instance = {
   id: "i-1",
   name: "default-s-1",
@@ -150,7 +153,7 @@ export const attemptOf = (run: string, epoch = 1) => `${run}/main/${epoch}.1`;
 export function order(run: string, more: Partial<Order> = {}): Extract<WorkerEventIn, { type: "order" }> {
   const epoch = more.epoch ?? 1;
   const attempts: AttemptOrder[] = [{ id: attemptOf(run, epoch), want: "run", task: TASK }];
-  return { type: "order", order: { run, epoch, revision: 1, resources: TASK.resources, attempts, ...more } };
+  return { type: "order", body: { run, epoch, revision: 1, resources: TASK.resources, attempts, ...more } };
 }
 
 export const stopOf = (run: string): AttemptOrder[] => [
@@ -190,7 +193,7 @@ export function orderIs(
 /** A worker whose machine is created, has enrolled and has passed its boot probe, all at `now`. */
 export function ready(now = T0, more: Partial<CreateWorker> = {}): Living {
   const host: WorkerEventIn = { type: "enroll", secret: "whsec_1", bootId: "boot-1" };
-  return at(nothing(), now, { type: "create", intent: intent(more) }, created, host, report(1, BOOTED));
+  return at(nothing(), now, { type: "create", body: intent(more) }, created, host, report(1, BOOTED));
 }
 
 /** A ready worker that has taken these runs, and has told its host. */
@@ -208,7 +211,10 @@ export function owed<Kind extends WorkerMessage["kind"]>(
 ): Body<Kind>[] {
   const calls = kind === "create" || kind === "destroy";
   const { record } = state;
-  const then = calls && record !== null ? at(state, now, { type: "turn", version: record.version }) : state;
+  const then =
+    calls && record !== null
+      ? at(state, now, { type: "turn", body: { ...REF, version: record.version } })
+      : state;
   const found = workerMachine.due(then, now).filter((message) => message.kind === kind);
   return found.map((message) => message.body as Body<Kind>); // the filter says which kind it is
 }

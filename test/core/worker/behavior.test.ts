@@ -34,18 +34,18 @@ const tick: WorkerEventIn = { type: "tick" };
 const set = (behavior: IdleBehavior): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
 const kill: WorkerEventIn = { type: "kill", reason: "it smokes", by: "ann" };
 
-const asked = at(nothing(), T0, { type: "create", intent: intent() });
+const asked = at(nothing(), T0, { type: "create", body: intent() });
 const booting = at(asked, T0, created);
 const down = at(ready(), T0, kill);
 const gone = at(down, T0, {
   type: "sighting",
-  sighting: {
+  body: {
     worker: "default-s-1",
     provider: intent().provider,
     beganAt: T0,
     instance: { ...INSTANCE, state: "terminated" },
+    consistencyMs: 0,
   },
-  consistencyMs: 0,
 });
 
 /** What the host says once it has tried everything: the process lives, and the tries go on. */
@@ -137,7 +137,7 @@ describe("P29: nothing that is asked of a machine that ends is noted as if it ha
 
 // workers.md#behavior-case-1, workers.md#behavior-case-2, workers.md#behavior-case-3
 describe("what each behavior allows (workers.md#idle-behaviors)", () => {
-  const answerTo = (state: Living) => answerOrder(at(state, T0, order("new")), order("new").order);
+  const answerTo = (state: Living) => answerOrder(at(state, T0, order("new")), order("new").body);
 
   test.each<[IdleBehavior, string]>([
     ["run", "accepted"],
@@ -151,7 +151,7 @@ describe("what each behavior allows (workers.md#idle-behaviors)", () => {
     const state = at(holding(["a"]), T0, set(behavior));
     expect(livePlacements(state).map(({ run }) => run)).toEqual(["a"]);
     const order2 = order("a", { revision: 2 });
-    expect(answerOrder(at(state, T0, order2), order2.order)).toEqual({ kind: "accepted", revision: 2 });
+    expect(answerOrder(at(state, T0, order2), order2.body)).toEqual({ kind: "accepted", revision: 2 });
   });
 
   test.each<[IdleBehavior, boolean]>([
@@ -159,7 +159,7 @@ describe("what each behavior allows (workers.md#idle-behaviors)", () => {
     ["hold", false],
   ])("%s: the idle time-out counts: %s", (behavior, counts) => {
     const state = at(at(ready(), T0, set(behavior)), T0 + IDLE, report(2));
-    expect(owed(state, T0 + IDLE, "upsert").some(({ wantsStop }) => wantsStop)).toBe(counts);
+    expect(owed(state, T0 + IDLE, "worker").some(({ wantsStop }) => wantsStop)).toBe(counts);
   });
 
   test.each<[IdleBehavior, string]>([
@@ -209,14 +209,14 @@ describe("any state, any order, any number of times (workers.md#behavior-1)", ()
 
   test.each(sequences)("with a run on it %j … ends where it began: it takes runs again", (...behaviors) => {
     const state = at(holding(["a"]), T0, ...behaviors.map(set));
-    expect(answerOrder(at(state, T0, order("b")), order("b").order).kind).toBe("accepted");
+    expect(answerOrder(at(state, T0, order("b")), order("b").body).kind).toBe("accepted");
   });
 
   test("each change is news for the pool, and the same again is none", () => {
     const before = holding(["a"]);
     const held = at(before, T0, set("hold"));
     expect(held.record.version).toBe(before.record.version + 1);
-    expect(owed(held, T0, "upsert")).toMatchObject([{ idleBehavior: "hold", reason: "set to hold by ann" }]);
+    expect(owed(held, T0, "worker")).toMatchObject([{ idleBehavior: "hold", reason: "set to hold by ann" }]);
     expect(at(held, T0, set("hold")).record).toBe(held.record);
   });
 
@@ -225,7 +225,7 @@ describe("any state, any order, any number of times (workers.md#behavior-1)", ()
     const now = T0 + DAY;
     const heard = at(at(ready(), T0, set("hold")), now, report(2));
     const state = at(heard, now, set("run"));
-    expect(owed(state, now, "upsert")).toMatchObject([{ wantsStop: true }]);
+    expect(owed(state, now, "worker")).toMatchObject([{ wantsStop: true }]);
   });
 
   test("resumed while it boots, it has its boot time-out again", () => {
@@ -237,7 +237,7 @@ describe("any state, any order, any number of times (workers.md#behavior-1)", ()
     const enrolled = at(booting, T0, set("hold"), { type: "enroll", secret: "s", bootId: "b" });
     const state = at(enrolled, T0, report(1, { boot: { ok: true, output: "" } }));
     expect(state.record).toMatchObject({ phase: "ready", idleBehavior: "hold" });
-    expect(answerOrder(at(state, T0, order("a")), order("a").order).kind).toBe("ended");
+    expect(answerOrder(at(state, T0, order("a")), order("a").body).kind).toBe("ended");
   });
 
   // workers.md#behavior-5

@@ -11,13 +11,14 @@ import {
   nothing,
   order,
   owed,
+  REF,
   ready,
   reloaded,
   report,
   T0,
 } from "../support/worker.ts";
 
-const create: WorkerEventIn = { type: "create", intent: intent() };
+const create: WorkerEventIn = { type: "create", body: intent() };
 const asked = at(nothing(), T0, create);
 
 function failed(kind: ProviderFailure["class"]): WorkerEventIn {
@@ -27,7 +28,7 @@ function failed(kind: ProviderFailure["class"]): WorkerEventIn {
 describe("a worker without state says nothing, and only a create gives it one (R6)", () => {
   test.each<[string, WorkerEventIn]>([
     ["a tick", { type: "tick" }],
-    ["a poke", { type: "poke" }],
+    ["a poke", { type: "poke_worker", body: REF }],
     ["a report", report(1)],
     ["an order", order("a")],
     ["a kill", { type: "kill", reason: "", by: "ann" }],
@@ -35,8 +36,7 @@ describe("a worker without state says nothing, and only a create gives it one (R
       "a sighting",
       {
         type: "sighting",
-        sighting: { worker: "w", provider: intent().provider, beganAt: T0 },
-        consistencyMs: 0,
+        body: { worker: "w", provider: intent().provider, beganAt: T0, consistencyMs: 0 },
       },
     ],
     ["the answer to a create", created],
@@ -54,12 +54,12 @@ describe("the intent is stored before the provider is called (invariant 3)", () 
     expect(asked.record).toMatchObject({ phase: "booting", instance: null, askedAt: T0 });
     expect(workerMachine.due(asked, T0)).toMatchObject([
       { to: "provider", kind: "create", repeatedBy: "self", body: intent() },
-      { to: "default", kind: "upsert", body: { phase: "booting", version: 1, instance: null } },
+      { to: "default", kind: "worker", body: { phase: "booting", version: 1, instance: null } },
     ]);
   });
 
   test("a second create changes nothing, in any phase", () => {
-    const other: WorkerEventIn = { type: "create", intent: intent({ instanceType: "large" }) };
+    const other: WorkerEventIn = { type: "create", body: intent({ instanceType: "large" }) };
     for (const before of [asked, ready()]) expect(at(before, T0 + 1, other).record).toBe(before.record);
   });
 
@@ -69,11 +69,11 @@ describe("the intent is stored before the provider is called (invariant 3)", () 
   ])("a create that arrives %d ms after it was decided: %s (CREATE_NOT_AFTER_MS)", (ms, phase) => {
     const late = at(nothing(), T0 + ms, {
       type: "create",
-      intent: intent({ notAfter: T0 + CREATE_NOT_AFTER_MS }),
+      body: intent({ notAfter: T0 + CREATE_NOT_AFTER_MS }),
     });
     expect(late.record.phase).toBe(phase);
     expect(owed(late, T0 + ms, "create")).toHaveLength(phase === "gone" ? 0 : 1);
-    expect(owed(late, T0 + ms, "upsert")).toMatchObject([{ phase, booted: false }]);
+    expect(owed(late, T0 + ms, "worker")).toMatchObject([{ phase, booted: false }]);
   });
 
   test("one that came too late is a tombstone: a create that comes once more creates nothing either", () => {
@@ -85,7 +85,7 @@ describe("the intent is stored before the provider is called (invariant 3)", () 
     const end = T0 + 10 * MINUTE;
     const waiting = at(nothing(), T0, {
       type: "create",
-      intent: intent({ settings: { ...intent().settings, bootMs: 60 * MINUTE } }),
+      body: intent({ settings: { ...intent().settings, bootMs: 60 * MINUTE } }),
     });
     expect(owed(waiting, end - 1, "create")).toHaveLength(1);
     expect(owed(waiting, end, "create")).toEqual([]);
@@ -104,7 +104,7 @@ describe("the provider's answer to a create", () => {
       createdAt: T0 + 5,
     });
     expect(owed(state, T0 + 5, "create")).toEqual([]);
-    expect(owed(state, T0 + 5, "upsert")).toMatchObject([
+    expect(owed(state, T0 + 5, "worker")).toMatchObject([
       { instance: "i-1", address: "10.0.0.1", version: 2 },
     ]);
   });
@@ -138,8 +138,13 @@ describe("the provider's answer to a create", () => {
 test("a machine that is listed before the create was answered is known by that (T19 and adoption)", () => {
   const sighting: WorkerEventIn = {
     type: "sighting",
-    sighting: { worker: "default-s-1", provider: intent().provider, beganAt: T0 + 5, instance: INSTANCE },
-    consistencyMs: 0,
+    body: {
+      worker: "default-s-1",
+      provider: intent().provider,
+      beganAt: T0 + 5,
+      instance: INSTANCE,
+      consistencyMs: 0,
+    },
   };
   const state = at(asked, T0 + 6, sighting);
   expect(state.record).toMatchObject({ phase: "booting", instance: { id: "i-1" }, createdAt: T0 + 6 });
@@ -158,13 +163,13 @@ describe("the pool sees a change by its version, and only what it can see is one
       "an instance of another address",
       {
         type: "sighting",
-        sighting: {
+        body: {
           worker: "default-s-1",
           provider: intent().provider,
           beganAt: T0,
           instance: { ...INSTANCE, address: "10.0.0.2" },
+          consistencyMs: 0,
         },
-        consistencyMs: 0,
       },
       true,
     ],

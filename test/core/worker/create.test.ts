@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CreateWorker, ProviderFailure, Sighting } from "../../../src/core/messages.ts";
+import type { CreateWorker, ProviderFailure } from "../../../src/core/messages.ts";
 import { Rows } from "../../../src/core/rows.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
 import {
@@ -42,7 +42,7 @@ const INTENT: CreateWorker = {
 const rows = () => new Rows<PlacementRow>(new MapDisk(), isLivePlacement, TRACKED_OF_PLACEMENTS);
 
 function asked(): WorkerState {
-  return at(loadedWorker(null, rows()), T0, { type: "create", intent: INTENT });
+  return at(loadedWorker(null, rows()), T0, { type: "create", body: INTENT });
 }
 
 function at(state: WorkerState, now: Instant, ...events: WorkerEventIn[]): WorkerState {
@@ -72,8 +72,8 @@ const created: WorkerEventIn = {
 /** A complete listing without the machine. */
 function missing(beganAt: Instant, missingSince: Instant): WorkerEventIn {
   const { provider } = INTENT;
-  const sighting: Sighting = { worker: "w1", provider, beganAt, missingSince };
-  return { type: "sighting", sighting, consistencyMs: CONSISTENCY_MS };
+  const body = { worker: "w1", provider, beganAt, missingSince, consistencyMs: CONSISTENCY_MS };
+  return { type: "sighting", body };
 }
 
 /** Two listings without it, as far apart as they must be to prove anything. */
@@ -86,8 +86,11 @@ const calls = (state: WorkerState, now: Instant) =>
   workerMachine.due(state, now).flatMap(({ kind, to }) => (to === "provider" ? [kind] : []));
 
 const told = (state: WorkerState, now: Instant) =>
-  workerMachine.due(state, now).flatMap((message) => (message.kind === "upsert" ? [message.body] : []));
-const turnOf = (state: WorkerState): WorkerEventIn => ({ type: "turn", version: state.record?.version ?? 0 });
+  workerMachine.due(state, now).flatMap((message) => (message.kind === "worker" ? [message.body] : []));
+const turnOf = (state: WorkerState): WorkerEventIn => ({
+  type: "turn",
+  body: { worker: "w1", version: state.record?.version ?? 0 },
+});
 
 describe("P15: what has ended a worker stays its reason", () => {
   const classes: ProviderFailure["class"][] = ["temporary", "rate_limit", "invalid", "capacity"];
@@ -146,7 +149,7 @@ describe("A4, P18: a create that failed is repeated when its pool says that it i
     const state = at(asked(), T0, failed({ class: "temporary", text: "" }));
     const [sent] = told(state, T0);
     if (sent === undefined) throw new Error("nothing is told to the pool");
-    const alone = at(state, T0, { type: "pool_answered", sent, answer: { kind: "no_such" } });
+    const alone = at(state, T0, { type: "worker_answered", sent, answer: { kind: "no_such" } });
     expect(calls(alone, T0)).toEqual(["create"]);
   });
 

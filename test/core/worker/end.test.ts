@@ -28,21 +28,26 @@ const hold: WorkerEventIn = { type: "behavior", behavior: "hold", by: "ann" };
 const kill: WorkerEventIn = { type: "kill", reason: "it smokes", by: "ann" };
 const listed: WorkerEventIn = {
   type: "sighting",
-  sighting: { worker: "default-s-1", provider: intent().provider, beganAt: T0 + 10_000, instance: INSTANCE },
-  consistencyMs: 0,
+  body: {
+    worker: "default-s-1",
+    provider: intent().provider,
+    beganAt: T0 + 10_000,
+    instance: INSTANCE,
+    consistencyMs: 0,
+  },
 };
-const booting = at(nothing(), T0, { type: "create", intent: intent() }, created);
-const asked = at(nothing(), T0, { type: "create", intent: intent() });
+const booting = at(nothing(), T0, { type: "create", body: intent() }, created);
+const asked = at(nothing(), T0, { type: "create", body: intent() });
 const down = at(ready(), T0, kill);
 const gone = at(down, T0, {
   type: "sighting",
-  sighting: {
+  body: {
     worker: "default-s-1",
     provider: intent().provider,
     beganAt: T0,
     instance: { ...INSTANCE, state: "terminated" },
+    consistencyMs: 0,
   },
-  consistencyMs: 0,
 });
 
 // Table of workers.md#idle-behaviors: what an operator may do in which state.
@@ -139,7 +144,8 @@ describe("a machine that is to disappear is asked to, until it has (T19, cases.m
     const state = at(at(down, T0, kill), T0 + 10_000 - askedAfter, took);
     const next = at(state, T0 + 10_000, {
       ...listed,
-      sighting: {
+      body: {
+        consistencyMs: 0,
         worker: "default-s-1",
         provider: intent().provider,
         beganAt: T0 + (again ? 10_000 : 0),
@@ -161,7 +167,7 @@ describe("a machine that is to disappear is asked to, until it has (T19, cases.m
 
 describe("gone is the end of a worker, and its tombstone", () => {
   test.each<[string, WorkerEventIn]>([
-    ["a create", { type: "create", intent: intent() }],
+    ["a create", { type: "create", body: intent() }],
     ["the answer to a create", { type: "destroy_answered", answer: { kind: "asked" } }],
     ["an enrollment", { type: "enroll", secret: "other", bootId: "b" }],
     ["a boot probe", report(9, { boot: { ok: true, output: "" } })],

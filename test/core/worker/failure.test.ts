@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import type { ProviderFailure } from "../../../src/core/messages.ts";
-import { RETIREMENT } from "../../../src/core/worker/life/behavior.ts";
 import { type WorkerEventIn, workerMachine } from "../../../src/core/worker/machine.ts";
 import { upsertOf } from "../../../src/core/worker/read/summary.ts";
 import type { Instance } from "../../../src/schema/provider.ts";
@@ -18,26 +17,27 @@ import {
   nothing,
   order,
   owed,
+  REF,
   ready,
   reloaded,
   report,
   T0,
 } from "../support/worker.ts";
 
-const asked = () => at(nothing(), T0, { type: "create", intent: intent() });
+const asked = () => at(nothing(), T0, { type: "create", body: intent() });
 const refused = (failure: Partial<ProviderFailure> = {}): WorkerEventIn => ({
   type: "create_answered",
   answer: { kind: "failed", failure: { class: "capacity", text: "none left", ...failure } },
 });
 const sighting = (instance: Partial<Instance>, beganAt = T0): WorkerEventIn => ({
   type: "sighting",
-  sighting: {
+  body: {
     worker: "default-s-1",
     provider: intent().provider,
     beganAt,
     instance: { ...INSTANCE, ...instance },
+    consistencyMs: CONSISTENCY,
   },
-  consistencyMs: CONSISTENCY,
 });
 const kill: WorkerEventIn = { type: "kill", reason: "", by: "ann" };
 
@@ -52,7 +52,7 @@ describe("the pool hears how a create failed: its class, its scope and when to r
   ])("%s", (_what, failure) => {
     const before = asked();
     const state = at(before, T0 + 5, refused(failure));
-    const [upsert] = owed(state, T0 + 5, "upsert");
+    const [upsert] = owed(state, T0 + 5, "worker");
     expect(upsert?.failure).toEqual({ class: "capacity", text: "none left", ...failure, at: T0 + 5 });
     expect(state.record.version).toBe(before.record.version + 1);
     expect(upsertOf(reloaded(state), T0 + 6).failure).toEqual(upsert?.failure);
@@ -147,7 +147,7 @@ describe("a destroy that the provider puts off is not asked for again before (ca
 describe("a machine that nobody knew of (adoption, cases.md#case-2)", () => {
   const adopt = { id: "i-1", address: "10.0.0.1" };
   // Its permit is long over: nothing is to be created.
-  const create: WorkerEventIn = { type: "create", intent: intent({ adopt, notAfter: T0 }) };
+  const create: WorkerEventIn = { type: "create", body: intent({ adopt, notAfter: T0 }) };
   const orphan = () => at(nothing(), T0, create);
   const end = LEASE + LEASE_MARGIN_MS;
 
@@ -217,8 +217,8 @@ describe("the provider's word on a machine that has not ended (decisions/workers
 });
 
 test("a worker whose instance type is configured no more drains, with its runs (22971)", () => {
-  const idle = at(ready(), T0, RETIREMENT);
+  const idle = at(ready(), T0, { type: "drain_worker", body: REF });
   expect(idle.record.phase).toBe("shutdown");
-  const busy = at(holding(["a"]), T0, RETIREMENT);
+  const busy = at(holding(["a"]), T0, { type: "drain_worker", body: REF });
   expect(busy.record).toMatchObject({ phase: "ready", idleBehavior: "drain" });
 });

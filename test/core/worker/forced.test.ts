@@ -14,6 +14,7 @@ import {
   LEASE,
   nothing,
   owed,
+  REF,
   ready,
   reloaded,
   T0,
@@ -29,18 +30,21 @@ const failed = (failure: ProviderFailure): WorkerEventIn => ({
 });
 const refused = failed({ class: "temporary", text: "403", refused: true });
 const lost = failed({ class: "temporary", text: "connection lost" });
-const asked = at(nothing(), T0, { type: "create", intent: intent() });
-const turn = (state: Living): WorkerEventIn => ({ type: "turn", version: state.record.version });
+const asked = at(nothing(), T0, { type: "create", body: intent() });
+const turn = (state: Living): WorkerEventIn => ({
+  type: "turn",
+  body: { ...REF, version: state.record.version },
+});
 const again = (state: Living, ...events: WorkerEventIn[]) => at(at(state, T0, turn(state)), T0, ...events);
 const listed = (state: "running" | "terminated", url = intent().provider.url): WorkerEventIn => ({
   type: "sighting",
-  sighting: {
+  body: {
     worker: "default-s-1",
     provider: { ...intent().provider, url },
     beganAt: T0 + 10_000,
     instance: { ...INSTANCE, state },
+    consistencyMs: 0,
   },
-  consistencyMs: 0,
 });
 
 describe("P9: a worker that cannot have been made owes no listing", () => {

@@ -23,7 +23,7 @@ import {
 
 const enroll = (secret = "whsec_1", bootId = "boot-1"): WorkerEventIn => ({ type: "enroll", secret, bootId });
 const join = (id: string, bootId = "boot-1"): WorkerEventIn => ({ type: "join", id, signedAt: T0, bootId });
-const booting = at(nothing(), T0, { type: "create", intent: intent() }, created);
+const booting = at(nothing(), T0, { type: "create", body: intent() }, created);
 const set = (behavior: IdleBehavior): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
 const runs = (state: Living) => livePlacements(state).map((row) => row.run);
 
@@ -51,7 +51,7 @@ describe("a host enrolls once (host-protocol.md#joining)", () => {
   });
 
   test("not at all, when the worker is gone", () => {
-    const late = at(nothing(), T0, { type: "create", intent: intent({ notAfter: T0 }) });
+    const late = at(nothing(), T0, { type: "create", body: intent({ notAfter: T0 }) });
     expect(at(late, T0, enroll()).record.secret).toBeNull();
   });
 
@@ -199,7 +199,7 @@ describe("the boot probe makes a worker ready, once (workers.md#t1, workers.md#t
   test("a success after failures counts", () => {
     const state = at(enrolled, T0 + 7, report(1, failing), report(2, BOOTED));
     expect(state.record).toMatchObject({ phase: "ready", readyAt: T0 + 7, bootProbe: { ok: true } });
-    expect(owed(state, T0 + 7, "upsert")).toMatchObject([{ phase: "ready", booted: true, readyAt: T0 + 7 }]);
+    expect(owed(state, T0 + 7, "worker")).toMatchObject([{ phase: "ready", booted: true, readyAt: T0 + 7 }]);
   });
 
   test("what the probe wrote is kept, and noted when it is news", () => {
@@ -221,7 +221,7 @@ describe("the boot probe makes a worker ready, once (workers.md#t1, workers.md#t
 describe("a worker's own story is bounded", () => {
   const noted = (count: number, reason = "forged") => {
     const knock: WorkerEventIn = { type: "refused_host", kind: "bad_signature", reason };
-    let state = at(nothing(), T0, { type: "create", intent: intent() }, created, set("hold"));
+    let state = at(nothing(), T0, { type: "create", body: intent() }, created, set("hold"));
     for (let n = 1; n <= count; n += 1) state = at(state, T0 + n * NOTE_REFUSAL_MS, knock);
     return state.record.events;
   };

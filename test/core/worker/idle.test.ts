@@ -15,6 +15,7 @@ import {
   order,
   orderIs,
   owed,
+  REF,
   ready,
   readyOwn,
   reloaded,
@@ -26,12 +27,12 @@ const tick: WorkerEventIn = { type: "tick" };
 /** The pool's idle time-out. */
 const IDLE = MINUTE;
 const proposes = (state: Living, now: number) =>
-  owed(state, now, "upsert").some((upsert) => upsert.wantsStop);
+  owed(state, now, "worker").some((upsert) => upsert.wantsStop);
 
 function answered(state: Living, now: number, consent: boolean): WorkerEventIn {
-  const [sent] = owed(state, now, "upsert");
+  const [sent] = owed(state, now, "worker");
   if (sent === undefined) throw new Error("nothing is told to the pool");
-  return { type: "pool_answered", sent, answer: { kind: "ok", consent } };
+  return { type: "worker_answered", sent, answer: { kind: "ok", consent } };
 }
 
 /** The pool knows all that there is to know at `now`. */
@@ -50,7 +51,7 @@ describe("an idle worker proposes to stop, by its own alarm (messages.md#idle)",
 
   // decisions/workers.md#d3
   test("the clock starts at readiness, not before (workers.md#behavior-4)", () => {
-    const slow = at(nothing(), T0, { type: "create", intent: intent() }, created, {
+    const slow = at(nothing(), T0, { type: "create", body: intent() }, created, {
       type: "enroll",
       secret: "s",
       bootId: "b",
@@ -87,7 +88,7 @@ describe("the pool's word on the proposal", () => {
     const state = at(idle, now, answered(idle, now, true));
     expect(state.record.phase).toBe("shutdown");
     expect(owed(state, now, "destroy")).toHaveLength(1);
-    expect(answerOrder(at(state, now, order("a")), order("a").order)).toEqual({
+    expect(answerOrder(at(state, now, order("a")), order("a").body)).toEqual({
       kind: "ended",
       how: "refused",
       held: false,
@@ -98,7 +99,7 @@ describe("the pool's word on the proposal", () => {
     const consent = answered(idle, now, true);
     const state = at(idle, now, order("a"), consent);
     expect(state.record.phase).toBe("ready");
-    expect(answerOrder(state, order("a").order)).toMatchObject({ kind: "accepted" });
+    expect(answerOrder(state, order("a").body)).toMatchObject({ kind: "accepted" });
   });
 
   test.each<[string, WorkerEventIn]>([["held", { type: "behavior", behavior: "hold", by: "ann" }]])(
@@ -133,17 +134,17 @@ describe("the pool's word on the proposal", () => {
   });
 
   test("no such worker: it does not stop by that, and goes on telling", () => {
-    const [sent] = owed(idle, now, "upsert");
+    const [sent] = owed(idle, now, "worker");
     if (sent === undefined) throw new Error("nothing is told to the pool");
-    const state = at(idle, now, { type: "pool_answered", sent, answer: { kind: "no_such" } });
+    const state = at(idle, now, { type: "worker_answered", sent, answer: { kind: "no_such" } });
     expect(state.record.phase).toBe("ready");
-    expect(owed(state, now, "upsert")).toEqual([sent]);
+    expect(owed(state, now, "worker")).toEqual([sent]);
   });
 });
 
 describe("A2: asked to make room, a worker proposes to stop at once", () => {
-  const invited: WorkerEventIn = { type: "make_room" };
-  const booting = () => at(nothing(), T0, { type: "create", intent: intent() }, created);
+  const invited: WorkerEventIn = { type: "make_room", body: REF };
+  const booting = () => at(nothing(), T0, { type: "create", body: intent() }, created);
 
   test.each<[string, () => Living, boolean]>([
     ["idle", () => ready(), true],
@@ -185,26 +186,26 @@ describe("A2: asked to make room, a worker proposes to stop at once", () => {
 describe("what the pool has been told is not told again (R7)", () => {
   test("until it changes, the object was loaded again, or a poke asks for it", () => {
     const state = known(ready(), T0);
-    expect(owed(state, T0, "upsert")).toEqual([]);
-    expect(owed(reloaded(state), T0, "upsert")).toHaveLength(1);
-    expect(owed(at(state, T0, { type: "poke" }), T0, "upsert")).toHaveLength(1);
-    expect(owed(at(state, T0, { type: "behavior", behavior: "hold", by: "ann" }), T0, "upsert")).toHaveLength(
+    expect(owed(state, T0, "worker")).toEqual([]);
+    expect(owed(reloaded(state), T0, "worker")).toHaveLength(1);
+    expect(owed(at(state, T0, { type: "poke_worker", body: REF }), T0, "worker")).toHaveLength(1);
+    expect(owed(at(state, T0, { type: "behavior", behavior: "hold", by: "ann" }), T0, "worker")).toHaveLength(
       1,
     );
   });
 
   test("a host that has been silent for more than three intervals makes its worker `unknown`", () => {
     const state = known(ready(), T0);
-    const phase = (ms: number) => owed(state, T0 + ms, "upsert").map((upsert: WorkerUpsert) => upsert.phase);
+    const phase = (ms: number) => owed(state, T0 + ms, "worker").map((upsert: WorkerUpsert) => upsert.phase);
     expect(phase(30_000)).toEqual([]);
     expect(phase(30_001)).toEqual(["unknown"]);
-    expect(owed(at(state, T0 + 40_000, report(2)), T0 + 40_000, "upsert")).toEqual([]);
+    expect(owed(at(state, T0 + 40_000, report(2)), T0 + 40_000, "worker")).toEqual([]);
   });
 
   test("to a process that no host has reported to it is `unknown`: nothing is placed on a guess", () => {
     const state = reloaded(ready());
-    expect(owed(state, T0, "upsert")[0]?.phase).toBe("unknown");
-    expect(owed(at(state, T0, report(2)), T0, "upsert")[0]?.phase).toBe("ready");
+    expect(owed(state, T0, "worker")[0]?.phase).toBe("unknown");
+    expect(owed(at(state, T0, report(2)), T0, "worker")[0]?.phase).toBe("ready");
   });
 });
 

@@ -24,6 +24,7 @@ import {
   intent,
   nothing,
   order,
+  REF,
   reloaded,
   report,
   stopOf,
@@ -67,15 +68,15 @@ const sighting = fc
   .map(({ back, state, since }): ((now: number) => WorkerEventIn) => {
     return (now) => ({
       type: "sighting",
-      sighting: {
+      body: {
         worker: "default-s-1",
         provider: intent().provider,
         beganAt: now - back,
         ...(state === "omitted"
           ? { missingSince: now - back - since }
           : { instance: { ...INSTANCE, state: state as "running" | "terminated" } }),
+        consistencyMs: 10_000,
       },
-      consistencyMs: 10_000,
     });
   });
 
@@ -110,9 +111,9 @@ const event: fc.Arbitrary<(now: number) => Step> = fc.oneof(
   fc
     .constantFrom<WorkerEventIn[]>(
       [{ type: "tick" }],
-      [{ type: "poke" }],
+      [{ type: "poke_worker", body: REF }],
       [{ type: "told" }],
-      [{ type: "create", intent: small }],
+      [{ type: "create", body: small }],
       [created],
       [{ type: "enroll", secret: "s", bootId: "boot-1" }],
       [{ type: "join", id: "j1", signedAt: T0, bootId: "boot-1" }],
@@ -139,8 +140,8 @@ function told(one: WorkerEventIn): () => Step {
 /** The answers to all that is due, as allocations and pools could give them. */
 function answers(state: Living, now: number, empty: boolean, consent: boolean): WorkerEventIn[] {
   return workerMachine.due(state, now).flatMap((message): WorkerEventIn[] => {
-    if (message.kind === "upsert")
-      return [{ type: "pool_answered", sent: message.body, answer: { kind: "ok", consent } }];
+    if (message.kind === "worker")
+      return [{ type: "worker_answered", sent: message.body, answer: { kind: "ok", consent } }];
     if (message.kind === "ended")
       return [{ type: "ended_answered", sent: message.body, answer: { kind: "noted" } }];
     if (message.kind !== "observed") return [];
@@ -154,7 +155,7 @@ type Look = (before: Living, after: Living, step: Step, now: number) => void;
 
 function play(steps: [(now: number) => Step, number][], look: Look): void {
   const first: WorkerEventIn[] = [
-    { type: "create", intent: small },
+    { type: "create", body: small },
     created,
     { type: "enroll", secret: "s", bootId: "boot-1" },
   ];
@@ -220,7 +221,8 @@ describe("whatever happens, in whatever order", () => {
 
   test("nothing is lost by time within the lease, or within a minute of seeing that it is over (R4)", () => {
     holds((before, after, step, now) => {
-      const byTime = step.kind === "event" && (step.event.type === "tick" || step.event.type === "poke");
+      const byTime =
+        step.kind === "event" && (step.event.type === "tick" || step.event.type === "poke_worker");
       const seen = before.record.overdueSince ?? Number.POSITIVE_INFINITY;
       const mayLive = Math.max(before.record.leaseUntil, seen) + LEASE_MARGIN_MS;
       // What the host was never told is not there: it may go as soon as the host is silent.
@@ -263,7 +265,7 @@ describe("whatever happens, in whatever order", () => {
     holds((_before, after, _step, now) => {
       const one = order("a", { epoch: 1 });
       const once = at(after, now, one);
-      expect(["accepted", "ended"]).toContain(answerOrder(once, one.order).kind);
+      expect(["accepted", "ended"]).toContain(answerOrder(once, one.body).kind);
       expect(live(at(once, now, one))).toEqual(live(once));
       expect(ordersRevision(at(once, now, one))).toBe(ordersRevision(once));
     });

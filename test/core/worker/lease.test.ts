@@ -14,6 +14,7 @@ import {
   MINUTE,
   order,
   owed,
+  REF,
   ready,
   reloaded,
   report,
@@ -51,14 +52,19 @@ describe("the lease is stored before it is granted, and by thirds (R4)", () => {
     ["one of an unknown start", report(9, { incarnation: 2 })],
     ["an order", order("b")],
     ["a tick", tick],
-    ["a poke", { type: "poke" }],
+    ["a poke", { type: "poke_worker", body: REF }],
     ["a join", { type: "join", id: "j", signedAt: T0, bootId: "boot-1" }],
     [
       "a sighting",
       {
         type: "sighting",
-        sighting: { worker: "default-s-1", provider: intent().provider, beganAt: T0, instance: INSTANCE },
-        consistencyMs: CONSISTENCY,
+        body: {
+          worker: "default-s-1",
+          provider: intent().provider,
+          beganAt: T0,
+          instance: INSTANCE,
+          consistencyMs: CONSISTENCY,
+        },
       },
     ],
   ])("%s grants nothing", (_what, event) => {
@@ -125,13 +131,13 @@ describe("a silent host's placements are lost LEASE_MARGIN_MS after the lease (R
   test("an order that never left for the host is lost as well, but was never held (R2)", () => {
     const gone = at(at(ready(), T0, order("a")), T0, {
       type: "sighting",
-      sighting: {
+      body: {
         worker: "default-s-1",
         beganAt: T0,
         instance: { ...INSTANCE, state: "terminated" },
         provider: poolConfig().provider,
+        consistencyMs: CONSISTENCY,
       },
-      consistencyMs: CONSISTENCY,
     });
     expect(owed(gone, T0, "ended")).toMatchObject([{ how: "lost", held: false }]);
   });

@@ -17,7 +17,7 @@ import {
 } from "../support/worker.ts";
 
 const MIB = 2 ** 20;
-const booting = at(nothing(), T0, { type: "create", intent: intent() }, created);
+const booting = at(nothing(), T0, { type: "create", body: intent() }, created);
 const enroll = (memoryBytes: number): WorkerEventIn => {
   return { type: "enroll", secret: "s", bootId: "b", resources: { ...OWN_RESOURCES, memoryBytes } };
 };
@@ -34,7 +34,7 @@ describe("a provider's machine has what its type says, and of memory what its ho
     );
     const state = ready(900 * MIB);
     expect(state.record.phase).toBe("ready");
-    expect(owed(state, T0, "upsert")).toMatchObject([{ phase: "ready", measuredMemory: 900 * MIB }]);
+    expect(owed(state, T0, "worker")).toMatchObject([{ phase: "ready", measuredMemory: 900 * MIB }]);
   });
 
   test.each<[string, WorkerEventIn]>([

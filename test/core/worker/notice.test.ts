@@ -31,22 +31,22 @@ const set = (behavior: IdleBehavior) => ({ type: "behavior", behavior, by: "ann"
 const on = [runningOf("a")];
 const terminated = {
   type: "sighting",
-  sighting: {
+  body: {
     worker: "default-s-1",
     provider: intent().provider,
     beganAt: T0,
     instance: { ...INSTANCE, state: "terminated" },
+    consistencyMs: 0,
   },
-  consistencyMs: 0,
 } as const;
-const booting = at(nothing(), T0, { type: "create", intent: intent() }, created, {
+const booting = at(nothing(), T0, { type: "create", body: intent() }, created, {
   type: "enroll",
   secret: "s",
   bootId: "b",
 });
 const noticed = at(holding(["a"]), T0, report(2, { ...SPOT, attempts: on }));
 const accepts = (state: Living) =>
-  answerOrder(at(state, T0, order("new")), order("new").order).kind === "accepted";
+  answerOrder(at(state, T0, order("new")), order("new").body).kind === "accepted";
 
 // decisions/workers.md#notice
 describe("a host gives notice of its machine's near end (cases.md#case-9)", () => {
@@ -154,7 +154,7 @@ describe("what is lost with a machine that was to go is an interruption (cases.m
 
   test("also those that ask", () => {
     const gone = at(noticed, T0, terminated);
-    expect(answerOrder(gone, order("a").order)).toEqual({
+    expect(answerOrder(gone, order("a").body)).toEqual({
       kind: "ended",
       how: "lost",
       held: true,

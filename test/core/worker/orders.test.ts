@@ -33,7 +33,7 @@ import {
 const REFUSED = { kind: "ended", how: "refused", held: false };
 const ids = (state: Living, now = T0) =>
   ordersFor(state, 1, now).attempts.map(({ id, want }) => `${want} ${id}`);
-const answer = (state: Living, run: string, more = {}) => answerOrder(state, order(run, more).order);
+const answer = (state: Living, run: string, more = {}) => answerOrder(state, order(run, more).body);
 const vcpus = (count: number) => ({ resources: { ...TASK.resources, vcpus: count } });
 const settings = (more: Partial<ReturnType<typeof intent>["settings"]>) => ({
   settings: { ...intent().settings, ...more },
@@ -68,7 +68,7 @@ describe("an order that is accepted is what the host is told (messages.md)", () 
 
   test("what this worker has never heard of, it does not know (R6)", () => {
     expect(answer(ready(), "a")).toEqual({ kind: "no_such" });
-    expect(answerOrder(nothing(), order("a").order)).toEqual({ kind: "no_such" });
+    expect(answerOrder(nothing(), order("a").body)).toEqual({ kind: "no_such" });
   });
 });
 
@@ -101,7 +101,7 @@ test.each([
 
 describe("a worker refuses what it cannot have begun by the next report", () => {
   const enrolled: WorkerEventIn = { type: "enroll", secret: "s", bootId: "b" };
-  const booting = at(nothing(), T0, { type: "create", intent: intent() }, created, enrolled);
+  const booting = at(nothing(), T0, { type: "create", body: intent() }, created, enrolled);
   const behavior = (to: "hold" | "drain"): WorkerEventIn => ({ type: "behavior", behavior: to, by: "ann" });
 
   test.each<[string, Living, number, object]>([

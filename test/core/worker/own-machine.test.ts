@@ -34,7 +34,7 @@ import {
 // (host-protocol.md#self-hosted-machines).
 
 const DAY = 24 * 60 * MINUTE;
-const invited = at(nothing(), T0, { type: "create", intent: invitation() });
+const invited = at(nothing(), T0, { type: "create", body: invitation() });
 const tick: WorkerEventIn = { type: "tick" };
 const set = (behavior: IdleBehavior): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
 const kill: WorkerEventIn = { type: "kill", reason: "enough", by: "ann" };
@@ -69,7 +69,7 @@ describe("a self-hosted machine is born by an enrollment code", () => {
   });
 
   test("that comes too late is none", () => {
-    const late = at(nothing(), T0, { type: "create", intent: invitation({ notAfter: T0 }) });
+    const late = at(nothing(), T0, { type: "create", body: invitation({ notAfter: T0 }) });
     expect(late.record).toMatchObject({ phase: "gone", goneAt: T0 });
   });
 
@@ -82,7 +82,7 @@ describe("a self-hosted machine is born by an enrollment code", () => {
   });
 
   test("a machine of a provider has what its type says, whatever its host measures", () => {
-    const asked = at(nothing(), T0, { type: "create", intent: intent() });
+    const asked = at(nothing(), T0, { type: "create", body: intent() });
     const state = at(asked, T0, { type: "enroll", secret: "s", bootId: "b", resources: OWN_RESOURCES });
     expect(upsertOf(state, T0).resources).toBeUndefined();
     expect(statusOf(state, T0).resources.vcpus).toBe(4);
@@ -102,7 +102,7 @@ describe("a self-hosted machine is born by an enrollment code", () => {
     ["more than it has", OWN_RESOURCES.vcpus + 1, "ended"],
   ])("a run that needs %s: %s", (_what, vcpus, kind) => {
     const wanted = order("a", { resources: { ...TASK.resources, vcpus } });
-    expect(answerOrder(at(readyOwn(), T0, wanted), wanted.order).kind).toBe(kind);
+    expect(answerOrder(at(readyOwn(), T0, wanted), wanted.body).kind).toBe(kind);
   });
 });
 
@@ -131,7 +131,7 @@ describe("it stays", () => {
   test("the pool hears of the silence, though nothing else happens (invariant 5)", () => {
     const wake = workerMachine.wakeAt(readyOwn()) ?? 0;
     const state = at(reloaded(readyOwn()), wake, tick);
-    expect(owed(state, wake, "upsert")).toMatchObject([{ phase: "unknown" }]);
+    expect(owed(state, wake, "worker")).toMatchObject([{ phase: "unknown" }]);
   });
 
   test("its runs are lost after its lease and the margin (R4), not before, and it is unknown", () => {
@@ -159,7 +159,7 @@ describe("it stays", () => {
   test("no listing says anything of it", () => {
     const sighting = { worker: "default-s-1", beganAt: T0 + DAY, provider: intent().provider };
     const state = readyOwn();
-    const event: WorkerEventIn = { type: "sighting", sighting, consistencyMs: 0 };
+    const event: WorkerEventIn = { type: "sighting", body: { ...sighting, consistencyMs: 0 } };
     expect(at(state, T0, event, event).record.phase).toBe("ready");
   });
 });

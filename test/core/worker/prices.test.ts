@@ -9,13 +9,13 @@ import { at, CONSISTENCY, INSTANCE, intent, MINUTE, ready, reloaded, T0 } from "
 /** The provider's listing that begins then says this price; undefined: none. */
 const listed = (beganAt: number, price: number | undefined): WorkerEventIn => ({
   type: "sighting",
-  sighting: {
+  body: {
     worker: "default-s-1",
     provider: intent().provider,
     beganAt,
     instance: { ...INSTANCE, state: "running", price },
+    consistencyMs: CONSISTENCY,
   },
-  consistencyMs: CONSISTENCY,
 });
 const says = (...prices: (number | undefined)[]) =>
   at(ready(), T0 + MINUTE, ...prices.map((price, n) => listed(T0 + n, price)));

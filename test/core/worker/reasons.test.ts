@@ -16,7 +16,7 @@ import {
 } from "../support/worker.ts";
 
 const asked = (more: Parameters<typeof intent>[0] = {}) =>
-  at(nothing(), T0, { type: "create", intent: intent(more) });
+  at(nothing(), T0, { type: "create", body: intent(more) });
 const set = (state: Living, behavior: "hold" | "drain") =>
   at(state, T0, { type: "behavior", behavior, by: "ann" });
 const failure = { class: "rate_limit", text: "too many", retryAfterMs: 60_000 } as const;
@@ -26,7 +26,7 @@ const HOUR = 3_600_000;
 test.each<[string, Living, number]>([
   ["asked", asked(), T0],
   ["booting", at(asked(), T0, created), T0],
-  ["code_unused", at(nothing(), T0, { type: "create", intent: invitation() }), T0],
+  ["code_unused", at(nothing(), T0, { type: "create", body: invitation() }), T0],
   ["enrolled", enrolledOwn(), T0],
   ["idle", ready(), T0],
   ["running", holding(["a"]), T0],

@@ -15,6 +15,7 @@ import {
   order,
   orderIs,
   owed,
+  REF,
   ready,
   reloaded,
   report,
@@ -91,7 +92,7 @@ describe("an allocation is told what the host says of it, word for word, until i
 
   test("a poke has it said again", () => {
     const heard = at(running, T0, observedAnswer(running, "a", T0, orderIs(1, keep("a"))));
-    expect(told(at(heard, T0, { type: "poke" }))).toEqual(["a running"]);
+    expect(told(at(heard, T0, { type: "poke_worker", body: REF }))).toEqual(["a running"]);
   });
 
   test("after a restart the next report says it again", () => {
@@ -109,7 +110,7 @@ describe("an allocation is told what the host says of it, word for word, until i
     expect(wanted(state)).toEqual(stopOf("a"));
     expect(ordersFor(state, 2, T0).logs).toEqual({ [attemptOf("a")]: { stdout: 7 } });
     expect(ordersRevision(state)).toBe(ordersRevision(running) + 1);
-    expect(answerOrder(state, order("a").order)).toEqual({ kind: "accepted", revision: 2 });
+    expect(answerOrder(state, order("a").body)).toEqual({ kind: "accepted", revision: 2 });
   });
 
   test("an answer with an older order changes no order", () => {
@@ -129,7 +130,7 @@ describe("an answer that is empty ends the placement (R3)", () => {
     const state = at(exited, T0, observedAnswer(exited, "a", T0, answer));
     expect(wanted(state)).toEqual([]);
     expect(livePlacements(state)).toEqual([]);
-    expect(answerOrder(state, order("a").order)).toMatchObject({ kind: "ended", how: "gone" });
+    expect(answerOrder(state, order("a").body)).toMatchObject({ kind: "ended", how: "gone" });
     expect(owed(state, T0, "ended")).toEqual([]);
     expect(told(state)).toEqual([]);
   });

@@ -27,8 +27,13 @@ const kill: WorkerEventIn = { type: "kill", reason: "", by: "ann" };
 function listing(beganAt: number, more: Partial<Sighting> = {}): WorkerEventIn {
   return {
     type: "sighting",
-    sighting: { worker: "default-s-1", provider: intent().provider, beganAt, ...more },
-    consistencyMs: CONSISTENCY,
+    body: {
+      worker: "default-s-1",
+      provider: intent().provider,
+      beganAt,
+      ...more,
+      consistencyMs: CONSISTENCY,
+    },
   };
 }
 
@@ -39,7 +44,7 @@ function twoOmissions(state: Living, first: number, second: number): Living {
 }
 
 /** Its machine exists, and no host ever joined: there is no lease. */
-const unleased = at(nothing(), T0, { type: "create", intent: intent() }, created);
+const unleased = at(nothing(), T0, { type: "create", body: intent() }, created);
 const stopping = at(unleased, T0, kill);
 
 test.each(["terminated", "error", "stopped"] as const)(
@@ -58,7 +63,7 @@ describe("a machine that the provider calls terminated is gone (invariant 3)", (
     expect(state.record).toMatchObject({ phase: "gone", goneAt: T0 });
     expect(livePlacements(state)).toEqual([]);
     expect(owed(state, T0, "ended")).toMatchObject([{ run: "a", how: "lost", held: true }]);
-    expect(owed(state, T0, "upsert")).toMatchObject([{ phase: "gone", booted: true }]);
+    expect(owed(state, T0, "worker")).toMatchObject([{ phase: "gone", booted: true }]);
   });
 
   test.each(["pending", "running", "stopping"] as const)("one that is %s is not", (state) => {
@@ -148,7 +153,7 @@ describe("no omission counts too soon after a call that can have changed what ex
   const destroyed = at(stopping, T0 + HOUR, { type: "destroy_answered", answer: { kind: "asked" } });
   const failure = { class: "temporary" as const, text: "no answer" };
   const failed: WorkerEventIn = { type: "create_answered", answer: { kind: "failed", failure } };
-  const asked = at(nothing(), T0, { type: "create", intent: intent() });
+  const asked = at(nothing(), T0, { type: "create", body: intent() });
 
   test.each([
     ["a create", unleased, T0 + UNLISTED_MS],
@@ -166,7 +171,7 @@ describe("no omission counts too soon after a call that can have changed what ex
 
   test("while a create may still be begun, no listing proves anything", () => {
     const far = intent({ notAfter: T0 + 10 * HOUR, settings: { ...intent().settings, bootMs: 10 * HOUR } });
-    const state = twoOmissions(at(nothing(), T0, { type: "create", intent: far }), T0 + HOUR, T0 + 2 * HOUR);
+    const state = twoOmissions(at(nothing(), T0, { type: "create", body: far }), T0 + HOUR, T0 + 2 * HOUR);
     expect(state.record).toMatchObject({ phase: "booting", omittedAt: null });
   });
 
@@ -179,8 +184,13 @@ describe("no omission counts too soon after a call that can have changed what ex
   test("a provider without a consistency window still needs two listings", () => {
     const strict = (beganAt: number): WorkerEventIn => ({
       type: "sighting",
-      sighting: { worker: "default-s-1", provider: intent().provider, beganAt, missingSince: T0 + HOUR },
-      consistencyMs: 0,
+      body: {
+        worker: "default-s-1",
+        provider: intent().provider,
+        beganAt,
+        missingSince: T0 + HOUR,
+        consistencyMs: 0,
+      },
     });
     const once = at(stopping, T0 + HOUR, strict(T0 + HOUR));
     expect(once.record.phase).toBe("shutdown");
@@ -203,7 +213,7 @@ describe("A6 story1-twice-seen: another machine under the worker's name", () => 
     expect(state.record.events.at(-1)?.type).toBe("Doubles Seen");
     expect(livePlacements(state)).toHaveLength(1);
     expect(owed(state, T0, "destroy")).toEqual([]);
-    expect(owed(state, T0, "upsert")).toMatchObject([{ doubles: ["i-twin"] }]);
+    expect(owed(state, T0, "worker")).toMatchObject([{ doubles: ["i-twin"] }]);
   });
 
   test("is told once, and until it is gone", () => {

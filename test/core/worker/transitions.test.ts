@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import type { IdleBehavior } from "../../../src/core/messages.ts";
-import { RETIREMENT } from "../../../src/core/worker/life/behavior.ts";
 import type { WorkerEventIn } from "../../../src/core/worker/machine.ts";
 import { statusOf } from "../../../src/core/worker/read/status.ts";
 import { type Living, livePlacements } from "../../../src/core/worker/state.ts";
@@ -24,6 +23,7 @@ import {
   order,
   orderIs,
   owed,
+  REF,
   ready,
   report,
   runningOf,
@@ -42,13 +42,13 @@ const kill: WorkerEventIn = { type: "kill", reason: "it smokes", by: "ann" };
 const set = (behavior: IdleBehavior): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
 const listing = (beganAt: number, instance?: Partial<Instance>): WorkerEventIn => ({
   type: "sighting",
-  sighting: {
+  body: {
     worker: "default-s-1",
     provider: intent().provider,
     beganAt,
     ...(instance === undefined ? {} : { instance: { ...INSTANCE, ...instance } }),
+    consistencyMs: CONSISTENCY,
   },
-  consistencyMs: CONSISTENCY,
 });
 const unkillable = (run: string): AttemptReport => ({
   id: attemptOf(run),
@@ -57,12 +57,12 @@ const unkillable = (run: string): AttemptReport => ({
 });
 const failedBoot = { boot: { ok: false, output: "starting" } };
 
-const asked = at(nothing(), T0, { type: "create", intent: intent() });
+const asked = at(nothing(), T0, { type: "create", body: intent() });
 const enrolled = at(asked, T0, created, { type: "enroll", secret: "whsec_1", bootId: "boot-1" });
 const booting = at(enrolled, T0, report(1, failedBoot));
 const orphan = at(nothing(), T0, {
   type: "create",
-  intent: intent({ adopt: { id: "i-9", address: null } }),
+  body: intent({ adopt: { id: "i-9", address: null } }),
 });
 const idle = ready();
 const running = holding(["a"]);
@@ -170,12 +170,18 @@ describe("the transition table (workers.md#transitions)", () => {
     ],
     [
       "workers.md#t17: booting, its pool has no use for it",
-      at(booting, T0, RETIREMENT),
+      at(booting, T0, { type: "drain_worker", body: REF }),
       0,
       "shutdown",
       "aborted",
     ],
-    ["workers.md#t17: idle, its pool has no use for it", at(idle, T0, RETIREMENT), 0, "shutdown", "success"],
+    [
+      "workers.md#t17: idle, its pool has no use for it",
+      at(idle, T0, { type: "drain_worker", body: REF }),
+      0,
+      "shutdown",
+      "success",
+    ],
     ["workers.md#t18: booting, killed", at(booting, T0, kill), 0, "shutdown", "aborted"],
     ["workers.md#t18: unknown, killed", at(orphan, T0, kill), 0, "shutdown", "aborted"],
     [
@@ -229,10 +235,10 @@ describe("the transition table (workers.md#transitions)", () => {
   test("workers.md#t13: after the idle time-out, with the pool's consent", () => {
     const late = T0 + MINUTE;
     const heard = at(idle, late, report(2));
-    const [sent] = owed(heard, late, "upsert");
+    const [sent] = owed(heard, late, "worker");
     if (sent === undefined) throw new Error("it proposes nothing");
     const answer = { kind: "ok" as const, consent: true };
-    expect(at(heard, late, { type: "pool_answered", sent, answer }).record.phase).toBe("shutdown");
+    expect(at(heard, late, { type: "worker_answered", sent, answer }).record.phase).toBe("shutdown");
   });
 
   test.each([

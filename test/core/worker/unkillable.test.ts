@@ -23,8 +23,8 @@ describe("a host that cannot kill (tasks.md#kill-6, decisions/workers.md#host-th
   });
 
   test("takes no further run", () => {
-    const { order: late } = order("late");
-    const state = at(holding(["a", "b"]), T0, report(2, both), { type: "order", order: late });
+    const { body: late } = order("late");
+    const state = at(holding(["a", "b"]), T0, report(2, both), { type: "order", body: late });
     expect(answerOrder(state, late)).toMatchObject({ kind: "ended", how: "refused" });
   });
 

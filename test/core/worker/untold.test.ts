@@ -32,7 +32,7 @@ describe("a placement whose order the host has not fetched", () => {
 
   test("A3: what the host was told waits for the end of its lease, and then only", () => {
     expect(livePlacements(at(holding(["a"]), SILENT, tick))).toHaveLength(1);
-    const told = at(ready(), T0, { ...order("a"), listening: true });
+    const told = at(ready(), T0, order("a", { listening: true }));
     expect(livePlacements(at(told, SILENT, tick))).toHaveLength(1);
     expect(livePlacements(at(reloaded(told), SILENT, tick))).toHaveLength(1);
   });

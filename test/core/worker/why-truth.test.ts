@@ -19,6 +19,7 @@ import {
   LEASE,
   MINUTE,
   nothing,
+  REF,
   ready,
   readyOwn,
   report,
@@ -27,7 +28,7 @@ import {
 
 const SECOND = 1_000;
 const asked = (more: Parameters<typeof intent>[0] = {}) =>
-  at(nothing(), T0, { type: "create", intent: intent(more) });
+  at(nothing(), T0, { type: "create", body: intent(more) });
 const booting = (more: Parameters<typeof intent>[0] = {}) => at(asked(more), T0, created);
 const set = (behavior: "hold" | "drain"): WorkerEventIn => ({ type: "behavior", behavior, by: "ann" });
 const tick: WorkerEventIn = { type: "tick" };
@@ -44,7 +45,7 @@ const listed = (beganAt: number, state = INSTANCE.state): WorkerEventIn => {
     beganAt,
     instance: { ...INSTANCE, state },
   };
-  return { type: "sighting", sighting, consistencyMs: CONSISTENCY };
+  return { type: "sighting", body: { ...sighting, consistencyMs: CONSISTENCY } };
 };
 const settings = (more: Partial<ReturnType<typeof intent>["settings"]>) => ({
   settings: { ...intent().settings, ...more },
@@ -54,7 +55,8 @@ const forbidden = { class: "temporary", text: "the provider answered 403: no" } 
 /** The machine of a worker that was adopted: nobody knew of it. */
 const adopted = () => asked({ adopt: { id: "i-1", address: null } });
 
-const inTurn = (state: Living) => at(state, T0, { type: "turn", version: state.record.version });
+const inTurn = (state: Living) =>
+  at(state, T0, { type: "turn", body: { ...REF, version: state.record.version } });
 
 /** What happens next, when, and until then whose word is waited for. */
 type Says = [code: string, text: RegExp, next: NextCode, afterMs: number | null, waitsFor: string | null];
@@ -93,7 +95,7 @@ describe("A6 why-silent, P3: each reason of a worker is the truth, and so is its
     ["… and is held", at(booting(), T0, set("hold")), ["held", /ann/, "stay", null, "operator"]],
     [
       "nobody has enrolled",
-      at(nothing(), T0, { type: "create", intent: invitation() }),
+      at(nothing(), T0, { type: "create", body: invitation() }),
       ["code_unused", /waits for a machine to enroll/, "give_up", 60 * MINUTE, "host"],
     ],
     ["its host has enrolled", enrolledOwn(), ["enrolled", /./, "boot", null, "host"]],

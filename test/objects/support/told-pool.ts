@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import type { RunUpsert } from "../../../src/core/messages.ts";
-import type { PoolPeer } from "../../../src/objects/messages/peers.ts";
+import type { Mailbox } from "../../../src/objects/messages/post.ts";
 import type { RunQuestion } from "../../../src/routes/query/question.ts";
 import type { RunState } from "../../../src/schema/run/run.ts";
 import { bindings } from "./world.ts";
@@ -43,8 +43,8 @@ export async function tellOf(
   labels: Record<string, string> = {},
 ): Promise<void> {
   await runInDurableObject(pool(), async (instance) => {
-    const peer = instance as unknown as PoolPeer; // the class implements it
-    await peer.upsertRun(upsert(run, state, version, labels));
+    const mailbox = instance as unknown as Mailbox<"pool">; // the class implements it
+    await mailbox.deliver({ type: "run", body: upsert(run, state, version, labels) });
   });
 }
 

@@ -1,16 +1,24 @@
 import { reset, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, vi } from "vitest";
-import type { Env } from "../../../src/objects/env.ts";
-import { objectsOf } from "../../../src/objects/messages/stubs.ts";
+import type { Env, Namespace } from "../../../src/objects/env.ts";
+import { objectsOf, peersOf } from "../../../src/objects/messages/stubs.ts";
 import { PoolConfig, type PoolConfigInput } from "../../../src/schema/pool.ts";
 import { RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
 import { CLOUD_URL, TestCloud } from "./cloud.ts";
 import { TestHost } from "./host.ts";
 
+/** The stubs as the tools of the platform take them, too. */
+type Stubs = {
+  [Name in keyof Env]: Env[Name] extends Namespace<infer Stub>
+    ? Namespace<DurableObjectStub & Stub>
+    : Env[Name];
+};
+
 /** The bindings of the Worker under test: those of `wrangler.toml`. */
-export const bindings = env as unknown as Env; // the pool of these tests is configured with that file
+export const bindings = env as unknown as Stubs; // the pool of these tests is configured with that file
 export const objects = objectsOf(bindings);
+export const peers = peersOf(bindings);
 
 /** A fresh cloud for each test, and fresh objects after it: an alarm must not fire into the next test. */
 export function freshWorld(): { cloud: TestCloud } {

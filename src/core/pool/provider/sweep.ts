@@ -1,6 +1,6 @@
 import type { Instance, LifecycleState } from "../../../schema/provider.ts";
 import { MAX_STRANGERS_SHOWN } from "../../../shared/limits.ts";
-import type { Instant } from "../../../shared/machine.ts";
+import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { ListAnswer, Sighting } from "../../messages.ts";
 import { type PoolRecord, providedWorkers, type WorkerRow } from "../record.ts";
 import { WORKER_TAG } from "../rows/workers.ts";
@@ -13,7 +13,12 @@ import { foldUnknown } from "./orphans.ts";
  * nobody knows is taken into the ledger. A listing that failed proves nothing, and one that is partial proves
  * no absence.
  */
-export function foldListing(before: Configured, answer: ListAnswer, now: Instant): Configured {
+export function foldListing(
+  before: Configured,
+  answer: ListAnswer,
+  consistencyMs: Millis,
+  now: Instant,
+): Configured {
   const failure = answer.kind === "failed" ? answer.failure : null;
   const held = holdAfterList(before.record, failure, now);
   const shouldBeEmpty = failure === null && providedWorkers(before).next().done === true;
@@ -26,7 +31,8 @@ export function foldListing(before: Configured, answer: ListAnswer, now: Instant
   const sightings: Record<string, Sighting> = {};
   const strangers: string[] = [];
   const see = (worker: string, seen: Partial<Sighting>) => {
-    sightings[worker] = { worker, beganAt: answer.beganAt, provider: record.config.provider, ...seen };
+    const { provider } = record.config;
+    sightings[worker] = { worker, beganAt: answer.beganAt, consistencyMs, provider, ...seen };
   };
   for (const row of providedWorkers(state)) {
     if (row.phase === "asked") continue;

@@ -3,7 +3,7 @@ import { durationMs } from "../../../shared/duration.ts";
 import { FORGET_BATCH, FORGET_LOOK_MS, FORGET_NEXT_MS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
-import type { Forget, ForgetAnswer } from "../../messages.ts";
+import type { ForgetAnswer, RunRef } from "../../messages.ts";
 import { isOpen, type RunRow, runKey } from "../record.ts";
 import type { Configured, PoolState, ReadonlyConfigured } from "../state.ts";
 
@@ -52,14 +52,14 @@ export function lookForExpired(state: Configured, now: Instant): Configured {
 }
 
 /** What the owners of runs are told whose time is over, or that somebody wants deleted. */
-export function dueForgets(state: ReadonlyConfigured): { key: string; body: Forget }[] {
+export function dueForgets(state: ReadonlyConfigured): { key: string; body: RunRef }[] {
   const rows = new Map([...state.memo.index.unwanted].filter(([, row]) => isOver(row)));
   for (const [key, row] of state.memo.expired) rows.set(key, row);
   return [...rows].map(([key, { run, submittedAt }]) => ({ key, body: { run, submittedAt } }));
 }
 
 /** Somebody wants an ended run deleted now. One that has not ended here is left alone. */
-export function foldUnwanted(state: PoolState, { run, submittedAt }: Forget, now: Instant): PoolState {
+export function foldUnwanted(state: PoolState, { run, submittedAt }: RunRef, now: Instant): PoolState {
   const key = runKey(submittedAt, run);
   const row = state.runs.get(key);
   if (row !== undefined && isOver(row) && row.forget !== true)
@@ -68,7 +68,13 @@ export function foldUnwanted(state: PoolState, { run, submittedAt }: Forget, now
 }
 
 /** Its owner has forgotten it, or has never been this submission: the row goes, too. */
-export function foldForgotten(state: PoolState, key: string, answer: ForgetAnswer, now: Instant): PoolState {
+export function foldForgotten(
+  state: PoolState,
+  { run, submittedAt }: RunRef,
+  answer: ForgetAnswer,
+  now: Instant,
+): PoolState {
+  const key = runKey(submittedAt, run);
   const row = state.runs.get(key);
   const another = answer.kind === "run" && runKey(answer.run.submittedAt, answer.run.run) !== key;
   if (row === undefined || !isOver(row) || (answer.kind === "run" && !another)) return state;

@@ -2,7 +2,7 @@ import type { Resources } from "../../../schema/common.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import { formatSize } from "../../../shared/size.ts";
-import type { PlaceAnswer, PlacementTerms, PoolAnswer, RunUpsert } from "../../messages.ts";
+import type { PlaceAnswer, PlacementTerms, PoolAnswer, RunRef, RunUpsert } from "../../messages.ts";
 import { eligibleTypes } from "../plan/eligible.ts";
 import { fitsOwnMachine } from "../plan/plan.ts";
 import { rateOf } from "../read/money.ts";
@@ -155,7 +155,13 @@ export function tell(state: PoolState, row: RunRow): void {
 }
 
 /** Folds in the answer to `place`, or to a poke: the run as its owner sees it. */
-export function foldPlaceAnswer(state: PoolState, key: string, answer: PlaceAnswer, now: Instant): PoolState {
+export function foldPlaceAnswer(
+  state: PoolState,
+  { run, submittedAt }: RunRef,
+  answer: PlaceAnswer,
+  now: Instant,
+): PoolState {
+  const key = runKey(submittedAt, run);
   const row = state.runs.get(key);
   if (row === undefined) return state;
   const same = answer.kind === "run" && runKey(answer.run.submittedAt, answer.run.run) === key;

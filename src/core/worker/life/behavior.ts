@@ -2,7 +2,7 @@ import { isUnkillable } from "../../../probes/broken.ts";
 import { hasEnded } from "../../../probes/report.ts";
 import { placementKey } from "../../../shared/attempt-id.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import type { IdleBehavior } from "../../messages.ts";
+import type { IdleBehavior, WorkerRef } from "../../messages.ts";
 import { behaviorOf } from "../host/notice.ts";
 import {
   isSelfHosted,
@@ -30,12 +30,10 @@ export function foldBehavior(state: Living, behavior: IdleBehavior, by: string, 
   };
 }
 
-/** That its pool has no use for such machines any more. */
-export const RETIREMENT = {
-  type: "behavior",
-  behavior: "drain",
-  by: "its pool, which wants no such machine any more",
-} as const;
+/** Drains a worker whose pool has no use for such machines any more. */
+export function foldDrain(state: Living, _drain: WorkerRef, now: Instant): WorkerState {
+  return foldBehavior(state, "drain", "its pool, which wants no such machine any more", now);
+}
 
 /**
  * Whether a draining worker has nothing left to wait for: it boots, or is idle, or its host has given up

@@ -1,4 +1,4 @@
-import type { CloudCall } from "../../messages.ts";
+import type { CloudCall, Turn } from "../../messages.ts";
 import type { Living, WorkerRecord, WorkerState } from "../state.ts";
 
 /** The call to its provider that a worker wants to make: for its machine, or for the end of that. */
@@ -17,7 +17,7 @@ export function callWaiting(record: WorkerRecord): CloudCall | undefined {
  * It is this worker's turn to call the provider: one call, as its pool knew it to be wanted by that version
  * of the worker. A turn that comes late or twice lets nobody call again.
  */
-export function foldTurn(state: Living, version: number): WorkerState {
+export function foldTurn(state: Living, { version }: Turn): WorkerState {
   return state.record.version === version ? { ...state, record: withTurn(state.record) } : state;
 }
 

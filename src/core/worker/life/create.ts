@@ -11,7 +11,7 @@ import { shutDown } from "./shutdown.ts";
  * A worker is born: its intent is stored before anything is created (invariant 3). One that comes too late,
  * or twice, creates nothing: a worker that is over stays over.
  */
-export function foldBirth(state: WorkerState, intent: Intent, now: Instant): WorkerState {
+export function foldCreate(state: WorkerState, intent: Intent, now: Instant): WorkerState {
   if (state.record !== null) return state;
   const born = {
     ...state,

@@ -225,17 +225,12 @@ function passed(deadline: Instant | undefined, now: Instant): boolean {
  * began later than the consistency window after our latest call, and that far apart. What another provider
  * lists says nothing.
  */
-export function foldSighting(
-  before: Living,
-  sighting: Sighting,
-  consistencyMs: number,
-  now: Instant,
-): WorkerState {
+export function foldSighting(before: Living, sighting: Sighting, now: Instant): WorkerState {
   const { intent } = before.record;
   if (intent.kind === "self-hosted" || isElsewhere(intent.provider, sighting.provider)) return before;
   const state = withDoubles(withProvider(before, sighting.provider), sighting);
   const { record } = state;
-  const { instance, beganAt, missingSince = beganAt } = sighting;
+  const { instance, beganAt, missingSince = beganAt, consistencyMs } = sighting;
   if (instance?.state === "terminated") {
     return isAnother(record, instance.id)
       ? state

@@ -1,0 +1,25 @@
+import type { Inbox } from "../inbox.ts";
+import { answerForget, foldForget } from "./forget.ts";
+import { foldEnded } from "./placements/ended.ts";
+import { foldObserved } from "./placements/observe.ts";
+import { answerObserved } from "./placements/orders.ts";
+import { foldPlace } from "./placements/placed.ts";
+import type { AllocationState } from "./state.ts";
+import { answerPlace } from "./summary.ts";
+import { foldEndRun } from "./user/abort.ts";
+
+/** What an allocation does with each message, and what it answers (messages.md#inboxes). */
+export const allocationInbox: Inbox<"allocation", AllocationState> = {
+  place: { fold: foldPlace, answer: answerPlace },
+  poke_run: {
+    fold: (state) => ({ ...state, memo: { ...state.memo, poolHas: 0, workerHas: "" } }),
+    answer: answerPlace,
+  },
+  end_run: { fold: foldEndRun, answer: answerPlace },
+  forget: { fold: foldForget, answer: answerForget },
+  observed: { fold: foldObserved, answer: answerObserved },
+  ended: {
+    fold: foldEnded,
+    answer: ({ record }) => ({ kind: record === null ? "no_such" : "noted" }),
+  },
+};

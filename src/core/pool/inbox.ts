@@ -1,0 +1,19 @@
+import type { Instant } from "../../shared/machine.ts";
+import type { Inbox } from "../inbox.ts";
+import { answerConfigure, foldConfigure } from "./configure.ts";
+import { answerRun, foldRun } from "./rows/runs.ts";
+import { answerWorker, foldWorker } from "./rows/workers.ts";
+import type { Configured, PoolState } from "./state.ts";
+
+/** What a pool does with each message, and what it answers (messages.md#inboxes). */
+export const poolInbox: Inbox<"pool", PoolState> = {
+  configure: { fold: foldConfigure, answer: answerConfigure },
+  run: { fold: foldRun, answer: answerRun },
+  worker: { fold: ifConfigured(foldWorker), answer: answerWorker },
+};
+
+/** Nothing changes in a pool that has no configuration. */
+function ifConfigured<Body>(fold: (state: Configured, body: Body, now: Instant) => PoolState) {
+  return (state: PoolState, body: Body, now: Instant) =>
+    state.record === null ? state : fold({ ...state, record: state.record }, body, now);
+}
