@@ -112,7 +112,7 @@ describe("a machine whose worker was forgotten", () => {
     const { greeted } = bench.plane;
     await bench.plane.until("it has tried again", () => bench.plane.greeted > greeted + 1);
     expect(bench.plane.enrolled.length).toBe(1);
-    expect(agent.stderr()).toContain("Drover not know this host any more?");
+    expect(agent.stderr()).toContain("does Drover no longer know this host?");
   });
 
   test("stays what it was when its code is refused", async () => {

@@ -67,7 +67,7 @@ describe("a large log goes by chunks (host-protocol.md#logs)", () => {
     expect(same(bench.plane.stored(ID), content)).toBe(true);
     // A refusal is not tried again in a tight loop.
     expect(chunks().length).toBeLessThan(3);
-    expect(agent.stderr()).toContain("is refused, reports go on with it");
+    expect(agent.stderr()).toContain("is refused, so it goes into reports");
   });
 
   test("an agent that is killed in the middle goes on where the control plane is", async () => {

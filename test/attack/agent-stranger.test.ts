@@ -66,7 +66,7 @@ describe("X1: a control plane that is somewhere else", () => {
       bench.plane.address = "127.0.0.1:1";
       const agent = bench.start();
       await until("the agent says why", async () => {
-        return agent.stderr().includes("something passes on what it is told") || undefined;
+        return agent.stderr().includes("another program relays to it") || undefined;
       });
       expect(bench.plane.calls).toEqual([]);
       // The same, once it has been there: no webhook, and no socket.

@@ -20,7 +20,7 @@ test.each([
   const answer = await fetch(`${server.url}/v1/runs`, { method: "POST", headers, body });
   expect([answer.status, await answer.json()]).toEqual([
     400,
-    expect.objectContaining({ code: "malformed_json", detail: expect.stringContaining("not UTF-8") }),
+    expect.objectContaining({ code: "malformed_json", detail: expect.stringContaining("not valid UTF-8") }),
   ]);
   await server.json(404, "GET", "/v1/runs/odd");
 });

@@ -114,7 +114,7 @@ describe("X10: a context that another can change gets no token and no request", 
       make();
       const ended = await run();
       expect(ended).toMatchObject({ code: 125, stderr: expect.stringMatching(why) });
-      expect(ended.stderr).toContain("name it by DROVER_URL and DROVER_TOKEN");
+      expect(ended.stderr).toContain("set DROVER_URL\n  and DROVER_TOKEN");
       expect(bench.plane.seen).toEqual([]);
     });
   }

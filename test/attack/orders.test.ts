@@ -148,13 +148,13 @@ describe("X1: a frame that the control plane has not said", () => {
 test("X1: an agent speaks in the clear to this machine only: the address that it is given", async () => {
   const agent = bench.startWith(["--url", "http://192.0.2.1:8787", "--state", bench.stateDir]);
   expect((await agent.ended).code).toBe(2);
-  expect(agent.stderr()).toContain("must be https, or http of this very machine");
+  expect(agent.stderr()).toContain("must be https, or http on this machine");
 });
 
 test("X1: an agent speaks in the clear to this machine only: what it is told when it enrolls", async () => {
   bench.plane.setup = { reportUrl: "http://192.0.2.1:8787/v1/hosts/w-1/reports" };
   const agent = bench.start();
   expect((await agent.ended).code).toBe(3);
-  expect(agent.stderr()).toContain("must be https, or http of this very machine");
+  expect(agent.stderr()).toContain("must be https, or http on this machine");
   expect(bench.plane.reports).toEqual([]);
 });

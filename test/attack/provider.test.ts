@@ -175,7 +175,7 @@ describe("X19: the URL of a provider has nothing secret in it, and nothing that 
     ["ftp://machines.example.com"],
     ["https://machines\\.example.com@evil.test"],
   ])("%j is refused, and the answer says where a password goes", (url) => {
-    expect(config(url).error?.issues[0]?.message).toContain("goes into `secret`");
+    expect(config(url).error?.issues[0]?.message).toContain("put a password of the service into `secret`");
   });
 });
 
@@ -184,7 +184,7 @@ test.each(["a\r\nx: y", "a b", "\u0000", "é", ""])(
   (secret) => {
     const read = ProviderConfig.safeParse({ kind: "http", url: "http://127.0.0.1:1", secret });
     expect(read.error?.issues.map(({ message }) => message)).toEqual([
-      expect.stringContaining("into a header"),
+      expect.stringContaining("sent in a header"),
     ]);
   },
 );

@@ -70,7 +70,7 @@ test("X9: after a SIGKILL the port's new owner gets neither token nor run", asyn
     expect(ended.stderr).toContain(
       `The program listening on 127.0.0.1:${stranger.port} does not know your token`,
     );
-    expect(ended.stderr).toContain("The token was not sent to it.");
+    expect(ended.stderr).toContain("Your token was not sent to it.");
     expect(ended.stderr).toContain("drover up");
   }
   expectNothingHeard(stranger.heard, token);
@@ -178,6 +178,6 @@ describe("X9: an answer that proves nothing", () => {
     ["no end", () => "HTTP/1.1 200 OK\r\n".padEnd(100_000, "x: y\r\n")],
   ];
   test.each(FALSE)("%s", async (_, say) => {
-    expect(await outcomeOf(say)).toContain("does not know the token");
+    expect(await outcomeOf(say)).toContain("does not know your token");
   });
 });

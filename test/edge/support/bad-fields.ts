@@ -44,7 +44,12 @@ const SIGNALED: BadRequest[] = [
   signal("no signal", {}, "/signal", "must be one of SIGHUP, SIGINT"),
   signal("an unknown signal", { signal: "SIGNOPE" }, "/signal", "must be one of SIGHUP, SIGINT"),
   signal("a signal by number", { signal: 9 }, "/signal", "must be one of SIGHUP, SIGINT"),
-  signal("an unknown field beside a signal", { signal: "SIGHUP", tsk: "m" }, "/tsk", "there is task, signal"),
+  signal(
+    "an unknown field beside a signal",
+    { signal: "SIGHUP", tsk: "m" },
+    "/tsk",
+    "the fields are task, signal",
+  ),
 ];
 
 const SPECS: BadRequest[] = [
@@ -68,7 +73,7 @@ const SPECS: BadRequest[] = [
     "an unknown field inside",
     { argv, resources: { cpus: 1 } },
     "/resources/cpus",
-    "there is vcpus, memory",
+    "the fields are vcpus, memory",
   ),
   post("a sticky run by word", { argv, sticky: "yes" }, "/sticky", "true or false"),
   post("a compatibility that is not there", { argv, compat: "arvados" }, "/compat", "must be nomad"),
@@ -86,14 +91,14 @@ const SPECS: BadRequest[] = [
     "/labels/a~1b~0c",
     "must be a string",
   ),
-  post("a directory that climbs out", { argv, dir: "a/../../b" }, "/dir", "lead out of"),
+  post("a directory that climbs out", { argv, dir: "a/../../b" }, "/dir", "must not lead outside"),
   post("a size that is none", { argv, resources: { memory: "much" } }, "/resources/memory", "512MiB"),
   post("a negative size", { argv, resources: { disk: -1 } }, "/resources/disk", "at least 0"),
   post("an unknown signal", { argv, killSignal: "SIGFOO" }, "/killSignal", "must be one of SIGHUP"),
   post("half of a surrogate pair", { argv: ["\ud800"] }, "", "not valid Unicode"),
-  post("100,000 arguments", { argv: Array(100_000).fill("xxx") }, "", "at most 256KiB as JSON"),
+  post("100,000 arguments", { argv: Array(100_000).fill("xxx") }, "", "as JSON; the limit is 256KiB"),
   post("100,000 wrong arguments", { argv: Array(100_000).fill(1) }, "/argv/0", "must be a string"),
-  post("a spec one byte too large", { argv: ["x".repeat(MAX_SPEC_BYTES - 12)] }, "", "at most 256KiB"),
+  post("a spec one byte too large", { argv: ["x".repeat(MAX_SPEC_BYTES - 12)] }, "", "the limit is 256KiB"),
   post("null", null, "", "must be an object"),
   post("a list", [{ argv }], "", "must be an object"),
 ];
@@ -122,7 +127,7 @@ const GROUPS: BadRequest[] = [
     "two leaders (tasks.md#group-rules)",
     group({ ...main, leader: true }, { ...main, name: "b", leader: true }),
     "/tasks/1/leader",
-    '"main" is the leader already',
+    '"main" is already the leader',
   ),
   post(
     "outputs of nobody in particular",
@@ -188,7 +193,7 @@ const GROUPS: BadRequest[] = [
     "a script for a real process",
     group({ ...main, fake: { runFor: "1s" } }),
     "/tasks/0/fake",
-    'beside `driver: "fake"`',
+    'only allowed with `driver: "fake"`',
   ),
   post(
     "a script with an odd exit code",
@@ -231,7 +236,7 @@ const GROUPS: BadRequest[] = [
     "endless reschedules, so many",
     { argv, reschedule: { attempts: 1, unlimited: true } },
     "/reschedule/attempts",
-    "say one of them",
+    "send one of them",
   ),
   post(
     "a reschedule too soon",
@@ -242,7 +247,7 @@ const GROUPS: BadRequest[] = [
 ];
 
 const RESTARTS: BadRequest[] = [
-  post("a restart of one and all", { task: "a", all: true }, "/all", "say one of them"),
+  post("a restart of one and all", { task: "a", all: true }, "/all", "send one of them"),
   post("a restart with more", { tasks: ["a"] }, "/tasks", "is not a known field; the fields are task, all"),
 ].map((bad) => ({ ...bad, path: "/v1/runs/a/restart" }));
 
@@ -266,7 +271,7 @@ const UPDATES: BadRequest[] = [
     "an update to a spec that is too large",
     { specIndex: 1, spec: { argv: ["x".repeat(MAX_SPEC_BYTES - 12)] } },
     "/spec",
-    "at most 256KiB as JSON",
+    "as JSON; the limit is 256KiB",
   ),
   post(
     "an update with half of a surrogate pair",
@@ -316,7 +321,7 @@ const QUERIES: BadRequest[] = [
     "?stat",
     "is not a known field; the fields are id, state",
   ),
-  get("a parameter where there are none", "/v1/pools?x=1", "?x", "there are none here"),
+  get("a parameter where there are none", "/v1/pools?x=1", "?x", "none are allowed"),
   get("an unknown state", "/v1/runs?state=finished", "?state", "must be one of unknown, pending"),
   get("one unknown state of two", "/v1/runs?state=done&state=x", "?state", "must be one of"),
   get("a bit set above 127", "/v1/runs?state=128", "?state", "bit set from 0 to 127"),
@@ -411,7 +416,7 @@ const POOLS: BadRequest[] = [
     "/timeouts/boot",
     "interval",
   ),
-  put("a tag of Drover's own", { tags: { "drover-worker": "w" } }, "/tags", "Drover's own"),
+  put("a tag of Drover's own", { tags: { "drover-worker": "w" } }, "/tags", "which are reserved"),
   put("a later field inside", { timeouts: { term: "2m" } }, "/timeouts/term", "is not supported yet"),
   put("a negative number", { minInstances: -1 }, "/minInstances", "at least 0"),
   { ...put("a name with odd characters", {}, "{name}", "lower-case letters"), path: "/v1/pools/A_B" },

@@ -21,5 +21,5 @@ export const BAD_QUERIES: BadRequest[] = [
     detail: "at most 64",
   },
   abort("more labels than a run can have", { labels: manyLabels }, "/labels", "at most 64"),
-  abort("a limit beside ids", { ids: ["a"], limit: 1 }, "/limit", "beside `ids`"),
+  abort("a limit beside ids", { ids: ["a"], limit: 1 }, "/limit", "cannot be combined with `ids`"),
 ];

@@ -24,7 +24,12 @@ const TASKS: BadRequest[] = [
   task("a name that is empty", { name: "" }, "name", "1 to 63 lower-case letters"),
   task("an empty command", { argv: [] }, "argv", "must name a command"),
   task("a lifecycle that is a hook", { lifecycle: "prestart" }, "lifecycle", "must be an object"),
-  task("an unknown field of a lifecycle", { lifecycle: { hok: "x" } }, "lifecycle/hok", "there is hook"),
+  task(
+    "an unknown field of a lifecycle",
+    { lifecycle: { hok: "x" } },
+    "lifecycle/hok",
+    "the fields are hook",
+  ),
   task("a leader in words", { leader: "yes" }, "leader", "must be true or false"),
   task(
     "a time limit of its own",
@@ -60,17 +65,17 @@ const ARTIFACTS: BadRequest[] = [
   artifact("a digest that is too short", { sha256: "0" }, "sha256", "64 lower-case hexadecimal digits"),
   artifact("a digest in capitals", { sha256: "A".repeat(64) }, "sha256", "64 lower-case hexadecimal"),
   artifact("an artifact for nowhere", { to: undefined }, "to", "is required"),
-  artifact("an artifact that leads out", { to: "../d" }, "to", "lead out of"),
-  artifact("an artifact that leads out later", { to: "a/../../d" }, "to", "lead out of"),
+  artifact("an artifact that leads out", { to: "../d" }, "to", "must not lead outside"),
+  artifact("an artifact that leads out later", { to: "a/../../d" }, "to", "must not lead outside"),
   artifact("an artifact at an absolute place", { to: "/etc" }, "to", "relative to the task's directory"),
   artifact("an artifact at a place with a NUL", { to: "a\0b" }, "to", "must not contain a NUL"),
-  artifact("an unknown field of an artifact", { mode: "0755" }, "mode", "there is url, sha256, to"),
+  artifact("an unknown field of an artifact", { mode: "0755" }, "mode", "the fields are url, sha256, to"),
 ];
 
 const POLICIES: BadRequest[] = [
   run("a negative number of restarts", { restart: { attempts: -1 } }, "/restart/attempts", "at least 0"),
   run("half a restart", { restart: { attempts: 1.5 } }, "/restart/attempts", "whole number"),
-  run("an unknown field of a policy", { restart: { tries: 1 } }, "/restart/tries", "there is attempts"),
+  run("an unknown field of a policy", { restart: { tries: 1 } }, "/restart/tries", "the fields are attempts"),
   run("a number as restart delay", { restart: { delay: 5 } }, "/restart/delay", "duration in quotes"),
   run(
     "a reschedule interval that is too short",
