@@ -153,7 +153,7 @@ export function rescheduleFault(policy: ReschedulePolicy): PolicyFault | null {
   const { attempts, intervalMs, delayMs, maxDelayMs, unlimited } = policy;
   if (attempts === 0 && !unlimited) return null;
   if (attempts > 0 && unlimited) {
-    return { field: "attempts", detail: "cannot stand beside `unlimited`: say one of them" };
+    return { field: "attempts", detail: "cannot be combined with `unlimited`: send one of them" };
   }
   if (delayMs < MIN_RESCHEDULE_DELAY_MS) {
     return { field: "delay", detail: `must be at least ${formatDuration(MIN_RESCHEDULE_DELAY_MS)}` };
