@@ -1,14 +1,30 @@
 import { readFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { join } from "node:path";
-import { expect } from "vitest";
+import { test as base, expect, vi } from "vitest";
 import { WATCHDOG_LEAD_MS } from "../../../agent/core/bounds.ts";
-import { type Bench, type RunningAgent, run } from "./bench.ts";
+import { type Bench, openBench, type RunningAgent, run } from "./bench.ts";
 
 /** The attempt of `busyAgent`. */
 export const ID = "build-17/main/1.1";
 /** Just above the lead: the watchdog has work a few seconds after the last report. */
 export const LEASE_MS = WATCHDOG_LEAD_MS + 5_000;
+
+/**
+ * Tests that wait for a lease, and so run side by side: each has a bench of its own, whose lease is short. The
+ * control plane must have found no fault in what the agent said.
+ */
+// biome-ignore lint/correctness/noEmptyPattern: vitest wants a pattern, from which it reads what is used.
+export const leaseTest = base.extend("leased", async ({}, { onCleanup }) => {
+  const bench = await openBench();
+  bench.plane.leaseMs = LEASE_MS;
+  onCleanup(async () => {
+    const { faults } = bench.plane;
+    await bench.close();
+    expect(faults).toEqual([]);
+  });
+  return bench;
+}).concurrent;
 
 /** An agent that reports often enough for so short a lease, with a task that says `ready`. */
 export async function busyAgent(bench: Bench, script: string, flags: string[] = []): Promise<RunningAgent> {
@@ -29,7 +45,7 @@ export function leaseUntil(bench: Bench): number {
 
 /** Waits until nothing of the bench runs, and says how much of the lease was left. */
 export async function leftOfLease(bench: Bench, until: number): Promise<number> {
-  await expect.poll(() => bench.processes(), { timeout: LEASE_MS, interval: 100 }).toEqual([]);
+  await vi.waitFor(() => expect(bench.processes()).toEqual([]), { timeout: LEASE_MS, interval: 100 });
   return until - nowMs();
 }
 
