@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { answerForget, areLogsOver, mayForget } from "../core/allocation/forget.ts";
+import { allocationFrom } from "../core/allocation/load.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
@@ -9,14 +10,9 @@ import {
 import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/output/chunks.ts";
 import { answerObserved } from "../core/allocation/placements/orders.ts";
 import { readRun } from "../core/allocation/read/cost.ts";
-import {
-  type AllocationRecord,
-  type AllocationState,
-  allocationFrom,
-  type Existing,
-} from "../core/allocation/state.ts";
+import type { AllocationRecord, AllocationState, Ask, Existing } from "../core/allocation/state.ts";
 import { answerPlace, summaryOf } from "../core/allocation/summary.ts";
-import { type Ask, isRepeated } from "../core/allocation/user/idempotency.ts";
+import { isRepeated } from "../core/allocation/user/idempotency.ts";
 import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user/requests.ts";
 import { refusalOfUpdate } from "../core/allocation/user/update.ts";
 import type {

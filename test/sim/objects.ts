@@ -1,15 +1,12 @@
 import { answerForget } from "../../src/core/allocation/forget.ts";
+import { allocationFrom } from "../../src/core/allocation/load.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
   allocationMachine,
 } from "../../src/core/allocation/machine.ts";
 import { answerObserved } from "../../src/core/allocation/placements/orders.ts";
-import {
-  type AllocationRecord,
-  type AllocationState,
-  allocationFrom,
-} from "../../src/core/allocation/state.ts";
+import type { AllocationRecord, AllocationState } from "../../src/core/allocation/state.ts";
 import { answerPlace } from "../../src/core/allocation/summary.ts";
 import type { CreateAnswer, WorkerAnswer } from "../../src/core/messages.ts";
 import { FORCED_REASON } from "../../src/core/pool/forced.ts";

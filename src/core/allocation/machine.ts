@@ -39,6 +39,7 @@ import { savedBy } from "./placements/sticky.ts";
 import { addEvent, inOrder } from "./read/events.ts";
 import { withinBounds } from "./read/texts.ts";
 import { finish, heard, settle, wish } from "./settle.ts";
+import type { Ask } from "./state.ts";
 import {
   type AllocationRecord,
   type AllocationState,
@@ -49,11 +50,10 @@ import {
 } from "./state.ts";
 import { upsertOf } from "./summary.ts";
 import { endOfTasks, failTime } from "./tasks/fail-time.ts";
-import { deadlineOf } from "./time/deadline.ts";
 import { groupWakesAt, orderMarks } from "./time/order-deadlines.ts";
-import { queueDeadline, timeIsOver } from "./time/time-limits.ts";
+import { deadlineOf, queueDeadline, timeIsOver } from "./time/time-limits.ts";
 import { forced, poststopBy } from "./user/hurry.ts";
-import { type Ask, isRepeated, withAsk } from "./user/idempotency.ts";
+import { isRepeated, withAsk } from "./user/idempotency.ts";
 import {
   foldRestart,
   foldSignal,

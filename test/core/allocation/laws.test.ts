@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { loadedAllocation } from "../../../src/core/allocation/load.ts";
 import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { statusOf } from "../../../src/core/allocation/read/status.ts";
 import { whyOf } from "../../../src/core/allocation/read/why.ts";
-import { type AllocationState, loadedAllocation, openPlacement } from "../../../src/core/allocation/state.ts";
+import { type AllocationState, openPlacement } from "../../../src/core/allocation/state.ts";
 import { stateOf } from "../../../src/core/allocation/summary.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import { RunStatus } from "../../../src/schema/run/run.ts";

@@ -1,3 +1,4 @@
+import { loadedAllocation } from "../../../src/core/allocation/load.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
@@ -7,7 +8,6 @@ import { answerObserved } from "../../../src/core/allocation/placements/orders.t
 import {
   type AllocationRecord,
   type AllocationState,
-  loadedAllocation,
   openPlacement,
 } from "../../../src/core/allocation/state.ts";
 import type { EndedHow, ObservedAnswer, OrderAnswer, PoolAnswer } from "../../../src/core/messages.ts";

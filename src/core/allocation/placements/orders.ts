@@ -25,9 +25,8 @@ import {
   recordOf,
   viewsOf,
 } from "../tasks/tasks.ts";
-import { deadlineOf, isTimedByHost } from "../time/deadline.ts";
 import { isMissingBytes, orderMarks } from "../time/order-deadlines.ts";
-import { timeIsOver } from "../time/time-limits.ts";
+import { deadlineOf, isTimedByHost, timeIsOver } from "../time/time-limits.ts";
 import { signalsDue } from "../user/requests.ts";
 import { isSavingData, mayNeedData, sourceOf } from "./sticky.ts";
 

@@ -1,5 +1,4 @@
-import type { AllocationRecord, Wish } from "../state.ts";
-import type { Reaction } from "../tasks/lifecycle.ts";
+import type { AllocationRecord, Reaction, Wish } from "../state.ts";
 import { hostStopOf } from "../tasks/tasks.ts";
 
 /** That a run is being stopped, and why, if anybody has said so. */

@@ -7,7 +7,7 @@ import type { AllocationRecord, PlacementRecord, TaskRecord } from "../state.ts"
 import { turnsFrom } from "../tasks/group.ts";
 import { allButPoststopDead, hasTurn, type TaskView } from "../tasks/lifecycle.ts";
 import { attemptOf, groupOfRun, isKilledNow, isOver, isStopping, recordOf, viewsOf } from "../tasks/tasks.ts";
-import { deadlineOf, isTimedByHost } from "../time/deadline.ts";
+import { deadlineOf, isTimedByHost } from "../time/time-limits.ts";
 import { poststopBy } from "../user/hurry.ts";
 import { beingStopped, isHostEnding } from "./why-stopped.ts";
 

@@ -11,7 +11,7 @@ import { savedBy } from "../placements/sticky.ts";
 import { type AllocationRecord, type Existing, openPlacement } from "../state.ts";
 import { stateOf } from "../summary.ts";
 import { groupOfRun, viewsOf } from "../tasks/tasks.ts";
-import { deadlineOf } from "../time/deadline.ts";
+import { deadlineOf } from "../time/time-limits.ts";
 import { statusOf } from "./status.ts";
 import { beingStopped } from "./why-stopped.ts";
 import { restartWait, stopWait } from "./why-stopping.ts";

@@ -3,8 +3,8 @@ import { parseAttemptId } from "../../../shared/attempt-id.ts";
 import { START_REPORT_DELAY_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { type Group, type GroupTask, groupOf } from "../../spec.ts";
-import type { AllocationRecord, AttemptRecord, TaskRecord } from "../state.ts";
-import { gateIsOpen, reachedStage, type Stage, type TaskView } from "./lifecycle.ts";
+import type { AllocationRecord, AttemptRecord, Stage, TaskRecord } from "../state.ts";
+import { gateIsOpen, reachedStage, type TaskView } from "./lifecycle.ts";
 
 /** The id of the n-th attempt of a task in an epoch (decisions/tasks.md#attempt-ids). */
 export function attemptId(run: string, task: string, epoch: number, n: number): string {

@@ -5,7 +5,7 @@ import { logsComplete } from "../output/logs.ts";
 import type { AllocationRecord, AttemptRecord } from "../state.ts";
 import { turnsFrom } from "../tasks/group.ts";
 import { attemptOf, groupOfRun, isOver, isWithHost, recordOf } from "../tasks/tasks.ts";
-import { deadlineOf, isTimedByHost } from "./deadline.ts";
+import { deadlineOf, isTimedByHost } from "./time-limits.ts";
 
 /**
  * The instants at which the order of an epoch changes by time alone: a shutdown delay is over, or a restart
