@@ -12,6 +12,7 @@ import type {
   RunUpsert,
 } from "../messages.ts";
 import { tasksOf } from "../spec.ts";
+import { foldEnded, wish, withdrawn } from "./end.ts";
 import {
   areLogsOver,
   foldForget,
@@ -21,37 +22,18 @@ import {
   withoutOld,
   withQuestion,
 } from "./forget.ts";
-import { givenUpKills, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfWish } from "./outcome.ts";
 import { foldChunk, type StoredChunk } from "./output/chunks.ts";
-import { lastByteBy } from "./output/logs.ts";
-import { uploadingAttempt } from "./output/outputs.ts";
+import { phaseOf } from "./phase.ts";
 import { foldObserved } from "./placements/observe.ts";
 import { isRestart, orderOf, revisionAt, withRevision } from "./placements/orders.ts";
-import {
-  closePlacement,
-  freshEpoch,
-  newPlacement,
-  storePlacement,
-  withTerms,
-} from "./placements/placement.ts";
-import { rescheduled } from "./placements/reschedule.ts";
-import { savedBy } from "./placements/sticky.ts";
+import { newPlacement, storePlacement, withTerms } from "./placements/placement.ts";
 import { addEvent, inOrder } from "./read/events.ts";
 import { withinBounds } from "./read/texts.ts";
-import { finish, heard, settle, wish } from "./settle.ts";
-import type { Ask } from "./state.ts";
-import {
-  type AllocationRecord,
-  type AllocationState,
-  EMPTY_MEMO,
-  type Outcome,
-  openPlacement,
-  type PlacementRecord,
-} from "./state.ts";
+import { settle } from "./settle.ts";
+import { type AllocationRecord, type AllocationState, type Ask, EMPTY_MEMO, openPlacement } from "./state.ts";
 import { upsertOf } from "./summary.ts";
-import { endOfTasks, failTime } from "./tasks/fail-time.ts";
 import { groupWakesAt, orderMarks } from "./time/order-deadlines.ts";
-import { deadlineOf, queueDeadline, timeIsOver } from "./time/time-limits.ts";
+import { deadlineOf } from "./time/time-limits.ts";
 import { forced, poststopBy } from "./user/hurry.ts";
 import { isRepeated, withAsk } from "./user/idempotency.ts";
 import {
@@ -104,14 +86,14 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
         to: record.spec.pool,
         kind: "upsert",
         repeatedBy: "self",
-        body: upsertOf(record, openPlacement(state)?.epoch ?? 0),
+        body: upsertOf({ ...state, record }),
       });
     }
     if (areLogsOver(state, now)) owed.push({ to: "logs", kind: "clear_logs", repeatedBy: "self" });
     const order = record.ended ? null : orderOf(state, now);
     const worker = openPlacement(state)?.worker;
     if (order !== null && worker !== undefined && memo.workerHas !== orderKey(order)) {
-      const repeatedBy = isRestart(record, order.epoch) ? "peer" : "self";
+      const repeatedBy = isRestart(record) ? "peer" : "self";
       owed.push({ to: worker, kind: "order", repeatedBy, body: order });
     }
     return owed;
@@ -120,17 +102,29 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
   wakeAt(state) {
     const { record } = state;
     if (record === null) return tombstoneUntil(state);
-    if (record.ended) return earliest(logsUntil(state), state.memo.askAt);
-    if (record.outcome !== null) {
-      const over = Math.max(lastByteBy(record, record.outcome), savedBy(record) ?? 0);
-      // Its time may be over before it is placed again.
-      return record.outcome.again === true ? earliest(over, deadlineOf(record, null)) : over;
+    const phase = phaseOf({ ...state, record });
+    switch (phase.kind) {
+      case "ended":
+        return earliest(logsUntil(state), state.memo.askAt);
+      case "withdrawing":
+        return undefined;
+      case "waiting":
+        return earliest(phase.until, deadlineOf(record, null));
+      case "rescheduling":
+        return earliest(phase.at, deadlineOf(record, null));
+      case "storing_data":
+      case "last_bytes":
+        // Its time may be over before it is placed again.
+        return phase.again ? earliest(phase.until, deadlineOf(record, null)) : phase.until;
+      case "starting":
+      case "running":
+      case "uploading":
+      case "backoff":
+      case "restarting":
+      case "stopping":
+      case "unkillable":
+        return earliest(groupWakesAt(record, phase.placement.epoch, state.memo.woken), poststopBy(record));
     }
-    const placement = openPlacement(state);
-    const tasks = placement === null ? undefined : groupWakesAt(record, placement.epoch, state.memo.woken);
-    if (record.wish !== null) return earliest(tasks, poststopBy(record));
-    const waits = placement === null ? [queueDeadline(state), deadlineOf(record, null)] : [];
-    return earliest(tasks, record.placeAt, ...waits);
   },
 };
 
@@ -176,13 +170,10 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
     }
     case "restart":
     case "signal": {
-      const epoch = openPlacement(state)?.epoch;
-      if (isRepeated(record, event.ask) || epoch === undefined) return state;
+      if (isRepeated(record, event.ask) || openPlacement(state) === null) return state;
       if (refusalOfWish({ ...state, record }, event.wish) !== null) return state;
       const next =
-        event.type === "restart"
-          ? foldRestart(record, epoch, event.wish, now)
-          : foldSignal(record, epoch, event.wish, now);
+        event.type === "restart" ? foldRestart(record, event.wish, now) : foldSignal(record, event.wish, now);
       return { ...state, record: withAsk(next, event.ask) };
     }
     case "update":
@@ -271,9 +262,7 @@ function foldPoolAnswer(
   const noPlace =
     answer.kind === "none" && answer.version >= poolVersion(record) && openPlacement(state) === null;
   if (!noPlace || record.wish === null || record.ended) return known;
-  const at = Math.max(endOfTasks(record, record.endedEpoch) ?? 0, record.wish.at);
-  const outcome = heard(outcomeOfWish(record.wish, at), now);
-  return { ...known, record: finish(record, outcome, now) };
+  return { ...known, record: withdrawn(record, record.wish, now) };
 }
 
 /** Whether the pool has, or has had, the run: what has ended or had a place was taken. */
@@ -315,52 +304,6 @@ function foldOrderAnswer(
 }
 
 /**
- * The worker's word that the placement is over (rule R2): what follows depends on what can have been started.
- */
-function foldEnded(state: AllocationState, ended: Ended, now: Instant): AllocationState {
-  const { record, memo } = state;
-  if (record === null || record.ended || ended.epoch !== record.endedEpoch + 1) return state;
-  const placement = openPlacement(state) ?? newPlacement(ended.worker, ended.epoch, now);
-  if (placement.worker !== ended.worker) return state;
-  const at = Math.max(placement.from, Math.min(now, ended.at ?? now));
-  const closed = closePlacement(record, placement, ended.how, { at, now }, ended.cause);
-  const next = { ...state, memo: { ...memo, placement: null } };
-  const failedAt = failTime(record, at);
-  const again = () => rescheduled(closed, ended.worker, failedAt, now);
-  if (record.outcome !== null)
-    return { ...next, record: (record.outcome.again && again()) || finish(closed, record.outcome, now) };
-  const [stuck] = givenUpKills(record, ended.epoch);
-  if (stuck !== undefined) return { ...next, record: finish(closed, outcomeOfGivenUpKill(stuck, at), now) };
-  if (record.wish !== null) {
-    const end = Math.max(failedAt, record.wish.at);
-    return { ...next, record: finish(closed, heard(outcomeOfWish(record.wish, end), now), now) };
-  }
-  if (!ended.held || ended.how === "refused") return { ...next, record: freshEpoch(closed) };
-  return {
-    ...next,
-    record: again() ?? finish(...lost(record, closed, placement, { ...ended, at }, now), now),
-  };
-}
-
-/**
- * The end of a run whose machine was lost, and that is not placed again. If the machine was lost after the
- * run's time limit, the run has timed out: nobody is left who could say whether its command ended before.
- */
-function lost(
-  record: AllocationRecord,
-  closed: AllocationRecord,
-  placement: PlacementRecord,
-  ended: Ended & { at: Instant },
-  now: Instant,
-): [AllocationRecord, Outcome] {
-  const deadline = deadlineOf(record, placement.from);
-  const timedOut = deadline !== undefined && ended.at >= deadline && uploadingAttempt(record) === undefined;
-  if (!timedOut) return [closed, heard(outcomeOfLoss(record, ended, ended.at), now)];
-  const over = timeIsOver(record, deadline);
-  return [wish(closed, over, placement), heard(outcomeOfWish(over, ended.at), now)];
-}
-
-/**
  * A change that others can see gets a new version. Log bytes are no such change. Of a change that the pool's
  * row does not show, such as a restart, the pool is not told: each telling is a row. A wish is always told,
  * also by a run that wants no place by then: only what the pool says after it is its word that there is none.
@@ -374,8 +317,10 @@ function numbered(before: AllocationState, after: AllocationState): AllocationSt
   const same = keys.every((key) => rest[key] === old[key]);
   if (same) return after;
   const version = before.record.version + 1;
-  const shown = (one: AllocationRecord) =>
-    JSON.stringify([upsertOf({ ...one, version }, 0), one.wish !== null]);
+  const shown = (one: AllocationRecord) => {
+    const upsert = upsertOf({ ...after, record: { ...one, version } });
+    return JSON.stringify([{ ...upsert, epoch: 0 }, one.wish !== null]);
+  };
   const told = shown(before.record) === shown(record) ? poolVersion(before.record) : version;
   return { ...after, record: { ...record, version, poolVersion: told } };
 }

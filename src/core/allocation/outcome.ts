@@ -1,11 +1,10 @@
 import type { HostStop } from "../../schema/host.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { Ended } from "../messages.ts";
-import type { Group } from "../spec.ts";
 import { outputsFailure, resultOf, uploadingAttempt } from "./output/outputs.ts";
 import type { AllocationRecord, AttemptRecord, Outcome, Wish } from "./state.ts";
-import { firstFailed, type TaskView } from "./tasks/lifecycle.ts";
-import { attemptOf, groupOfRun, hostStopOf, recordOf } from "./tasks/tasks.ts";
+import { firstFailed } from "./tasks/lifecycle.ts";
+import { type GroupView, groupOfRun, type Member } from "./tasks/tasks.ts";
 
 /** Signal numbers, for the exit code that a shell would give (128 + n). */
 const SIGNAL_NUMBERS: Record<string, number> = {
@@ -67,31 +66,24 @@ function exitOf(attempt: AttemptRecord): Pick<Outcome, "exitCode" | "signal" | "
  * How a run ends all of whose tasks are dead. A command by itself ends with what it said, in a group a failed
  * task fails the run (api.md#group-failure); who is blamed is decided by time, then by name.
  */
-export function outcomeOf(
-  record: AllocationRecord,
-  group: Group,
-  views: TaskView[],
-  epoch: number,
-  now: Instant,
-): Outcome {
+export function outcomeOf(view: GroupView, now: Instant): Outcome {
+  const { record, group, members } = view;
   if (record.wish !== null) return outcomeOfWish(record.wish, now);
-  const attemptBy = ({ task }: TaskView) => attemptOf(record, recordOf(record, task), epoch);
-  const [first] = views;
-  const only = group.lone && first !== undefined ? attemptBy(first) : undefined;
+  const only = group.lone ? members[0]?.attempt : undefined;
   if (only !== undefined) return outcomeOfAttempt(record, only, now);
-  const present = views.filter(({ task }) => recordOf(record, task).removed === undefined);
+  const present = members.filter(({ known }) => known.removed === undefined);
   const mains = present.filter(({ task }) => task.hook === "main");
   const shown = present.find(({ task }) => task.leader) ?? (mains.length === 1 ? mains[0] : undefined);
-  const culprit = firstFailed(views);
-  const stopped = culprit === undefined ? interruption(record, group, views, epoch) : undefined;
+  const culprit = firstFailed(members);
+  const stopped = culprit === undefined ? interruption(view) : undefined;
   if (stopped !== undefined) return outcomeOfHostStop(stopped, now);
   if (culprit === undefined) {
-    const attempt = shown === undefined ? undefined : attemptBy(shown);
+    const attempt = shown?.attempt;
     return { state: "complete", at: now, ...NO_EXIT, ...(attempt === undefined ? {} : exitOf(attempt)) };
   }
-  const attempt = attemptBy(shown ?? culprit);
+  const { attempt } = shown ?? culprit;
   const exit = attempt === undefined ? {} : exitOf(attempt);
-  return { state: "failed", at: now, ...NO_EXIT, ...exit, failure: failureOf(culprit, attemptBy(culprit)) };
+  return { state: "failed", at: now, ...NO_EXIT, ...exit, failure: failureOf(culprit) };
 }
 
 /**
@@ -99,19 +91,13 @@ export function outcomeOf(
  * of whose tasks but sidecars and poststop tasks, had ended by themselves has had its end: what was stopped
  * then would have been stopped anyway.
  */
-export function interruption(
-  record: AllocationRecord,
-  group: Group,
-  views: TaskView[],
-  epoch: number,
-): HostStop | undefined {
+export function interruption({ group, members, hostStop }: GroupView): HostStop | undefined {
   const leader = group.tasks.find((task) => task.leader);
-  const needed = views.filter(({ task }) => {
+  const needed = members.filter(({ task, known }) => {
     if (leader !== undefined) return task === leader;
-    return !task.sidecar && task.hook !== "poststop" && recordOf(record, task).removed === undefined;
+    return !task.sidecar && task.hook !== "poststop" && known.removed === undefined;
   });
-  const done = needed.every(({ task }) => recordOf(record, task).dead?.how === "terminated");
-  return done ? undefined : hostStopOf(record, epoch);
+  return needed.every(({ known }) => known.dead?.how === "terminated") ? undefined : hostStop;
 }
 
 /**
@@ -133,7 +119,7 @@ function outcomeOfHostStop(stopped: HostStop, now: Instant): Outcome {
   return { state: "failed", at: now, ...NO_EXIT, failure: { code: "agent_ended", text } };
 }
 
-function failureOf({ task }: TaskView, attempt: AttemptRecord | undefined): Outcome["failure"] {
+function failureOf({ task, attempt }: Member): Outcome["failure"] {
   const name = `task "${task.name}"`;
   if (attempt?.startError) {
     const { code, text } = attempt.startError;

@@ -93,7 +93,7 @@ export function reactionOf(views: TaskView[]): Reaction | null {
 /**
  * Who is blamed: the task whose failure was first by time, then by name (decisions/tasks.md#who-is-blamed).
  */
-export function firstFailed(views: TaskView[]): TaskView | undefined {
+export function firstFailed<View extends TaskView>(views: View[]): View | undefined {
   const failed = views.filter((view) => view.state === "dead" && view.failed);
   return failed.sort((a, b) => a.deadAt - b.deadAt || (a.task.name < b.task.name ? -1 : 1))[0];
 }

@@ -1,7 +1,6 @@
 import type { AttemptReport } from "../../../schema/host.ts";
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import type { GroupTask } from "../../spec.ts";
 import {
   type AllocationRecord,
   type AllocationState,
@@ -10,15 +9,7 @@ import {
   type PlacementRecord,
   type Wish,
 } from "../state.ts";
-import {
-  attemptOf,
-  groupOfRun,
-  isOver,
-  isStopping,
-  mayBeOrdered,
-  recordOf,
-  viewsOf,
-} from "../tasks/tasks.ts";
+import { groupView, isOver, type Member, mayBeOrdered } from "../tasks/tasks.ts";
 
 /** When the run's time is over: counted from its first placement, preparation and restarts included. */
 export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
@@ -70,19 +61,17 @@ export function wishOfWait(state: AllocationState, now: Instant): Wish | null {
  */
 export function wishBetweenTasks(
   record: AllocationRecord,
-  { epoch, from }: PlacementRecord,
+  { from }: PlacementRecord,
   now: Instant,
 ): Wish | null {
   const deadline = deadlineOf(record, from);
   if (record.wish !== null || deadline === undefined || now < deadline) return null;
-  const group = groupOfRun(record);
-  const views = viewsOf(record, group, epoch);
-  const left = views.filter(({ state }) => state !== "dead").map(({ task }) => task);
-  const waits = (task: GroupTask) =>
-    attemptOf(record, recordOf(record, task), epoch) === undefined && !mayBeOrdered(record, task, views, now);
+  const view = groupView(record);
+  const left = view.members.filter(({ state }) => state !== "dead");
+  const waits = (one: Member) => one.attempt === undefined && !mayBeOrdered(view, one, now);
   const again = record.outcome?.again === true; // only its logs are waited for
   if ((left.length === 0 && !again) || !left.every(waits)) return null;
-  return timeIsOver(record, Math.min(now, Math.max(deadline, ...views.map(({ deadAt }) => deadAt))));
+  return timeIsOver(record, Math.min(now, Math.max(deadline, ...view.members.map(({ deadAt }) => deadAt))));
 }
 
 /** The attempts of an epoch whose hosts have ended them, or are ending them, because their time is over. */
@@ -102,7 +91,7 @@ export function timeOverAt(record: AllocationRecord, { from }: PlacementRecord, 
 export function hasTimedOut(
   record: AllocationRecord,
   placement: PlacementRecord,
-  task: GroupTask,
+  { isStopping, known }: Member,
   attempt: AttemptRecord,
   report: AttemptReport,
 ): boolean {
@@ -110,9 +99,7 @@ export function hasTimedOut(
   const { finishedAt, startedAt, keepsTime } = attempt;
   if (!isOver(attempt) || finishedAt === null || record.wish !== null) return false;
   if (keepsTime && startedAt !== null) return false;
-  const known = recordOf(record, task);
-  if (isStopping(record, task) || known.restartOf !== undefined || attempt.stopped !== undefined)
-    return false;
+  if (isStopping || known.restartOf !== undefined || attempt.stopped !== undefined) return false;
   if (attempt.startError !== null) return false;
   const deadline = deadlineOf(record, placement.from);
   return deadline !== undefined && finishedAt >= deadline;
