@@ -1,21 +1,13 @@
 // How does a placement end, and a run with it? All tasks are dead, or the worker says that the placement is
 // over, or time or somebody wants the end.
 import { formatDuration } from "../../shared/duration.ts";
-import { HEARD_AT_ONCE_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { Ended } from "../messages.ts";
-import {
-  givenUpKills,
-  interruption,
-  outcomeOf,
-  outcomeOfGivenUpKill,
-  outcomeOfLoss,
-  outcomeOfWish,
-} from "./outcome.ts";
+import { givenUpKills, outcomeOf, outcomeOfGivenUpKill, outcomeOfLoss, outcomeOfWish } from "./outcome.ts";
 import { lastByteBy, logsComplete } from "./output/logs.ts";
 import { uploadingAttempt } from "./output/outputs.ts";
 import { closePlacement, freshEpoch, killTimeoutOf, newPlacement } from "./placements/placement.ts";
-import { mayReschedule, rescheduled } from "./placements/reschedule.ts";
+import { rescheduled } from "./placements/reschedule.ts";
 import { isSavingData } from "./placements/sticky.ts";
 import { addEvent } from "./read/events.ts";
 import { reasonOf } from "./read/why-stopped.ts";
@@ -27,7 +19,7 @@ import {
   type PlacementRecord,
   type Wish,
 } from "./state.ts";
-import { attemptOf, type GroupView, groupOfRun, groupView, isOver } from "./tasks/tasks.ts";
+import { attemptOf, groupOfRun, groupView, isOver } from "./tasks/tasks.ts";
 import { deadlineOf, timeIsOver } from "./time/time-limits.ts";
 
 /**
@@ -65,7 +57,7 @@ export function conclude(
   const { epoch, worker } = placement;
   const view = groupView(before);
   const failedAt = failTime(before, now);
-  const outcome = before.outcome ?? outcomeNow(view, failedAt, now);
+  const outcome = before.outcome ?? outcomeOf(view, failedAt, now);
   const record = before.outcome === null ? { ...before, outcome } : before;
   const attempts = record.tasks.flatMap((task) => task.attempts.filter((one) => one.epoch === epoch));
   const complete = attempts.every(({ id }) => logsComplete(record, id));
@@ -76,16 +68,6 @@ export function conclude(
   const anew = outcome.again ? rescheduled(closed, worker, failedAt, now) : null;
   if (anew !== null) return { ...state, memo: { ...state.memo, placement: null }, record: anew };
   return { ...state, record: finish(closed, outcome, now) };
-}
-
-function outcomeNow(view: GroupView, failedAt: Instant, now: Instant): Outcome {
-  const { record, group, members } = view;
-  const at = Math.max(failedAt, record.wish?.at ?? 0, ...members.map(({ deadAt }) => deadAt));
-  const outcome = heard(outcomeOf(view, at), now);
-  const cut = interruption(view) !== undefined;
-  const failed = record.wish === null && (cut || members.some((one) => one.failed));
-  const again = failed && mayReschedule(group.reschedule, record.reschedules ?? [], failedAt);
-  return again ? { ...outcome, again } : outcome;
 }
 
 /**
@@ -107,7 +89,7 @@ export function foldEnded(state: AllocationState, ended: Ended, now: Instant): A
   if (stuck !== undefined) return { ...next, record: finish(closed, outcomeOfGivenUpKill(stuck, at), now) };
   if (record.wish !== null) {
     const end = Math.max(failedAt, record.wish.at);
-    return { ...next, record: finish(closed, heard(outcomeOfWish(record.wish, end), now), now) };
+    return { ...next, record: finish(closed, outcomeOfWish(record.wish, end, now), now) };
   }
   if (!ended.held || ended.how === "refused") return { ...next, record: freshEpoch(closed) };
   return {
@@ -129,9 +111,9 @@ function lost(
 ): [AllocationRecord, Outcome] {
   const deadline = deadlineOf(record, placement.from);
   const timedOut = deadline !== undefined && ended.at >= deadline && uploadingAttempt(record) === undefined;
-  if (!timedOut) return [closed, heard(outcomeOfLoss(record, ended, ended.at), now)];
+  if (!timedOut) return [closed, outcomeOfLoss(record, ended, ended.at, now)];
   const over = timeIsOver(record, deadline);
-  return [wish(closed, over, placement), heard(outcomeOfWish(over, ended.at), now)];
+  return [wish(closed, over, placement), outcomeOfWish(over, ended.at, now)];
 }
 
 /** The end of a run that was to end and has no place: its pool has confirmed that. */
@@ -139,7 +121,7 @@ export function withdrawn(record: AllocationRecord, wanted: Wish, now: Instant):
   const attempts = record.tasks.flatMap((task) => task.attempts);
   const ends = attempts.filter(({ epoch }) => epoch === record.endedEpoch);
   const at = Math.max(wanted.at, ...ends.map(({ finishedAt }) => finishedAt ?? 0));
-  return finish(record, heard(outcomeOfWish(wanted, at), now), now);
+  return finish(record, outcomeOfWish(wanted, at, now), now);
 }
 
 /**
@@ -148,11 +130,6 @@ export function withdrawn(record: AllocationRecord, wanted: Wish, now: Instant):
  */
 function failTime({ tasks }: AllocationRecord, at: Instant): Instant {
   return Math.max(...tasks.map(({ dead }) => dead?.at ?? at));
-}
-
-/** An outcome that becomes known now. What counts from when it is known must not count from its end. */
-function heard(outcome: Outcome, now: Instant): Outcome {
-  return now - outcome.at > HEARD_AT_ONCE_MS ? { ...outcome, heardAt: now } : outcome;
 }
 
 /** The end: the outcome is final, and no epoch is open (rule R3). */

@@ -1,16 +1,16 @@
 // What have time and the state of the tasks brought about, whatever the event was?
 import type { Instant } from "../../shared/machine.ts";
 import { conclude, wish } from "./end.ts";
-import { type AllocationRecord, type AllocationState, openPlacement, type PlacementRecord } from "./state.ts";
-import { settleGroup } from "./tasks/group.ts";
-import { groupView } from "./tasks/tasks.ts";
 import {
-  timedOutAttempts,
-  timeIsOver,
-  timeOverAt,
-  wishBetweenTasks,
-  wishOfWait,
-} from "./time/time-limits.ts";
+  type AllocationRecord,
+  type AllocationState,
+  openPlacement,
+  type PlacementRecord,
+  type Wish,
+} from "./state.ts";
+import { settleGroup } from "./tasks/group.ts";
+import { groupView, type Member, mayBeOrdered } from "./tasks/tasks.ts";
+import { deadlineOf, queueDeadline, timeIsOver } from "./time/time-limits.ts";
 import { withPoststopOver } from "./user/hurry.ts";
 
 /** The run after what follows from what is stored, and from the time. */
@@ -41,10 +41,12 @@ function asksForPlace(record: AllocationRecord, now: Instant): AllocationRecord 
  * anyway.
  */
 function withTimeOver(record: AllocationRecord, placement: PlacementRecord, now: Instant): AllocationRecord {
-  const ended = timedOutAttempts(record, placement.epoch).map(({ id }) => id);
+  const { epoch, from } = placement;
+  const attempts = record.tasks.flatMap((task) => task.attempts);
+  const ended = attempts.filter((one) => one.epoch === epoch && one.timedOut).map(({ id }) => id);
   if (ended.length === 0 || record.wish !== null) return record;
   if (wasToEnd(record, placement, new Set(ended), now)) return record;
-  return wish(record, timeIsOver(record, timeOverAt(record, placement, now)), placement);
+  return wish(record, timeIsOver(record, Math.min(deadlineOf(record, from) ?? now, now)), placement);
 }
 
 /** Whether the group would have been stopped if these attempts had not come to their ends. */
@@ -62,4 +64,34 @@ function wasToEnd(
     attempts: task.attempts.map((one) => (ended.has(one.id) ? { ...one, state: "stopping" as const } : one)),
   }));
   return settleGroup({ ...record, tasks }, placement, now).kill !== undefined;
+}
+
+/** What time has decided about a run that has no place: there no host can. */
+function wishOfWait(state: AllocationState, now: Instant): Wish | null {
+  const { record } = state;
+  if (record === null) return null;
+  const deadline = deadlineOf(record, null);
+  const queued = queueDeadline(state);
+  const over = deadline !== undefined && now >= deadline;
+  const givenUp = queued !== undefined && now >= queued && queued < (over ? deadline : Infinity);
+  if (givenUp) {
+    const reason = `no place was found within the queueTimeout of ${record.spec.queueTimeout}`;
+    return { state: "failed", at: queued, reason, by: "drover", failure: "queue_timeout" };
+  }
+  return over ? timeIsOver(record, Math.max(deadline, record.waitingSince)) : null;
+}
+
+/**
+ * The wish of a time limit that was reached while the run had a place and nothing of it was with the host:
+ * all that is left of it waits for this control plane, for the end of a delay for example.
+ */
+function wishBetweenTasks(record: AllocationRecord, { from }: PlacementRecord, now: Instant): Wish | null {
+  const deadline = deadlineOf(record, from);
+  if (record.wish !== null || deadline === undefined || now < deadline) return null;
+  const view = groupView(record);
+  const left = view.members.filter(({ state }) => state !== "dead");
+  const waits = (one: Member) => one.attempt === undefined && !mayBeOrdered(view, one, now);
+  const again = record.outcome?.again === true; // only its logs are waited for
+  if ((left.length === 0 && !again) || !left.every(waits)) return null;
+  return timeIsOver(record, Math.min(now, Math.max(deadline, ...view.members.map(({ deadAt }) => deadAt))));
 }

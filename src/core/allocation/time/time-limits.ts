@@ -9,7 +9,7 @@ import {
   type PlacementRecord,
   type Wish,
 } from "../state.ts";
-import { groupView, isOver, type Member, mayBeOrdered } from "../tasks/tasks.ts";
+import { isOver, type Member } from "../tasks/tasks.ts";
 
 /** When the run's time is over: counted from its first placement, preparation and restarts included. */
 export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
@@ -38,50 +38,6 @@ export function queueDeadline(state: AllocationState): Instant | undefined {
 export function timeIsOver({ spec }: AllocationRecord, at: Instant): Wish {
   const reason = `the time limit of ${spec.timeout} was reached`;
   return { state: "timedout", at, reason, by: "drover", failure: null };
-}
-
-/** What time has decided about a run that has no place: there no host can. */
-export function wishOfWait(state: AllocationState, now: Instant): Wish | null {
-  const { record } = state;
-  if (record === null) return null;
-  const deadline = deadlineOf(record, null);
-  const queued = queueDeadline(state);
-  const over = deadline !== undefined && now >= deadline;
-  const givenUp = queued !== undefined && now >= queued && queued < (over ? deadline : Infinity);
-  if (givenUp) {
-    const reason = `no place was found within the queueTimeout of ${record.spec.queueTimeout}`;
-    return { state: "failed", at: queued, reason, by: "drover", failure: "queue_timeout" };
-  }
-  return over ? timeIsOver(record, Math.max(deadline, record.waitingSince)) : null;
-}
-
-/**
- * The wish of a time limit that was reached while the run had a place and nothing of it was with the host:
- * all that is left of it waits for this control plane, for the end of a delay for example.
- */
-export function wishBetweenTasks(
-  record: AllocationRecord,
-  { from }: PlacementRecord,
-  now: Instant,
-): Wish | null {
-  const deadline = deadlineOf(record, from);
-  if (record.wish !== null || deadline === undefined || now < deadline) return null;
-  const view = groupView(record);
-  const left = view.members.filter(({ state }) => state !== "dead");
-  const waits = (one: Member) => one.attempt === undefined && !mayBeOrdered(view, one, now);
-  const again = record.outcome?.again === true; // only its logs are waited for
-  if ((left.length === 0 && !again) || !left.every(waits)) return null;
-  return timeIsOver(record, Math.min(now, Math.max(deadline, ...view.members.map(({ deadAt }) => deadAt))));
-}
-
-/** The attempts of an epoch whose hosts have ended them, or are ending them, because their time is over. */
-export function timedOutAttempts({ tasks }: AllocationRecord, epoch: number): AttemptRecord[] {
-  return tasks.flatMap(({ attempts }) => attempts).filter((one) => one.epoch === epoch && one.timedOut);
-}
-
-/** When the time of a run was over of which that is known now. */
-export function timeOverAt(record: AllocationRecord, { from }: PlacementRecord, now: Instant): Instant {
-  return Math.min(deadlineOf(record, from) ?? now, now);
 }
 
 /**

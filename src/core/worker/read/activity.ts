@@ -1,5 +1,5 @@
-// What is a worker doing? It is derived here alone: its shown state, its reason and what it does next are each
-// a switch over it.
+// What is a worker doing? It is derived here alone: its shown state, its reason and what it does next are
+// each a switch over it.
 import type { WorkerState as ShownState } from "../../../schema/pool.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { WorkerPhase } from "../../messages.ts";
