@@ -85,7 +85,7 @@ export function foldEnded(state: AllocationState, ended: Ended, now: Instant): A
   const again = () => rescheduled(closed, ended.worker, failedAt, now);
   if (record.outcome !== null)
     return { ...next, record: (record.outcome.again && again()) || finish(closed, record.outcome, now) };
-  const [stuck] = givenUpKills(record, ended.epoch);
+  const [stuck] = givenUpKills(record);
   if (stuck !== undefined) return { ...next, record: finish(closed, outcomeOfGivenUpKill(stuck, at), now) };
   if (record.wish !== null) {
     const end = Math.max(failedAt, record.wish.at);

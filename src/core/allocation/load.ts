@@ -32,8 +32,7 @@ export function loadedAllocation(record: AllocationRecord | null, settled: boole
   const last = record?.placements.at(-1);
   const known = record !== null && (record.ended || last?.to === null);
   if (!settled || !known) return { record, memo: EMPTY_MEMO, spill: [] };
-  const workerHas =
-    last?.to === null ? `${last.epoch}.${record.revision + orderMarks(record, last.epoch).length}` : "";
+  const workerHas = last?.to === null ? `${last.epoch}.${record.revision + orderMarks(record).length}` : "";
   const memo = { ...EMPTY_MEMO, accepted: true, poolHas: record.version, workerHas };
   return { record, memo, spill: [] };
 }

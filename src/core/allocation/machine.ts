@@ -123,7 +123,7 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
       case "restarting":
       case "stopping":
       case "unkillable":
-        return earliest(groupWakesAt(record, phase.placement.epoch, state.memo.woken), poststopBy(record));
+        return earliest(groupWakesAt(record, state.memo.woken), poststopBy(record));
     }
   },
 };
@@ -136,13 +136,11 @@ function remembered(state: AllocationState, event: AllocationEvent, now: Instant
   const { record, memo } = state;
   const placement = openPlacement(state);
   if (record === null || record.ended || placement === null) return state;
-  const passed = orderMarks(record, placement.epoch).some((at) => at > memo.woken && at <= now);
+  const passed = orderMarks(record).some((at) => at > memo.woken && at <= now);
   const woken = passed ? now : memo.woken;
   const asked = event.type === "observed" && event.observed.held ? event.observed : null;
   const answers = asked?.epoch === placement.epoch && asked.worker === placement.worker;
-  const workerHas = answers
-    ? `${placement.epoch}.${revisionAt(record, placement.epoch, now)}`
-    : memo.workerHas;
+  const workerHas = answers ? `${placement.epoch}.${revisionAt(record, now)}` : memo.workerHas;
   if (woken === memo.woken && workerHas === memo.workerHas) return state;
   return { ...state, memo: { ...memo, woken, workerHas } };
 }
@@ -318,8 +316,8 @@ function numbered(before: AllocationState, after: AllocationState): AllocationSt
   if (same) return after;
   const version = before.record.version + 1;
   const shown = (one: AllocationRecord) => {
-    const upsert = upsertOf({ ...after, record: { ...one, version } });
-    return JSON.stringify([{ ...upsert, epoch: 0 }, one.wish !== null]);
+    const upsert = upsertOf({ ...after, record: one });
+    return JSON.stringify([{ ...upsert, version, epoch: 0 }, one.wish !== null]);
   };
   const told = shown(before.record) === shown(record) ? poolVersion(before.record) : version;
   return { ...after, record: { ...record, version, poolVersion: told } };

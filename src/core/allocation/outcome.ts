@@ -181,12 +181,12 @@ export function outcomeOfLoss(record: AllocationRecord, ended: Ended, at: Instan
 }
 
 /**
- * The attempts of an epoch that its host had given up killing, and of which it has not said since that they
- * are over (tasks.md#kill-6).
+ * The attempts of the open epoch that its host had given up killing, and of which it has not said since that
+ * they are over (tasks.md#kill-6).
  */
-export function givenUpKills(record: AllocationRecord, epoch: number): AttemptRecord[] {
-  const attempts = record.tasks.flatMap((task) => task.attempts);
-  return attempts.filter((one) => one.epoch === epoch && one.killError !== null && one.finishedAt === null);
+export function givenUpKills({ tasks, endedEpoch }: AllocationRecord): AttemptRecord[] {
+  const attempts = tasks.flatMap((task) => task.attempts).filter(({ epoch }) => epoch > endedEpoch);
+  return attempts.filter(({ killError, finishedAt }) => killError !== null && finishedAt === null);
 }
 
 /**

@@ -65,7 +65,7 @@ function placed(record: AllocationRecord, placement: PlacementRecord): Placed {
   const view = groupView(record);
   const here = { placement, view };
   const { members, hostStop } = view;
-  const [attempt] = givenUpKills(record, placement.epoch);
+  const [attempt] = givenUpKills(record);
   if (attempt !== undefined) return { ...here, kind: "unkillable", attempt };
   if (record.outcome !== null) {
     const again = record.outcome.again === true;

@@ -75,9 +75,9 @@ function foldAttempt(
   from: Pick<Observed, "waits" | "keepsTime"> & { placement: PlacementRecord },
   now: Instant,
 ): AllocationRecord {
-  const one = groupView(record).members.find(({ task }) => task.name === name);
-  if (one === undefined) return record;
-  const { task, known } = one;
+  const member = groupView(record).members.find(({ task }) => task.name === name);
+  if (member === undefined) return record;
+  const { task, known } = member;
   const before = known.attempts.find((one) => one.id === report.id);
   const further = before === undefined || PROGRESS[report.state] > PROGRESS[before.state];
   // That its kill was given up is news, though it is no progress.
@@ -90,8 +90,8 @@ function foldAttempt(
   const said = advance(before, further ? report : { ...report, state: before.state }, times, now);
   const keepsTime: Pick<AttemptRecord, "keepsTime"> = from.keepsTime ? { keepsTime: true } : {};
   const kept = { ...said, ...keepsTime };
-  const timed = { ...kept, timedOut: hasTimedOut(record, from.placement, one, kept, report) };
-  const attempt = withFetching(record, name, withOwedOutputs(one, timed), before, report);
+  const timed = { ...kept, timedOut: hasTimedOut(record, from.placement, member, kept, report) };
+  const attempt = withFetching(record, name, withOwedOutputs(member, timed), before, report);
   const others = known.attempts.filter((one) => one.id !== report.id);
   const all = [...others, attempt];
   const most = attemptsKept(record.tasks.length);
@@ -100,7 +100,7 @@ function foldAttempt(
   const changed = withTask(record, task, { attempts, ...(isOver(attempt) ? { hostWaits: from.waits } : {}) });
   const startedAt = record.startedAt ?? attempt.startedAt ?? undefined;
   const started = startedAt === undefined ? changed : { ...changed, startedAt };
-  const told = attemptEvents(withoutLogsOf(started, dropped), one, before, attempt, report, {
+  const told = attemptEvents(withoutLogsOf(started, dropped), member, before, attempt, report, {
     ended: times.ended,
     now,
   });
@@ -199,13 +199,13 @@ const HOST_STOPS: Record<HostStop, string> = {
 
 function attemptEvents(
   record: AllocationRecord,
-  one: Member,
+  member: Member,
   before: AttemptRecord | undefined,
   after: AttemptRecord,
   report: AttemptReport,
   { ended, now }: { ended: Instant | null; now: Instant },
 ): AllocationRecord {
-  const task = one.task.name;
+  const task = member.task.name;
   let next = record;
   if (after.fetching && !before?.fetching) {
     const fetchedAt = after.startedAt ?? after.finishedAt ?? now;
@@ -233,7 +233,7 @@ function attemptEvents(
   }
   if (after.state === "gone" && after.exit === null) {
     // What was stopped before it had started is not missed.
-    const isToStop = one.isStopping || one.known.restartOf === one.n || after.stopped !== undefined;
+    const isToStop = member.isStopping || member.restarting || after.stopped !== undefined;
     if (after.startedAt === null && (after.timedOut || isToStop)) return next;
     return addEvent(next, "Lost", at, "nothing of it is left, and how it ended is not known", { task });
   }

@@ -115,7 +115,7 @@ export function orderOf(state: AllocationState, now: Instant): Order | null {
   if (record === null || placement === null) return null;
   const { epoch } = placement;
   const attempts = wantedAttempts(state, epoch, now);
-  const revision = revisionAt(record, epoch, now);
+  const revision = revisionAt(record, now);
   return {
     run: record.id,
     epoch,
@@ -136,8 +136,8 @@ function withSignals(record: AllocationRecord): { signals?: SignalOrder[] } {
  * The revision of the order as it is now. A delay that passes changes the order without a row: it counts one
  * more for each mark that has passed.
  */
-export function revisionAt(record: AllocationRecord, epoch: number, now: Instant): number {
-  return record.revision + orderMarks(record, epoch).filter((at) => at <= now).length;
+export function revisionAt(record: AllocationRecord, now: Instant): number {
+  return record.revision + orderMarks(record).filter((at) => at <= now).length;
 }
 
 /**
@@ -157,9 +157,9 @@ export function withRevision(before: AllocationState, after: AllocationState, no
   }
   const { epoch } = open;
   const old = { ...before, memo: { ...before.memo, placement: open } };
-  const was = revisionAt(before.record, epoch, now);
+  const was = revisionAt(before.record, now);
   const revision = wordsOf(old, epoch, now) === wordsOf(after, epoch, now) ? was : was + 1;
-  const stored = record.revision + revision - revisionAt(record, epoch, now);
+  const stored = record.revision + revision - revisionAt(record, now);
   return stored === record.revision ? after : { ...after, record: { ...record, revision: stored } };
 }
 
@@ -198,7 +198,7 @@ export function answerObserved(state: AllocationState, observed: Observed, now: 
   const here = openPlacement(state)?.worker === observed.worker;
   const attempts = here ? wantedAttempts(state, epoch, now) : [];
   const logs = Object.fromEntries(attempts.map(({ id }) => [id, storedOffsets(record, id)]));
-  const revision = here ? revisionAt(record, epoch, now) : record.revision;
+  const revision = here ? revisionAt(record, now) : record.revision;
   const delayed = ({ startAt = 0, dead }: TaskRecord) => dead === undefined && startAt > now;
   const waits = here && record.tasks.some((task) => delayed(task) && !isWithHost(task));
   const signals = here ? withSignals(record) : {};

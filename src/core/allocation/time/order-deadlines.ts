@@ -12,8 +12,8 @@ import { deadlineOf, isTimedByHost } from "./time-limits.ts";
  * delay that the host does not wait for by itself, the last bytes of an earlier attempt are given up, or the
  * time limit is reached while a task lives whose host does not keep it.
  */
-export function orderMarks(record: AllocationRecord, epoch: number): Instant[] {
-  const placedAt = record.placements.find((one) => one.epoch === epoch)?.from ?? null;
+export function orderMarks(record: AllocationRecord): Instant[] {
+  const placedAt = record.placements.find((one) => one.epoch > record.endedEpoch)?.from ?? null;
   const deadline = record.wish === null ? deadlineOf(record, placedAt) : undefined;
   return groupView(record).members.flatMap(({ task, known, n, before, attempt: present }) => {
     const marks: Instant[] = [];
@@ -50,9 +50,9 @@ export function isLogOver(record: AllocationRecord, attempt: AttemptRecord, now:
 }
 
 /** When time alone does something to the tasks of an epoch next, after `woken`. */
-export function groupWakesAt(record: AllocationRecord, epoch: number, woken: Instant): Instant | undefined {
+export function groupWakesAt(record: AllocationRecord, woken: Instant): Instant | undefined {
   const view = groupView(record);
-  const marks = orderMarks(record, epoch).filter((at) => at > woken);
+  const marks = orderMarks(record).filter((at) => at > woken);
   const killed = record.wish !== null || record.kill !== undefined;
   // A poststop task has no turn: when the others have ended, nobody waits for one.
   const living = view.members.some(({ task, state }) => task.hook !== "poststop" && state !== "dead");
