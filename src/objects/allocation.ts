@@ -1,6 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { areLogsOver, mayForget } from "../core/allocation/forget.ts";
 import { allocationInbox } from "../core/allocation/inbox.ts";
+import { allocationFrom } from "../core/allocation/load.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
@@ -9,22 +10,13 @@ import {
 } from "../core/allocation/machine.ts";
 import { answerChunk, type ChunkAnswer, type StoredChunk } from "../core/allocation/output/chunks.ts";
 import { readRun } from "../core/allocation/read/cost.ts";
-import {
-  type AllocationRecord,
-  type AllocationState,
-  allocationFrom,
-  type Existing,
-} from "../core/allocation/state.ts";
-
+import type { AllocationRecord, AllocationState, Ask, Existing } from "../core/allocation/state.ts";
 import { summaryOf } from "../core/allocation/summary.ts";
-
-import { type Ask, isRepeated } from "../core/allocation/user/idempotency.ts";
+import { isRepeated } from "../core/allocation/user/idempotency.ts";
 import { type RestartWish, refusalOfWish, type SignalWish } from "../core/allocation/user/requests.ts";
 import { refusalOfUpdate } from "../core/allocation/user/update.ts";
-
 import type { Answer, Message } from "../core/inbox.ts";
 import type { RunState, RunStatus, RunSummary } from "../schema/run/run.ts";
-
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
 import { DroverError } from "../shared/errors.ts";

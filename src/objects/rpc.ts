@@ -1,6 +1,6 @@
 import type { ChunkAnswer, StoredChunk } from "../core/allocation/output/chunks.ts";
+import type { Ask } from "../core/allocation/state.ts";
 import type { Abort } from "../core/allocation/user/abort.ts";
-import type { Ask } from "../core/allocation/user/idempotency.ts";
 import type { RestartWish, SignalWish } from "../core/allocation/user/requests.ts";
 import type { IdleBehavior, Removal, RunRef } from "../core/messages.ts";
 import type { QueuePage, QueueStretch } from "../core/pool/read/lists.ts";
@@ -20,10 +20,9 @@ import type { RunEvent, RunSpec, RunState, RunStatus, RunSummary } from "../sche
 import type { RunStats } from "../schema/run/stats.ts";
 import type { Why } from "../schema/why.ts";
 import type { DroverError } from "../shared/errors.ts";
-
 import type { ClaimedRequest } from "../signing/request.ts";
 
-export type { Ask } from "../core/allocation/user/idempotency.ts";
+export type { Ask } from "../core/allocation/state.ts";
 
 /**
  * What the edge may ask of the objects. The edge knows these interfaces and no class; what the objects say

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { loadedAllocation } from "../../src/core/allocation/load.ts";
 import { type AllocationEvent, allocationMachine } from "../../src/core/allocation/machine.ts";
-import { loadedAllocation } from "../../src/core/allocation/state.ts";
 import { Actor } from "../../src/objects/actor.ts";
 import {
   MAX_IN_FLIGHT,

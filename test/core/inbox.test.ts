@@ -45,7 +45,7 @@ describe("a message is an event of its receiver, its answer one of its sender (m
     const message = { type: "poke_run" as const, body: REF };
     for (const _twice of [1, 2]) {
       const answer = receive(allocationInbox, actor, message, T0);
-      expect(answer).toEqual({ kind: "run", run: upsertOf(state.record, 1) });
+      expect(answer).toEqual({ kind: "run", run: upsertOf(state) });
     }
   });
 

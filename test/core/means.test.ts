@@ -52,7 +52,7 @@ describe("what a task asks of its agent beyond a command", () => {
 
   test("the pool hears of it; of a command it hears nothing", () => {
     const needsOfRun = (...tasks: object[]) =>
-      runUpsertOf(queued({ ...group(...tasks), argv: undefined }).record, 0).needs;
+      runUpsertOf(queued({ ...group(...tasks), argv: undefined })).needs;
     expect(needsOfRun(task("main", { user: "nobody" }))).toEqual(["user"]);
     expect(needsOfRun(task("main"))).toBeUndefined();
   });

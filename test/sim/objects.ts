@@ -1,14 +1,11 @@
 import { allocationInbox } from "../../src/core/allocation/inbox.ts";
+import { allocationFrom } from "../../src/core/allocation/load.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
   allocationMachine,
 } from "../../src/core/allocation/machine.ts";
-import {
-  type AllocationRecord,
-  type AllocationState,
-  allocationFrom,
-} from "../../src/core/allocation/state.ts";
+import type { AllocationRecord, AllocationState } from "../../src/core/allocation/state.ts";
 import type { Message, Receiver } from "../../src/core/inbox.ts";
 import type { CreateAnswer } from "../../src/core/messages.ts";
 import { poolInbox } from "../../src/core/pool/inbox.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { loadedAllocation } from "../../src/core/allocation/load.ts";
 import { statusOf } from "../../src/core/allocation/read/status.ts";
-import { loadedAllocation } from "../../src/core/allocation/state.ts";
 import { RunSpec } from "../../src/schema/run/run.ts";
 import { sized } from "../chance/length.ts";
 import { expectEnd, type Scenario, specOf, type Told } from "../groups/scenario.ts";

@@ -1,6 +1,7 @@
+import { allocationFrom } from "../../src/core/allocation/load.ts";
 import { hasHeardPool } from "../../src/core/allocation/machine.ts";
 import { whyOf as whyOfRun } from "../../src/core/allocation/read/why.ts";
-import { type AllocationState, allocationFrom, openPlacement } from "../../src/core/allocation/state.ts";
+import { type AllocationState, openPlacement } from "../../src/core/allocation/state.ts";
 import { runKey } from "../../src/core/pool/record.ts";
 import { Rows } from "../../src/core/rows.ts";
 import { whyOf as whyOfWorker } from "../../src/core/worker/read/status.ts";

@@ -54,25 +54,15 @@ function asksByItself(file: SourceFile): Offence[] {
   return [...sent, ...matches(file, uncommented.join(""), /["'`]\/v1\//g)];
 }
 
-/** Folders whose files still import each other in circles. One without a circle must leave this list. */
-const CIRCULAR = ["src/core/allocation/"];
-
 /** Imports, of types too, of files that lead back to the file that imports them. */
 function importCycles(files: SourceFile[]): Offence[] {
   const byPath = new Map(files.filter(({ path }) => sources(path)).map((file) => [file.path, file]));
   const reached = new Map([...byPath.keys()].map((path) => [path, importedBy(path, byPath)]));
-  const found = [...byPath.values()].flatMap(({ path, imports }) =>
+  return [...byPath.values()].flatMap(({ path, imports }) =>
     imports
       .filter(({ target = "" }) => reached.get(target)?.has(path))
       .map(({ line, target }) => ({ path, line, text: `${target} leads back here` })),
   );
-  const straight = CIRCULAR.filter((folder) => {
-    return [...byPath.keys()].some(below(folder)) && !found.some(({ path }) => below(folder)(path));
-  });
-  return [
-    ...found.filter(({ path }) => !below(...CIRCULAR)(path)),
-    ...straight.map((path) => ({ path, line: 1, text: "has no circle: take it from the list in whole.ts" })),
-  ];
 }
 
 /** All that a file imports, and what that imports, and so on. */

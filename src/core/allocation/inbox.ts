@@ -1,6 +1,6 @@
 import type { Inbox } from "../inbox.ts";
+import { foldEnded } from "./end.ts";
 import { answerForget, foldForget } from "./forget.ts";
-import { foldEnded } from "./placements/ended.ts";
 import { foldObserved } from "./placements/observe.ts";
 import { answerObserved } from "./placements/orders.ts";
 import { foldPlace } from "./placements/placed.ts";

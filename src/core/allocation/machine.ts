@@ -3,27 +3,23 @@ import { type Envelope, earliest, type Instant, type Machine } from "../../share
 import { type Answered, foldMessage, isMessage, type Letter, type Message } from "../inbox.ts";
 import type { Order, OrderAnswer, PoolAnswer } from "../messages.ts";
 import { tasksOf } from "../spec.ts";
+import { foldEnded, withdrawn } from "./end.ts";
 import { areLogsOver, logsUntil, tombstoneUntil, withoutLogs, withoutOld, withQuestion } from "./forget.ts";
 import { allocationInbox } from "./inbox.ts";
-import { outcomeOfWish } from "./outcome.ts";
 import { foldChunk, type StoredChunk } from "./output/chunks.ts";
-import { lastByteBy } from "./output/logs.ts";
-import { foldEnded } from "./placements/ended.ts";
+import { phaseOf } from "./phase.ts";
 import { isRestart, orderOf, revisionAt, withRevision } from "./placements/orders.ts";
 import { confirmed, placed } from "./placements/placed.ts";
-import { savedBy } from "./placements/sticky.ts";
 import { addEvent, inOrder } from "./read/events.ts";
 import { withinBounds } from "./read/texts.ts";
-import { finish, heard, settle } from "./settle.ts";
-import { type AllocationRecord, type AllocationState, EMPTY_MEMO, openPlacement } from "./state.ts";
+import { settle } from "./settle.ts";
+import { type AllocationRecord, type AllocationState, type Ask, EMPTY_MEMO, openPlacement } from "./state.ts";
 import { upsertOf } from "./summary.ts";
-import { endOfTasks } from "./tasks/fail-time.ts";
-import { deadlineOf } from "./time/deadline.ts";
 import { groupWakesAt, orderMarks } from "./time/order-deadlines.ts";
-import { queueDeadline } from "./time/time-limits.ts";
+import { deadlineOf } from "./time/time-limits.ts";
 import { type Abort, foldAbort } from "./user/abort.ts";
 import { poststopBy } from "./user/hurry.ts";
-import { type Ask, isRepeated, withAsk } from "./user/idempotency.ts";
+import { isRepeated, withAsk } from "./user/idempotency.ts";
 import {
   foldRestart,
   foldSignal,
@@ -71,14 +67,14 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
         to: record.spec.pool,
         kind: "run",
         repeatedBy: "self",
-        body: upsertOf(record, openPlacement(state)?.epoch ?? 0),
+        body: upsertOf({ ...state, record }),
       });
     }
     if (areLogsOver(state, now)) owed.push({ to: "logs", kind: "clear_logs", repeatedBy: "self" });
     const order = record.ended ? null : orderOf(state, now);
     const worker = openPlacement(state)?.worker;
     if (order !== null && worker !== undefined && memo.workerHas !== orderKey(order)) {
-      const repeatedBy = isRestart(record, order.epoch) ? "peer" : "self";
+      const repeatedBy = isRestart(record) ? "peer" : "self";
       owed.push({ object: "worker", to: worker, kind: "order", repeatedBy, body: order });
     }
     return owed;
@@ -87,17 +83,29 @@ export const allocationMachine: Machine<AllocationState, AllocationEvent, Alloca
   wakeAt(state) {
     const { record } = state;
     if (record === null) return tombstoneUntil(state);
-    if (record.ended) return earliest(logsUntil(state), state.memo.askAt);
-    if (record.outcome !== null) {
-      const over = Math.max(lastByteBy(record, record.outcome), savedBy(record) ?? 0);
-      // Its time may be over before it is placed again.
-      return record.outcome.again === true ? earliest(over, deadlineOf(record, null)) : over;
+    const phase = phaseOf({ ...state, record });
+    switch (phase.kind) {
+      case "ended":
+        return earliest(logsUntil(state), state.memo.askAt);
+      case "withdrawing":
+        return undefined;
+      case "waiting":
+        return earliest(phase.until, deadlineOf(record, null));
+      case "rescheduling":
+        return earliest(phase.at, deadlineOf(record, null));
+      case "storing_data":
+      case "last_bytes":
+        // Its time may be over before it is placed again.
+        return phase.again ? earliest(phase.until, deadlineOf(record, null)) : phase.until;
+      case "starting":
+      case "running":
+      case "uploading":
+      case "backoff":
+      case "restarting":
+      case "stopping":
+      case "unkillable":
+        return earliest(groupWakesAt(record, state.memo.woken), poststopBy(record));
     }
-    const placement = openPlacement(state);
-    const tasks = placement === null ? undefined : groupWakesAt(record, placement.epoch, state.memo.woken);
-    if (record.wish !== null) return earliest(tasks, poststopBy(record));
-    const waits = placement === null ? [queueDeadline(state), deadlineOf(record, null)] : [];
-    return earliest(tasks, record.placeAt, ...waits);
   },
 };
 
@@ -109,13 +117,11 @@ function remembered(state: AllocationState, event: AllocationEvent, now: Instant
   const { record, memo } = state;
   const placement = openPlacement(state);
   if (record === null || record.ended || placement === null) return state;
-  const passed = orderMarks(record, placement.epoch).some((at) => at > memo.woken && at <= now);
+  const passed = orderMarks(record).some((at) => at > memo.woken && at <= now);
   const woken = passed ? now : memo.woken;
   const asked = event.type === "observed" && event.body.held ? event.body : null;
   const answers = asked?.epoch === placement.epoch && asked.worker === placement.worker;
-  const workerHas = answers
-    ? `${placement.epoch}.${revisionAt(record, placement.epoch, now)}`
-    : memo.workerHas;
+  const workerHas = answers ? `${placement.epoch}.${revisionAt(record, now)}` : memo.workerHas;
   if (woken === memo.woken && workerHas === memo.workerHas) return state;
   return { ...state, memo: { ...memo, woken, workerHas } };
 }
@@ -133,13 +139,10 @@ function fold(state: AllocationState, event: AllocationEvent, now: Instant): All
       return foldAbort(state, event, now);
     case "restart":
     case "signal": {
-      const epoch = openPlacement(state)?.epoch;
-      if (isRepeated(record, event.ask) || epoch === undefined) return state;
+      if (isRepeated(record, event.ask) || openPlacement(state) === null) return state;
       if (refusalOfWish({ ...state, record }, event.wish) !== null) return state;
       const next =
-        event.type === "restart"
-          ? foldRestart(record, epoch, event.wish, now)
-          : foldSignal(record, epoch, event.wish, now);
+        event.type === "restart" ? foldRestart(record, event.wish, now) : foldSignal(record, event.wish, now);
       return { ...state, record: withAsk(next, event.ask) };
     }
     case "update":
@@ -198,9 +201,7 @@ function foldPoolAnswer(
   const noPlace =
     answer.kind === "none" && answer.version >= poolVersion(record) && openPlacement(state) === null;
   if (!noPlace || record.wish === null || record.ended) return known;
-  const at = Math.max(endOfTasks(record, record.endedEpoch) ?? 0, record.wish.at);
-  const outcome = heard(outcomeOfWish(record.wish, at), now);
-  return { ...known, record: finish(record, outcome, now) };
+  return { ...known, record: withdrawn(record, record.wish, now) };
 }
 
 /** Whether the pool has, or has had, the run: what has ended or had a place was taken. */
@@ -249,8 +250,10 @@ function numbered(before: AllocationState, after: AllocationState): AllocationSt
   const same = keys.every((key) => rest[key] === old[key]);
   if (same) return after;
   const version = before.record.version + 1;
-  const shown = (one: AllocationRecord) =>
-    JSON.stringify([upsertOf({ ...one, version }, 0), one.wish !== null]);
+  const shown = (one: AllocationRecord) => {
+    const upsert = upsertOf({ ...after, record: one });
+    return JSON.stringify([{ ...upsert, version, epoch: 0 }, one.wish !== null]);
+  };
   const told = shown(before.record) === shown(record) ? poolVersion(before.record) : version;
   return { ...after, record: { ...record, version, poolVersion: told } };
 }

@@ -1,11 +1,12 @@
 import type { HostStop } from "../../schema/host.ts";
+import { HEARD_AT_ONCE_MS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
 import type { Ended } from "../messages.ts";
-import type { Group } from "../spec.ts";
 import { outputsFailure, resultOf, uploadingAttempt } from "./output/outputs.ts";
+import { mayReschedule } from "./placements/reschedule.ts";
 import type { AllocationRecord, AttemptRecord, Outcome, Wish } from "./state.ts";
-import { firstFailed, type TaskView } from "./tasks/lifecycle.ts";
-import { attemptOf, groupOfRun, hostStopOf, recordOf } from "./tasks/tasks.ts";
+import { firstFailed } from "./tasks/lifecycle.ts";
+import { type GroupView, groupOfRun, type Member } from "./tasks/tasks.ts";
 
 /** Signal numbers, for the exit code that a shell would give (128 + n). */
 const SIGNAL_NUMBERS: Record<string, number> = {
@@ -64,34 +65,45 @@ function exitOf(attempt: AttemptRecord): Pick<Outcome, "exitCode" | "signal" | "
 }
 
 /**
- * How a run ends all of whose tasks are dead. A command by itself ends with what it said, in a group a failed
+ * How a run ends all of whose tasks are dead, the last of them at `failedAt`, and whether it is placed anew
+ * before that (restart.md#eligible).
+ */
+export function outcomeOf(view: GroupView, failedAt: Instant, now: Instant): Outcome {
+  const { record, group, members } = view;
+  const at = Math.max(failedAt, record.wish?.at ?? 0, ...members.map(({ deadAt }) => deadAt));
+  const outcome = heard(outcomeOfGroup(view, at), now);
+  const failed = interruption(view) !== undefined || members.some((one) => one.failed);
+  const again = mayReschedule(group.reschedule, record.reschedules ?? [], failedAt);
+  return record.wish === null && failed && again ? { ...outcome, again } : outcome;
+}
+
+/** An outcome that becomes known now. What counts from when it is known must not count from its end. */
+function heard(outcome: Outcome, now: Instant): Outcome {
+  return now - outcome.at > HEARD_AT_ONCE_MS ? { ...outcome, heardAt: now } : outcome;
+}
+
+/**
+ * The end of the group. A command by itself ends with what it said, in a group a failed
  * task fails the run (api.md#group-failure); who is blamed is decided by time, then by name.
  */
-export function outcomeOf(
-  record: AllocationRecord,
-  group: Group,
-  views: TaskView[],
-  epoch: number,
-  now: Instant,
-): Outcome {
+function outcomeOfGroup(view: GroupView, now: Instant): Outcome {
+  const { record, group, members } = view;
   if (record.wish !== null) return outcomeOfWish(record.wish, now);
-  const attemptBy = ({ task }: TaskView) => attemptOf(record, recordOf(record, task), epoch);
-  const [first] = views;
-  const only = group.lone && first !== undefined ? attemptBy(first) : undefined;
+  const only = group.lone ? members[0]?.attempt : undefined;
   if (only !== undefined) return outcomeOfAttempt(record, only, now);
-  const present = views.filter(({ task }) => recordOf(record, task).removed === undefined);
+  const present = members.filter(({ known }) => known.removed === undefined);
   const mains = present.filter(({ task }) => task.hook === "main");
   const shown = present.find(({ task }) => task.leader) ?? (mains.length === 1 ? mains[0] : undefined);
-  const culprit = firstFailed(views);
-  const stopped = culprit === undefined ? interruption(record, group, views, epoch) : undefined;
+  const culprit = firstFailed(members);
+  const stopped = culprit === undefined ? interruption(view) : undefined;
   if (stopped !== undefined) return outcomeOfHostStop(stopped, now);
   if (culprit === undefined) {
-    const attempt = shown === undefined ? undefined : attemptBy(shown);
+    const attempt = shown?.attempt;
     return { state: "complete", at: now, ...NO_EXIT, ...(attempt === undefined ? {} : exitOf(attempt)) };
   }
-  const attempt = attemptBy(shown ?? culprit);
+  const { attempt } = shown ?? culprit;
   const exit = attempt === undefined ? {} : exitOf(attempt);
-  return { state: "failed", at: now, ...NO_EXIT, ...exit, failure: failureOf(culprit, attemptBy(culprit)) };
+  return { state: "failed", at: now, ...NO_EXIT, ...exit, failure: failureOf(culprit) };
 }
 
 /**
@@ -99,19 +111,13 @@ export function outcomeOf(
  * of whose tasks but sidecars and poststop tasks, had ended by themselves has had its end: what was stopped
  * then would have been stopped anyway.
  */
-export function interruption(
-  record: AllocationRecord,
-  group: Group,
-  views: TaskView[],
-  epoch: number,
-): HostStop | undefined {
+function interruption({ group, members, hostStop }: GroupView): HostStop | undefined {
   const leader = group.tasks.find((task) => task.leader);
-  const needed = views.filter(({ task }) => {
+  const needed = members.filter(({ task, known }) => {
     if (leader !== undefined) return task === leader;
-    return !task.sidecar && task.hook !== "poststop" && recordOf(record, task).removed === undefined;
+    return !task.sidecar && task.hook !== "poststop" && known.removed === undefined;
   });
-  const done = needed.every(({ task }) => recordOf(record, task).dead?.how === "terminated");
-  return done ? undefined : hostStopOf(record, epoch);
+  return needed.every(({ known }) => known.dead?.how === "terminated") ? undefined : hostStop;
 }
 
 /**
@@ -133,7 +139,7 @@ function outcomeOfHostStop(stopped: HostStop, now: Instant): Outcome {
   return { state: "failed", at: now, ...NO_EXIT, failure: { code: "agent_ended", text } };
 }
 
-function failureOf({ task }: TaskView, attempt: AttemptRecord | undefined): Outcome["failure"] {
+function failureOf({ task, attempt }: Member): Outcome["failure"] {
   const name = `task "${task.name}"`;
   if (attempt?.startError) {
     const { code, text } = attempt.startError;
@@ -151,35 +157,36 @@ function failureOf({ task }: TaskView, attempt: AttemptRecord | undefined): Outc
   return { code: "task_failed", text: `${name} failed with ${signal ?? `exit code ${code}`}` };
 }
 
-/** How a run ends by a wish: abort, time-out, or giving up. */
-export function outcomeOfWish(wish: Wish, now: Instant): Outcome {
+/** How a run ends by a wish: abort, time-out, or giving up. `at`: its end, of which is heard at `now`. */
+export function outcomeOfWish(wish: Wish, at: Instant, now = at): Outcome {
   const failure = wish.failure === null ? null : { code: wish.failure, text: wish.reason };
-  return { state: wish.state, at: now, exitCode: null, signal: null, failure };
+  return heard({ state: wish.state, at, ...NO_EXIT, failure }, now);
 }
 
 /**
  * How a run ends whose machine was lost after the host may have begun it: nobody can know
  * (api.md#ends-of-a-command). But of one command that had ended by itself only its outputs are lost.
  */
-export function outcomeOfLoss(record: AllocationRecord, ended: Ended, now: Instant): Outcome {
+export function outcomeOfLoss(record: AllocationRecord, ended: Ended, at: Instant, now: Instant): Outcome {
   const { worker, cause } = ended;
   const uploading = groupOfRun(record).lone ? uploadingAttempt(record) : undefined;
   if (uploading !== undefined && uploading.exit !== null) {
     const error = `worker ${worker} was lost while it stored them`;
-    return outcomeOfAttempt(record, { ...uploading, outputs: { error } }, now);
+    return heard(outcomeOfAttempt(record, { ...uploading, outputs: { error } }, at), now);
   }
   const why = cause === undefined ? "lost" : "lost to an interruption,";
   const text = `worker ${worker} was ${why} while it may have run the command: how that ended is not known`;
-  return { state: "unknown", at: now, ...NO_EXIT, failure: { code: "machine_lost", text } };
+  const failure = { code: "machine_lost" as const, text };
+  return heard({ state: "unknown", at, ...NO_EXIT, failure }, now);
 }
 
 /**
- * The attempts of an epoch that its host had given up killing, and of which it has not said since that they
- * are over (tasks.md#kill-6).
+ * The attempts of the open epoch that its host had given up killing, and of which it has not said since that
+ * they are over (tasks.md#kill-6).
  */
-export function givenUpKills(record: AllocationRecord, epoch: number): AttemptRecord[] {
-  const attempts = record.tasks.flatMap((task) => task.attempts);
-  return attempts.filter((one) => one.epoch === epoch && one.killError !== null && one.finishedAt === null);
+export function givenUpKills({ tasks, endedEpoch }: AllocationRecord): AttemptRecord[] {
+  const attempts = tasks.flatMap((task) => task.attempts).filter(({ epoch }) => epoch > endedEpoch);
+  return attempts.filter(({ killError, finishedAt }) => killError !== null && finishedAt === null);
 }
 
 /**

@@ -1,16 +1,43 @@
 import type { AttemptReport, HostStop, OutputsOutcome, StartError, StreamName } from "../../schema/host.ts";
 import type { Exit, RunEvent, RunSpec, SignalName } from "../../schema/run/run.ts";
 import type { FailureCode } from "../../shared/errors.ts";
-import { RETRY_LONGEST_MS } from "../../shared/limits.ts";
 import type { Instant, Millis } from "../../shared/machine.ts";
 import type { EndState } from "../../shared/run-state.ts";
 import type { LossCause } from "../messages.ts";
 import type { GroupTask } from "../spec.ts";
-import type { RescheduleEvent } from "./placements/reschedule.ts";
-import type { Reaction, Stage } from "./tasks/lifecycle.ts";
-import type { RestartWindow } from "./tasks/restart.ts";
-import { orderMarks } from "./time/order-deadlines.ts";
-import type { Ask } from "./user/idempotency.ts";
+
+/**
+ * How far a group is: which gates are open (tasks.md#stages). It never goes back, but for a restart of all.
+ * In `restarting` nothing may start until every task has come to rest.
+ */
+export type Stage = "restarting" | "prestart" | "main" | "poststart" | "running";
+
+/**
+ * Why a group is stopped from inside (tasks.md#reactions): names of events, and whose fault or merit it is.
+ */
+export interface Reaction {
+  type: "Sibling Task Failed" | "Leader Task Dead" | "Main Tasks Dead";
+  task: string | null;
+}
+
+/** The interval in which restarts are counted. Stored with the task, so that it survives everything. */
+export interface RestartWindow {
+  start: Instant;
+  count: number;
+}
+
+/** One reschedule: when the run had failed, how long it waited then, and which worker it left. */
+export interface RescheduleEvent {
+  at: Instant;
+  delayMs: Millis;
+  worker: string;
+}
+
+/** What tells a repeated request from a new one: hashes of its `Idempotency-Key` and of what it asks for. */
+export interface Ask {
+  key: string;
+  hash: string;
+}
 
 /** One start of one task, as the run remembers it. */
 export interface AttemptRecord {
@@ -250,39 +277,6 @@ export const EMPTY_MEMO: AllocationMemo = {
   woken: 0,
   refusal: null,
 };
-
-/**
- * The state of an allocation from what is stored. As long as it owes something, an alarm is armed for the
- * next try. One of a run that has ended which is farther off than any try is for its logs (`forget.ts`,
- * `logsUntil`).
- */
-export function allocationFrom(
-  record: AllocationRecord | null,
-  alarmAt: Instant | null,
-  now: Instant,
-): AllocationState {
-  const far = record?.ended === true && alarmAt !== null && alarmAt > now + RETRY_LONGEST_MS;
-  const state = loadedAllocation(record, alarmAt === null || far);
-  return far ? { ...state, memo: { ...state.memo, askAt: alarmAt } } : state;
-}
-
-/**
- * The state of an allocation as it is loaded. `settled`: it owes nothing to anybody. Then others have
- * confirmed all that is stored, but for the one case in which a lost alarm could not be repaired: a run of
- * which nothing proves that its pool has ever heard. And one that has no place may have been given one since
- * (`hasHeardPool`).
- */
-export function loadedAllocation(record: AllocationRecord | null, settled: boolean): AllocationState {
-  if (record?.forgotten !== undefined)
-    return { record: null, memo: EMPTY_MEMO, spill: [], tombstone: record };
-  const last = record?.placements.at(-1);
-  const known = record !== null && (record.ended || last?.to === null);
-  if (!settled || !known) return { record, memo: EMPTY_MEMO, spill: [] };
-  const workerHas =
-    last?.to === null ? `${last.epoch}.${record.revision + orderMarks(record, last.epoch).length}` : "";
-  const memo = { ...EMPTY_MEMO, accepted: true, poolHas: record.version, workerHas };
-  return { record, memo, spill: [] };
-}
 
 /** The open placement, stored or only told. */
 export function openPlacement(state: AllocationState): PlacementRecord | null {

@@ -1,6 +1,6 @@
 import canonicalize from "canonicalize";
+import { phaseOf, stateOf } from "../../core/allocation/phase.ts";
 import type { AllocationState, Existing } from "../../core/allocation/state.ts";
-import { stateOf } from "../../core/allocation/summary.ts";
 import type { RunState } from "../../schema/run/run.ts";
 import type { RunSpec } from "../../schema/run/run-spec.ts";
 import { DroverError, type ErrorCode, type FieldError } from "../../shared/errors.ts";
@@ -59,9 +59,9 @@ export function refusedBy(
 }
 
 /** Whether a wait for one of these states is over: it is in one, or can never be again. */
-export function isSettled({ record }: AllocationState, states: RunState[]): boolean {
+export function isSettled({ record, ...state }: AllocationState, states: RunState[]): boolean {
   if (record === null || record.ended) return true;
   // Only a start and an end can still come: a path is pending, running, end, or pending, end.
   const isOver = states.every((wanted) => wanted === "pending");
-  return isOver || states.includes(stateOf(record));
+  return isOver || states.includes(stateOf(phaseOf({ ...state, record })));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { stateOf } from "../../../src/core/allocation/summary.ts";
+import { phaseOf, stateOf } from "../../../src/core/allocation/phase.ts";
 import {
   abort,
   at,
@@ -49,7 +49,7 @@ describe("an abort is stored at once, and ends the run when nothing of it can be
 
   test("in the queue: the end comes when the pool says that there is no place, and will be none", () => {
     const wished = runAt(queued(), T0 + 1, abort());
-    expect(stateOf(wished.record)).toBe("pending");
+    expect(stateOf(phaseOf(wished))).toBe("pending");
     expect(runAt(wished, T0 + 2, none(2)).record).toMatchObject(aborted);
   });
 
@@ -82,7 +82,7 @@ describe("an abort is stored at once, and ends the run when nothing of it can be
     ["its worker is lost", ended("lost")],
   ])("while it runs: it is aborted when %s", (_what, event) => {
     const wished = runAt(started(), T0 + 1, abort());
-    expect(stateOf(wished.record)).toBe("running");
+    expect(stateOf(phaseOf(wished))).toBe("running");
     expect(runAt(wished, T0 + 2, observed([stopping])).record.ended).toBe(false);
     expect(runAt(wished, T0 + 2, observed([stopping]), event).record).toMatchObject(aborted);
   });

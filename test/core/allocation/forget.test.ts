@@ -1,12 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { logsGoneSince, logsUntil } from "../../../src/core/allocation/forget.ts";
+import { allocationFrom, loadedAllocation } from "../../../src/core/allocation/load.ts";
 import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { statusOf } from "../../../src/core/allocation/read/status.ts";
-import {
-  type AllocationState,
-  allocationFrom,
-  loadedAllocation,
-} from "../../../src/core/allocation/state.ts";
+import type { AllocationState } from "../../../src/core/allocation/state.ts";
 import { RETRY_LONGEST_MS, TOMBSTONE_MS } from "../../../src/shared/limits.ts";
 import {
   abort,

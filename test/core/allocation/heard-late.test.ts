@@ -138,7 +138,7 @@ describe("P14, O1: times are those of the events", () => {
       finishedAt: iso(8_120),
       tasks: [{ finishedAt: iso(8_120), attempts: [{ startedAt: iso(120), finishedAt: iso(8_120) }] }],
     });
-    expect(upsertOf(state.record, 0)).toMatchObject({ startedAt: T0 + 120, finishedAt: T0 + 8_120 });
+    expect(upsertOf(state)).toMatchObject({ startedAt: T0 + 120, finishedAt: T0 + 8_120 });
     const terminated = state.record.events.find(({ type }) => type === "Terminated");
     expect(terminated?.at).toBe(iso(8_120));
   });
@@ -198,10 +198,11 @@ describe("P14, O1: times are those of the events", () => {
     const both = ["main", "too"].map((task) =>
       report(100, 8_000, { id: `${RUN}/${task}/1.1`, exit: { ...EXIT, code: 1 } }),
     );
-    const { record } = runAt(ordered(spec), HEARD, said(both));
+    const run = runAt(ordered(spec), HEARD, said(both));
+    const { record } = run;
     expect(record.placeAt).toBe(placeMs === undefined ? undefined : T0 + placeMs);
     expect(record.reschedules).toMatchObject([{ at: T0 + 8_000 }]);
-    if (placeMs === undefined) expect(upsertOf(record, 0).wants).toBe("place");
+    if (placeMs === undefined) expect(upsertOf(run).wants).toBe("place");
   });
 });
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { clientStatus } from "../../../src/core/allocation/read/status.ts";
+import type { Stage } from "../../../src/core/allocation/state.ts";
 import {
   gateIsOpen,
   hasTurn,
   reachedStage,
   reactionOf,
-  type Stage,
   type TaskView,
 } from "../../../src/core/allocation/tasks/lifecycle.ts";
 import { groupOf } from "../../../src/core/spec.ts";

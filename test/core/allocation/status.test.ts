@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { loadedAllocation } from "../../../src/core/allocation/load.ts";
 import { hasHeardPool } from "../../../src/core/allocation/machine.ts";
 import { addEvent } from "../../../src/core/allocation/read/events.ts";
 import { statusOf } from "../../../src/core/allocation/read/status.ts";
-import { loadedAllocation } from "../../../src/core/allocation/state.ts";
 import { RunStatus } from "../../../src/schema/run/run.ts";
 import { MAX_TASK_EVENTS } from "../../../src/shared/limits.ts";
 import {

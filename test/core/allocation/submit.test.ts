@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { loadedAllocation } from "../../../src/core/allocation/load.ts";
 import { allocationMachine } from "../../../src/core/allocation/machine.ts";
-import { loadedAllocation } from "../../../src/core/allocation/state.ts";
 import type { PoolAnswer } from "../../../src/core/messages.ts";
 import {
   abort,

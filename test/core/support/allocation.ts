@@ -1,3 +1,4 @@
+import { loadedAllocation } from "../../../src/core/allocation/load.ts";
 import {
   type AllocationEvent,
   type AllocationMessage,
@@ -7,7 +8,6 @@ import { answerObserved } from "../../../src/core/allocation/placements/orders.t
 import {
   type AllocationRecord,
   type AllocationState,
-  loadedAllocation,
   openPlacement,
 } from "../../../src/core/allocation/state.ts";
 import { upsertOf } from "../../../src/core/allocation/summary.ts";
@@ -58,7 +58,7 @@ export function submit(more: Partial<RunSpecInput> = {}): AllocationEvent {
 export const abort = (reason = "enough"): AllocationEvent => ({ type: "abort", reason, by: "ann" });
 
 /** What the run has said of itself, at first. */
-const SAID = upsertOf(runAt(nothing(), T0, submit()).record, 0);
+const SAID = upsertOf(runAt(nothing(), T0, submit()));
 
 /** The pool answers what the run has said of itself as of `version`. */
 export function pool(version: number, answer: PoolAnswer): AllocationEvent {

@@ -1,7 +1,8 @@
+import { loadedAllocation } from "../../../src/core/allocation/load.ts";
 import { type AllocationEvent, allocationMachine } from "../../../src/core/allocation/machine.ts";
 import { answerObserved } from "../../../src/core/allocation/placements/orders.ts";
 import { statusOf } from "../../../src/core/allocation/read/status.ts";
-import { type AllocationState, loadedAllocation, openPlacement } from "../../../src/core/allocation/state.ts";
+import { type AllocationState, openPlacement } from "../../../src/core/allocation/state.ts";
 import type { WantedAttempt } from "../../../src/core/messages.ts";
 import type { AttemptReport } from "../../../src/schema/host.ts";
 import { RunSpec, type RunSpecInput, type RunStatus } from "../../../src/schema/run/run.ts";

@@ -27,7 +27,7 @@ const DONE: Partial<Record<NextCode, (state: Existing, now: Instant) => number>>
   stop_run: (state, now) =>
     Number(state.record.wish?.state === "timedout" || ordersOf(state, now).some(isOver)),
   give_up: ({ record }) => Number(record.wish?.failure === "queue_timeout"),
-  reschedule: ({ record }) => Number(upsertOf(record, 0).wants === "place"),
+  reschedule: (state) => Number(upsertOf(state).wants === "place"),
   stop_task: (state, now) => ordersOf(state, now).filter(({ want }) => want === "stop").length,
   // Each start has a higher number than the one before.
   start_task: (state, now) => {

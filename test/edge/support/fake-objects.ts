@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Ask } from "../../../src/core/allocation/user/idempotency.ts";
+import type { Ask } from "../../../src/core/allocation/state.ts";
 import { withSecret } from "../../../src/core/registry/secret.ts";
 import type {
   AllocationApi,

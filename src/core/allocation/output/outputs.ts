@@ -2,7 +2,7 @@ import type { Instant } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
 import { addEvent } from "../read/events.ts";
 import type { AllocationRecord, AttemptRecord, Outcome } from "../state.ts";
-import { attemptOf, groupOfRun, isOver, isStopping, recordOf } from "../tasks/tasks.ts";
+import { groupView, isOver, type Member } from "../tasks/tasks.ts";
 
 /** What is said of a host that knows of outputs, and has ended an attempt without a word on them. */
 const NOT_SAID = "its host has not said what became of them";
@@ -12,16 +12,13 @@ const NOT_SAID = "its host has not said what became of them";
  * nothing of them has lost them. Decided when its end is heard, since what is stopped later is no excuse.
  */
 export function withOwedOutputs(
-  record: AllocationRecord,
-  name: string,
+  { task, known, n, isStopping }: Member,
   attempt: AttemptRecord,
 ): AttemptRecord {
   const { exit, stopped, timedOut, outputs } = attempt;
   if (!isOver(attempt) || exit === null || outputs !== undefined) return attempt;
-  const task = groupOfRun(record).tasks.find((one) => one.name === name);
-  if (task?.spec.outputs === undefined) return attempt;
-  const { restartOf, n = 1 } = recordOf(record, task);
-  const cut = isStopping(record, task) || restartOf === n || stopped !== undefined || timedOut;
+  if (task.spec.outputs === undefined) return attempt;
+  const cut = isStopping || known.restartOf === n || stopped !== undefined || timedOut;
   return cut ? attempt : { ...attempt, outputs: { error: NOT_SAID } };
 }
 
@@ -63,8 +60,5 @@ export function outputEvents(
 
 /** The attempt of the open epoch whose outputs are being stored; undefined if none is. */
 export function uploadingAttempt(record: AllocationRecord): AttemptRecord | undefined {
-  const present = groupOfRun(record).tasks.map((task) => {
-    return attemptOf(record, recordOf(record, task), record.endedEpoch + 1);
-  });
-  return present.find((attempt) => attempt?.state === "uploading");
+  return groupView(record).members.find(({ attempt }) => attempt?.state === "uploading")?.attempt;
 }

@@ -17,7 +17,7 @@ import {
   openPlacement,
   type PlacementRecord,
 } from "../state.ts";
-import { groupOfRun, isOver, isStopping, recordOf, withTask } from "../tasks/tasks.ts";
+import { groupView, isOver, type Member, withTask } from "../tasks/tasks.ts";
 import { hasTimedOut } from "../time/time-limits.ts";
 import { noteContradiction, noteLate } from "./late.ts";
 import { newPlacement, storePlacement } from "./placement.ts";
@@ -75,22 +75,24 @@ function foldAttempt(
   from: Pick<Observed, "waits" | "keepsTime"> & { placement: PlacementRecord },
   now: Instant,
 ): AllocationRecord {
-  const task = record.tasks.find((one) => one.name === name);
-  if (task === undefined) return record;
-  const before = task.attempts.find((one) => one.id === report.id);
+  const member = groupView(record).members.find(({ task }) => task.name === name);
+  if (member === undefined) return record;
+  const { task, known } = member;
+  const before = known.attempts.find((one) => one.id === report.id);
   const further = before === undefined || PROGRESS[report.state] > PROGRESS[before.state];
   // That its kill was given up is news, though it is no progress.
   const stuck = before?.killError === null && !isOver(before) && isUnkillable(report);
   if (!further && !stuck) {
-    const known = withSaved(record, report, now);
-    return before !== undefined && isOver(before) ? noteContradiction(known, before, report, now) : known;
+    const next = withSaved(record, report, now);
+    return before !== undefined && isOver(before) ? noteContradiction(next, before, report, now) : next;
   }
   const times = timesOf(record, before, report, now);
   const said = advance(before, further ? report : { ...report, state: before.state }, times, now);
   const keepsTime: Pick<AttemptRecord, "keepsTime"> = from.keepsTime ? { keepsTime: true } : {};
-  const timed = withTimeOut(record, from.placement, name, { ...said, ...keepsTime }, report);
-  const attempt = withFetching(record, name, withOwedOutputs(record, name, timed), before, report);
-  const others = task.attempts.filter((one) => one.id !== report.id);
+  const kept = { ...said, ...keepsTime };
+  const timed = { ...kept, timedOut: hasTimedOut(record, from.placement, member, kept, report) };
+  const attempt = withFetching(record, name, withOwedOutputs(member, timed), before, report);
+  const others = known.attempts.filter((one) => one.id !== report.id);
   const all = [...others, attempt];
   const most = attemptsKept(record.tasks.length);
   const attempts = all.slice(-most);
@@ -98,7 +100,7 @@ function foldAttempt(
   const changed = withTask(record, task, { attempts, ...(isOver(attempt) ? { hostWaits: from.waits } : {}) });
   const startedAt = record.startedAt ?? attempt.startedAt ?? undefined;
   const started = startedAt === undefined ? changed : { ...changed, startedAt };
-  const told = attemptEvents(withoutLogsOf(started, dropped), name, before, attempt, report, {
+  const told = attemptEvents(withoutLogsOf(started, dropped), member, before, attempt, report, {
     ended: times.ended,
     now,
   });
@@ -138,19 +140,6 @@ function timesOf(
 function since(record: AllocationRecord, { attempts }: Observed, now: Instant): Instant {
   const ages = attempts.map(({ startedAgoMs = 0 }) => startedAgoMs);
   return ago(Math.max(0, ...ages), record.waitingSince, now) ?? now;
-}
-
-/** The attempt, marked if the time limit has ended it. */
-function withTimeOut(
-  record: AllocationRecord,
-  placement: PlacementRecord,
-  name: string,
-  attempt: AttemptRecord,
-  report: AttemptReport,
-): AttemptRecord {
-  const task = groupOfRun(record).tasks.find((one) => one.name === name);
-  const over = task !== undefined && hasTimedOut(record, placement, task, attempt, report);
-  return over === attempt.timedOut ? attempt : { ...attempt, timedOut: over };
 }
 
 function advance(
@@ -210,12 +199,13 @@ const HOST_STOPS: Record<HostStop, string> = {
 
 function attemptEvents(
   record: AllocationRecord,
-  task: string,
+  member: Member,
   before: AttemptRecord | undefined,
   after: AttemptRecord,
   report: AttemptReport,
   { ended, now }: { ended: Instant | null; now: Instant },
 ): AllocationRecord {
+  const task = member.task.name;
   let next = record;
   if (after.fetching && !before?.fetching) {
     const fetchedAt = after.startedAt ?? after.finishedAt ?? now;
@@ -243,7 +233,8 @@ function attemptEvents(
   }
   if (after.state === "gone" && after.exit === null) {
     // What was stopped before it had started is not missed.
-    if (after.startedAt === null && (after.timedOut || isToStop(next, after))) return next;
+    const isToStop = member.isStopping || member.restarting || after.stopped !== undefined;
+    if (after.startedAt === null && (after.timedOut || isToStop)) return next;
     return addEvent(next, "Lost", at, "nothing of it is left, and how it ended is not known", { task });
   }
   if (after.exit !== null && (before?.exit ?? null) === null)
@@ -274,12 +265,6 @@ function terminated(
     task,
     details: { ...details, ...proof },
   });
-}
-
-function isToStop(record: AllocationRecord, { id }: AttemptRecord): boolean {
-  const { task: name, n } = parseAttemptId(id) ?? {};
-  const task = groupOfRun(record).tasks.find((one) => one.name === name);
-  return task !== undefined && (isStopping(record, task) || recordOf(record, task).restartOf === n);
 }
 
 function hasArtifacts({ spec }: AllocationRecord, task: string): boolean {

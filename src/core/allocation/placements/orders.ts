@@ -2,7 +2,7 @@ import type { SignalOrder, StickySource } from "../../../schema/host.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { needsOf } from "../../../shared/means.ts";
 import type { Observed, ObservedAnswer, Order, WantedAttempt } from "../../messages.ts";
-import { type GroupTask, resourcesOf, tasksOf } from "../../spec.ts";
+import { resourcesOf, tasksOf } from "../../spec.ts";
 import { storedOffsets } from "../output/logs.ts";
 import { whyStopped } from "../read/why-stopped.ts";
 import {
@@ -12,22 +12,17 @@ import {
   openPlacement,
   type TaskRecord,
 } from "../state.ts";
-import type { TaskView } from "../tasks/lifecycle.ts";
 import {
   attemptId,
-  attemptOf,
-  groupOfRun,
-  isKilledNow,
+  type GroupView,
+  groupView,
   isOver,
-  isStopping,
   isWithHost,
+  type Member,
   mayBeOrdered,
-  recordOf,
-  viewsOf,
 } from "../tasks/tasks.ts";
-import { deadlineOf, isTimedByHost } from "../time/deadline.ts";
 import { isMissingBytes, orderMarks } from "../time/order-deadlines.ts";
-import { timeIsOver } from "../time/time-limits.ts";
+import { deadlineOf, isTimedByHost, timeIsOver } from "../time/time-limits.ts";
 import { signalsDue } from "../user/requests.ts";
 import { isSavingData, mayNeedData, sourceOf } from "./sticky.ts";
 
@@ -39,8 +34,7 @@ export function needsOfRun({ spec }: AllocationRecord): { needs?: string[] } {
 
 /** What the orders of all tasks of an epoch are made from. */
 interface Scene {
-  record: AllocationRecord;
-  views: TaskView[];
+  view: GroupView;
   epoch: number;
   limit: { timeoutMs?: number };
   sticky: { sticky?: StickySource };
@@ -58,45 +52,43 @@ export function wantedAttempts(state: AllocationState, epoch: number, now: Insta
   const { record } = state;
   const placement = openPlacement(state);
   if (record === null || record.ended || placement === null || placement.epoch !== epoch) return [];
-  const group = groupOfRun(record);
+  const view = groupView(record);
   const deadline = deadlineOf(record, placement.from);
   const limit = deadline === undefined ? {} : { timeoutMs: Math.max(0, deadline - now) };
   const sticky = record.spec.sticky ? { sticky: sourceOf(record, placement) } : {};
   const save: Scene["save"] = isSavingData(record, now) ? { save: true } : {};
-  const scene: Scene = { record, views: viewsOf(record, group, epoch), epoch, limit, sticky, save, now };
-  return group.tasks.flatMap((task) => ordersOfTask(scene, task));
+  const scene: Scene = { view, epoch, limit, sticky, save, now };
+  return view.members.flatMap((one) => ordersOfTask(scene, one));
 }
 
-function ordersOfTask(scene: Scene, task: GroupTask): WantedAttempt[] {
-  const { record, views, epoch, now } = scene;
-  const known = recordOf(record, task);
-  const n = known.n ?? 1;
-  const present = attemptOf(record, known, epoch);
-  const before = attemptOf(record, known, epoch, n - 1);
-  const mayStart = known.dead === undefined && mayBeOrdered(record, task, views, now);
-  if (present === undefined && !mayStart)
-    return before === undefined ? [] : [orderOfAttempt(scene, task, n - 1)];
-  const shipping = before !== undefined && isMissingBytes(record, before, now);
+function ordersOfTask(scene: Scene, one: Member): WantedAttempt[] {
+  const { view, now } = scene;
+  const { n, before } = one;
+  const mayStart = one.state !== "dead" && mayBeOrdered(view, one, now);
+  if (one.attempt === undefined && !mayStart)
+    return before === undefined ? [] : [orderOfAttempt(scene, one, n - 1)];
+  const shipping = before !== undefined && isMissingBytes(view.record, before, now);
   const last: WantedAttempt[] = shipping ? [{ id: before.id, want: "run" }] : [];
-  return [...last, orderOfAttempt(scene, task, n)];
+  return [...last, orderOfAttempt(scene, one, n)];
 }
 
+/** The order for the present attempt of a task, or for the one before it. */
 function orderOfAttempt(
-  { record, epoch, limit, sticky, save, now }: Scene,
-  task: GroupTask,
+  { view: { record }, epoch, limit, sticky, save, now }: Scene,
+  one: Member,
   n: number,
 ): WantedAttempt {
-  const known = recordOf(record, task);
+  const { task, known } = one;
   const id = attemptId(record.id, task.name, epoch, n);
   const { killSignal: signal, killTimeoutMs: timeoutMs } = task.spec;
-  if (isKilledNow(record, task) && (known.n ?? 1) === n)
+  if (one.isKilledNow && one.n === n)
     return { id, want: "stop", signal: "SIGKILL", timeoutMs: 0, reason: whyStopped(record) };
   const stopped = known.stopFrom !== undefined && now >= known.stopFrom + task.shutdownDelayMs;
   if (stopped) return { id, want: "stop", signal, timeoutMs, reason: whyStopped(record), ...save };
   if (known.restartOf === n && now >= (known.restartAt ?? 0))
     return { id, want: "stop", signal, timeoutMs, reason: "it is to be started again" };
   // What is about to be stopped and was not seen to start is not started any more.
-  const attempt = attemptOf(record, known, epoch, n);
+  const attempt = one.n === n ? one.attempt : one.before;
   const isTimeOver =
     limit.timeoutMs === 0 && record.wish === null && (attempt === undefined || !isOver(attempt));
   // What its host has timed goes on until that ends it: a clock that has jumped here changes nothing there.
@@ -105,7 +97,7 @@ function orderOfAttempt(
     return { id, want: "run", ...(isLimitNewer(record, attempt) ? limit : {}), ...save };
   if (isTimeOver)
     return { id, want: "stop", signal, timeoutMs, reason: timeIsOver(record, now).reason, timedOut: true };
-  const startable = !isStopping(record, task) || attempt !== undefined;
+  const startable = !one.isStopping || attempt !== undefined;
   if (!startable) return { id, want: "run", ...limit, ...save };
   const later = isWithHost(known) && known.startAt !== undefined ? { startAt: known.startAt } : {};
   return { id, want: "run", task: task.spec, ...sticky, ...save, ...later, ...limit };
@@ -123,7 +115,7 @@ export function orderOf(state: AllocationState, now: Instant): Order | null {
   if (record === null || placement === null) return null;
   const { epoch } = placement;
   const attempts = wantedAttempts(state, epoch, now);
-  const revision = revisionAt(record, epoch, now);
+  const revision = revisionAt(record, now);
   return {
     run: record.id,
     epoch,
@@ -144,8 +136,8 @@ function withSignals(record: AllocationRecord): { signals?: SignalOrder[] } {
  * The revision of the order as it is now. A delay that passes changes the order without a row: it counts one
  * more for each mark that has passed.
  */
-export function revisionAt(record: AllocationRecord, epoch: number, now: Instant): number {
-  return record.revision + orderMarks(record, epoch).filter((at) => at <= now).length;
+export function revisionAt(record: AllocationRecord, now: Instant): number {
+  return record.revision + orderMarks(record).filter((at) => at <= now).length;
 }
 
 /**
@@ -165,9 +157,9 @@ export function withRevision(before: AllocationState, after: AllocationState, no
   }
   const { epoch } = open;
   const old = { ...before, memo: { ...before.memo, placement: open } };
-  const was = revisionAt(before.record, epoch, now);
+  const was = revisionAt(before.record, now);
   const revision = wordsOf(old, epoch, now) === wordsOf(after, epoch, now) ? was : was + 1;
-  const stored = record.revision + revision - revisionAt(record, epoch, now);
+  const stored = record.revision + revision - revisionAt(record, now);
   return stored === record.revision ? after : { ...after, record: { ...record, revision: stored } };
 }
 
@@ -188,16 +180,10 @@ function wordsOf(state: AllocationState, epoch: number, now: Instant): string {
  * Whether all that is new in the order are attempts after ones that the worker has reported as over. Then it
  * asks again by itself (`ObservedAnswer`, `askAgain`), and no alarm is needed to say it twice.
  */
-export function isRestart(record: AllocationRecord, epoch: number): boolean {
-  const unseen = groupOfRun(record).tasks.filter((task) => {
-    const known = recordOf(record, task);
-    return known.dead === undefined && attemptOf(record, known, epoch) === undefined;
-  });
-  const isNext = (known: TaskRecord) => {
-    const before = attemptOf(record, known, epoch, (known.n ?? 1) - 1);
-    return before !== undefined && isOver(before);
-  };
-  return unseen.length > 0 && unseen.every((task) => isNext(recordOf(record, task)));
+export function isRestart(record: AllocationRecord): boolean {
+  const { members } = groupView(record);
+  const unseen = members.filter(({ state, attempt }) => state !== "dead" && attempt === undefined);
+  return unseen.length > 0 && unseen.every(({ before }) => before !== undefined && isOver(before));
 }
 
 /** The answer to `observed`: the order as it is now, and what is stored of the logs. */
@@ -212,7 +198,7 @@ export function answerObserved(state: AllocationState, observed: Observed, now: 
   const here = openPlacement(state)?.worker === observed.worker;
   const attempts = here ? wantedAttempts(state, epoch, now) : [];
   const logs = Object.fromEntries(attempts.map(({ id }) => [id, storedOffsets(record, id)]));
-  const revision = here ? revisionAt(record, epoch, now) : record.revision;
+  const revision = here ? revisionAt(record, now) : record.revision;
   const delayed = ({ startAt = 0, dead }: TaskRecord) => dead === undefined && startAt > now;
   const waits = here && record.tasks.some((task) => delayed(task) && !isWithHost(task));
   const signals = here ? withSignals(record) : {};

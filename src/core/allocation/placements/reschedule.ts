@@ -3,17 +3,10 @@ import { MAX_RESCHEDULES_KEPT } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { ReschedulePolicy } from "../../../shared/policy.ts";
 import { addEvent } from "../read/events.ts";
-import type { AllocationRecord } from "../state.ts";
+import type { AllocationRecord, RescheduleEvent } from "../state.ts";
 import { groupOfRun } from "../tasks/tasks.ts";
 import { freshEpoch } from "./placement.ts";
 import { preferredWorker } from "./sticky.ts";
-
-/** One reschedule: when the run had failed, how long it waited then, and which worker it left. */
-export interface RescheduleEvent {
-  at: Instant;
-  delayMs: Millis;
-  worker: string;
-}
 
 /** The wait before the next placement (restart.md#next-delay). */
 export function nextDelay(policy: ReschedulePolicy, events: RescheduleEvent[], failedAt: Instant): Millis {

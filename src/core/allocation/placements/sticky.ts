@@ -5,7 +5,7 @@ import { formatSize } from "../../../shared/size.ts";
 import type { Observed } from "../../messages.ts";
 import { addEvent } from "../read/events.ts";
 import type { AllocationRecord, PlacementRecord, SavedData } from "../state.ts";
-import { hostStopOf } from "../tasks/tasks.ts";
+import { groupView } from "../tasks/tasks.ts";
 
 /**
  * Where the data of a sticky run lie (decisions/runs.md#sticky-data; tasks.md#sticky-data): with its latest
@@ -58,8 +58,8 @@ export function savedBy(record: AllocationRecord): Instant | undefined {
   const epoch = endedEpoch + 1;
   if (!again || saved?.epoch === epoch || !wasSeen(record, epoch)) return undefined;
   // An agent that ends stores nothing any more.
-  const stop = hostStopOf(record, epoch);
-  if (stop === "agent" || stop === "lease") return undefined;
+  const { hostStop } = groupView(record);
+  if (hostStop === "agent" || hostStop === "lease") return undefined;
   return (outcome.heardAt ?? outcome.at) + SAVE_DATA_MS;
 }
 

@@ -1,8 +1,8 @@
 import type { RunStats } from "../../../schema/run/stats.ts";
 import { DroverError } from "../../../shared/errors.ts";
 import type { RunUsage } from "../../worker/read/usage.ts";
-import { type Existing, openPlacement } from "../state.ts";
-import { attemptOf, groupOfRun, recordOf, viewsOf } from "../tasks/tasks.ts";
+import type { Existing } from "../state.ts";
+import { groupView } from "../tasks/tasks.ts";
 
 type Task = RunStats["tasks"][number];
 
@@ -12,16 +12,13 @@ type Task = RunStats["tasks"][number];
  */
 export function statsOf(state: Existing, usage: RunUsage | null, only: string | undefined): RunStats {
   const { record } = state;
-  const group = groupOfRun(record);
-  const epoch = openPlacement(state)?.epoch;
-  const views = viewsOf(record, group, epoch ?? record.endedEpoch);
-  const shown = views.filter(({ task }) => only === undefined || task.name === only);
+  const { members } = groupView(record);
+  const shown = members.filter(({ task }) => only === undefined || task.name === only);
   if (shown.length === 0) {
-    const names = group.tasks.map(({ name }) => name).join(", ");
+    const names = members.map(({ task }) => task.name).join(", ");
     throw new DroverError("unknown_task", `the run has no task called "${only}"; it has ${names}`);
   }
-  const tasks = shown.map(({ task, state: how }): Task => {
-    const attempt = epoch === undefined ? undefined : attemptOf(record, recordOf(record, task), epoch);
+  const tasks = shown.map(({ task, state: how, attempt }): Task => {
     const id = how === "running" ? (attempt?.id ?? null) : null;
     const sample = id === null ? undefined : usage?.attempts[id];
     return { name: task.name, state: how, attempt: id, usage: sample ?? null };

@@ -5,49 +5,50 @@ import type { Instant } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
 import { because } from "../../../shared/words.ts";
 import { tasksOf } from "../../spec.ts";
-import { uploadingAttempt } from "../output/outputs.ts";
+import { phaseOf, type RunPhase, startedAt, stateOf } from "../phase.ts";
 import {
   type AllocationRecord,
-  type AllocationState,
-  type AttemptRecord,
+  type Existing,
   type Outcome,
   openPlacement,
   type PlacementRecord,
-  type TaskRecord,
 } from "../state.ts";
-import { startedAt, stateOf } from "../summary.ts";
 import type { TaskView } from "../tasks/lifecycle.ts";
-import { groupOfRun, isOver, recordOf, viewsOf } from "../tasks/tasks.ts";
-import { reasonOf } from "./why-stopped.ts";
+import { type GroupView, groupView, type Member, type TaskPhase } from "../tasks/tasks.ts";
+import { reasonOf, whyStopped } from "./why-stopped.ts";
 
 type TaskStatus = RunStatus["tasks"][number];
 
 /** One run, whole, as a reader sees it (api.md#one-run). */
-export function statusOf(state: AllocationState & { record: AllocationRecord }): RunStatus {
+export function statusOf(state: Existing): RunStatus {
   const { record } = state;
   const { spec } = record;
+  const phase = phaseOf(state);
+  const view = groupView(record);
   // Its state comes first: whoever looks for the word in the text finds that of the run, and of no task.
   return {
     id: record.id,
-    ...partOfState(record),
-    allocStatus: allocStatus(record),
+    ...partOfState(record, phase),
+    allocStatus: allocStatus(phase, view),
     specIndex: record.specIndex ?? 1,
     version: record.version,
     spec,
     pool: spec.pool,
     labels: spec.labels,
-    description: describe(state),
+    description: describe(record, phase),
     submittedAt: text(record.submittedAt),
     placedAt: orNull(record.firstPlacedAt ?? openPlacement(state)?.from ?? null),
     placements: placementsOf(state).map(({ maxKillMs: _bound, from, to, ...one }) => {
       return { ...one, from: text(from), to: orNull(to) };
     }),
-    tasks: record.tasks.map((task) => taskStatus(record, task)),
+    tasks: record.tasks.flatMap((task) => {
+      return view.members.filter(({ known }) => known === task).map((one) => taskStatus(record, one));
+    }),
   };
 }
 
 /** Its placements, with the open one that is not stored yet. */
-function placementsOf(state: AllocationState & { record: AllocationRecord }): PlacementRecord[] {
+function placementsOf(state: Existing): PlacementRecord[] {
   const { ended, placements } = state.record;
   const open = ended ? null : openPlacement(state);
   return open === null || placements.at(-1) === open ? placements : [...placements, open];
@@ -60,16 +61,16 @@ type PartOf<Run> = Run extends RunStatus ? Omit<Run, keyof AnyRun> : never;
  * What a run has in its state and in no other (api.md#fields-by-state). An end that is not final yet is not
  * shown, and what a run ended with stands beside no state to which it does not belong.
  */
-function partOfState(record: AllocationRecord): PartOf<RunStatus> {
-  const { outcome } = record;
+function partOfState(record: AllocationRecord, phase: RunPhase): PartOf<RunStatus> {
   const from = startedAt(record);
   const refs = refsOf(record);
   const nothing = { exitCode: null, signal: null, snapshot: null, failure: null, abort: null };
-  if (!record.ended || outcome === null) {
+  if (phase.kind !== "ended") {
     const open = { ...nothing, abort: abortOf(record), finishedAt: null };
     if (from !== null) return { state: "running", ...open, ...refs, startedAt: text(from) };
     return { state: "pending", ...open, stdoutRef: null, stderrRef: null, startedAt: null };
   }
+  const { outcome } = phase;
   const { state, exitCode, signal, snapshot = null } = outcome;
   const end = { ...nothing, ...refs, startedAt: orNull(from), finishedAt: text(outcome.at) };
   switch (state) {
@@ -117,24 +118,22 @@ function refsOf(record: AllocationRecord) {
  * the first main task.
  */
 function shownTask(record: AllocationRecord): string | null {
-  const { tasks } = groupOfRun(record);
-  const shown = tasks.find((task) => task.leader) ?? tasks.find((task) => task.hook === "main");
   if (record.logsGone !== undefined) return null;
-  const attempts = shown === undefined ? [] : recordOf(record, shown).attempts;
-  return shown !== undefined && attempts.some((one) => one.startedAt !== null) ? shown.name : null;
+  const { members } = groupView(record);
+  const shown = members.find(({ task }) => task.leader) ?? members.find(({ task }) => task.hook === "main");
+  return shown?.known.attempts.some((one) => one.startedAt !== null) ? shown.task.name : null;
 }
 
 /**
  * Nomad's client status, which looks at the exit code where a run's `state` does not (tasks.md#alloc-status,
  * api.md#alloc-status).
  */
-function allocStatus(record: AllocationRecord): RunStatus["allocStatus"] {
-  const state = stateOf(record);
-  const group = groupOfRun(record);
+function allocStatus(phase: RunPhase, { record, group, members }: GroupView): RunStatus["allocStatus"] {
+  const state = stateOf(phase);
   switch (state) {
     case "pending":
     case "running": {
-      const status = clientStatus(viewsOf(record, group, record.endedEpoch + 1));
+      const status = clientStatus(members);
       // A command by itself has its end when the last of its logs is there.
       return group.lone && (status === "complete" || status === "failed") ? state : status;
     }
@@ -144,7 +143,7 @@ function allocStatus(record: AllocationRecord): RunStatus["allocStatus"] {
       return "lost";
     case "aborted":
     case "timedout":
-      return viewsOf(record, group, record.endedEpoch).some((view) => view.failed) ? "failed" : "complete";
+      return members.some((one) => one.failed) ? "failed" : "complete";
     case "failed":
       return "failed";
   }
@@ -157,32 +156,28 @@ export function clientStatus(views: TaskView[]): "pending" | "running" | "comple
   return views.some(({ state }) => state === "pending") ? "pending" : "complete";
 }
 
-/** The phases in which something of a task is on its host, and has been started. */
-const LIVE_PHASES: readonly TaskStatus["phase"][] = ["running", "stopping", "uploading"];
-
-function taskStatus(record: AllocationRecord, task: TaskRecord): TaskStatus {
-  const latest = task.attempts.at(-1);
-  const phase = phaseOf(record, task, latest);
-  const dead = phase === "dead";
-  const failed = task.dead === undefined ? dead && record.outcome?.state === "failed" : hasFailed(task.dead);
+function taskStatus(record: AllocationRecord, { known, phase, state: now, failed }: Member): TaskStatus {
+  const { name, restarts = 0, lastRestart, stopFrom, attempts } = known;
+  const latest = attempts.at(-1);
+  const isBackedOff = phase.kind === "backoff" && stopFrom === undefined;
   // What never ran has no end of its own: it ended with its run (tasks.md#never-ran).
-  const fixed = record.ended ? (task.dead?.at ?? record.outcome?.at ?? null) : null;
+  const fixed = phase.kind === "dead" && record.ended ? phase.at : null;
   return {
-    name: task.name,
-    state: dead ? "dead" : LIVE_PHASES.includes(phase) ? "running" : "pending",
-    phase,
+    name,
+    state: now,
+    phase: shownPhase(phase),
     failed,
-    restarts: task.restarts ?? 0,
-    lastRestart: orNull(task.lastRestart ?? null),
-    nextStart: phase === "backoff" && task.stopFrom === undefined ? orNull(task.startAt ?? null) : null,
+    restarts,
+    lastRestart: orNull(lastRestart ?? null),
+    nextStart: isBackedOff ? orNull(phase.startAt ?? null) : null,
     startedAt: orNull(latest?.startedAt ?? null),
     // A rerun clears it: an end that lies before the latest start is none
     // (decisions/tasks.md#times-of-a-task).
-    finishedAt: orNull(dead ? (latest?.finishedAt ?? fixed) : null),
-    attempts: task.attempts.map(({ id, state, startedAt: from, finishedAt: to, exit }) => {
+    finishedAt: orNull(phase.kind === "dead" ? (latest?.finishedAt ?? fixed) : null),
+    attempts: attempts.map(({ id, state, startedAt: from, finishedAt: to, exit }) => {
       return { id, state, startedAt: orNull(from), finishedAt: orNull(to), exit };
     }),
-    events: eventsOf(record, task.name),
+    events: eventsOf(record, name),
   };
 }
 
@@ -194,44 +189,49 @@ function eventsOf({ events }: AllocationRecord, task: string): TaskStatus["event
   return [...others, ...own].sort((a, b) => a.seq - b.seq);
 }
 
-function hasFailed({ how }: NonNullable<TaskRecord["dead"]>): boolean {
-  return how === "failed" || how === "lost";
+/** The phase of a task as it is shown: what is decided within a step is dead to whoever looks. */
+function shownPhase({ kind }: TaskPhase): TaskStatus["phase"] {
+  return kind === "over" ? "dead" : kind;
 }
 
-function phaseOf(
-  record: AllocationRecord,
-  task: TaskRecord,
-  latest: AttemptRecord | undefined,
-): TaskStatus["phase"] {
-  if (record.ended || task.dead !== undefined) return "dead";
-  if (latest === undefined || latest.epoch <= record.endedEpoch) return "waiting";
-  // The attempt after it is to be: either its delay runs, or it is on its way to the host.
-  if (isOver(latest)) return task.n === undefined ? "dead" : "backoff";
-  if (latest.state === "preparing") return "preparing";
-  const stopping = task.stopFrom !== undefined || task.restartOf !== undefined;
-  if (stopping || record.wish !== null || latest.state === "stopping") return "stopping";
-  return latest.state === "uploading" ? "uploading" : "running";
-}
-
-function describe(state: AllocationState & { record: AllocationRecord }): string {
-  const { record } = state;
-  const { outcome, wish } = record;
-  if (record.ended && outcome !== null) {
-    const memory = outOfMemory(record);
-    if (outcome.failure !== null) {
-      const why = outcome.failure.code === "task_failed" ? memory : [];
-      return [outcome.failure.text, ...why].join("; ");
-    }
-    if (outcome.exitCode !== 0 && memory[0] !== undefined) return memory[0];
-    if (outcome.signal !== null) return `ended by ${outcome.signal}`;
-    if (outcome.exitCode !== null) return `ended with exit code ${outcome.exitCode}`;
-    return wish === null ? outcome.state : reasonOf(wish);
+/** What a run is doing, in words (api.md#one-run). */
+function describe(record: AllocationRecord, phase: RunPhase): string {
+  switch (phase.kind) {
+    case "ended":
+      return describeEnd(record, phase.outcome);
+    case "waiting":
+    case "rescheduling":
+      return "waiting for a place on a machine";
+    case "withdrawing":
+    case "stopping":
+      return because("being stopped", whyStopped(record));
+    case "unkillable":
+      return `${phase.attempt.id} cannot be killed; its host goes on trying`;
+    case "storing_data":
+      return "ended; its data are being stored for its next place";
+    case "last_bytes":
+      return "ended; the rest of its logs is on the way";
+    case "uploading":
+      return "its command has ended; its outputs are being stored";
+    case "starting":
+      return "about to start on its machine";
+    case "running":
+    case "backoff":
+    case "restarting":
+      return "running";
   }
-  if (wish !== null) return because("being stopped", wish.reason);
-  if (outcome !== null) return "ended; the rest of its logs is on the way";
-  if (uploadingAttempt(record) !== undefined) return "its command has ended; its outputs are being stored";
-  if (startedAt(record) !== null) return "running";
-  return openPlacement(state) === null ? "waiting for a place on a machine" : "about to start on its machine";
+}
+
+function describeEnd(record: AllocationRecord, { state, exitCode, signal, failure }: Outcome): string {
+  const memory = outOfMemory(record);
+  if (failure !== null) {
+    const why = failure.code === "task_failed" ? memory : [];
+    return [failure.text, ...why].join("; ");
+  }
+  if (exitCode !== 0 && memory[0] !== undefined) return memory[0];
+  if (signal !== null) return `ended by ${signal}`;
+  if (exitCode !== null) return `ended with exit code ${exitCode}`;
+  return record.wish === null ? state : reasonOf(record.wish);
 }
 
 /** Which tasks of a run have ended for want of memory, and what they were held to. */

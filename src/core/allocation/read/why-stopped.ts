@@ -1,6 +1,5 @@
-import type { AllocationRecord, Wish } from "../state.ts";
-import type { Reaction } from "../tasks/lifecycle.ts";
-import { hostStopOf } from "../tasks/tasks.ts";
+import type { AllocationRecord, Reaction, Wish } from "../state.ts";
+import { groupView } from "../tasks/tasks.ts";
 
 /** That a run is being stopped, and why, if anybody has said so. */
 export function beingStopped(record: AllocationRecord): string {
@@ -12,7 +11,7 @@ export function beingStopped(record: AllocationRecord): string {
 export function whyStopped(record: AllocationRecord): string {
   const { wish, kill } = record;
   if (wish !== null) return wish.reason;
-  if (isHostEnding(record)) return "its host stops everything";
+  if (groupView(record).hostStop !== undefined) return "its host stops everything";
   return kill === undefined ? "it is no longer wanted" : reactionText(kill);
 }
 
@@ -26,11 +25,6 @@ export function reactionText({ type, task }: Reaction): string {
     case "Main Tasks Dead":
       return "the main tasks of its group have ended";
   }
-}
-
-/** Its host stops it all at once, whatever the group's order. */
-export function isHostEnding(record: AllocationRecord): boolean {
-  return hostStopOf(record, record.endedEpoch + 1) !== undefined;
 }
 
 /** Why a run is to end, in words, also where nobody has given a reason. */

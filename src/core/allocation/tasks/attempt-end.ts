@@ -2,13 +2,13 @@ import { formatDuration } from "../../../shared/duration.ts";
 import { MAX_LOSSES_IN_A_ROW } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { jittered } from "../../jitter.ts";
-import type { Group, GroupTask } from "../../spec.ts";
+import type { GroupTask } from "../../spec.ts";
 import { outputsError } from "../output/outputs.ts";
 import { addEvent } from "../read/events.ts";
 import { whyStopped } from "../read/why-stopped.ts";
 import type { AllocationRecord, AttemptRecord, PlacementRecord, TaskRecord } from "../state.ts";
 import { type Cause, decideRestart, type RestartDecision, reasonText, restartsOnSuccess } from "./restart.ts";
-import { isStopping, recordOf, withTask } from "./tasks.ts";
+import { type GroupView, type Member, withTask } from "./tasks.ts";
 
 /** The wait before a task is started again that was lost more than once in a row, at least. */
 const LOSS_DELAY_MS: Millis = 1_000;
@@ -24,45 +24,39 @@ interface Heard {
  * restart.md#outcomes).
  */
 export function endTask(
-  record: AllocationRecord,
-  group: Group,
-  task: GroupTask,
+  view: GroupView,
+  one: Member,
   attempt: AttemptRecord,
   placement: PlacementRecord,
   now: Instant,
 ): AllocationRecord {
-  const known = recordOf(record, task);
-  const cause = causeOf(record, task, known, attempt);
+  const { record } = view;
+  const { task, known } = one;
+  const cause = causeOf(one, attempt);
   const at = attempt.finishedAt ?? now;
-  if (cause.kind === "lost" && task.restart.attempts > 0)
-    return afterLoss(record, task, known, attempt, { at, now });
+  if (cause.kind === "lost" && task.restart.attempts > 0) return afterLoss(record, one, attempt, { at, now });
   const window = known.window ?? { start: placement.from, count: 0 };
   const onSuccess = restartsOnSuccess(task, record.spec.type ?? "batch");
   const input = { policy: task.restart, onSuccess, window, cause, attempt: attempt.id };
   const made = decideRestart(input, at);
   switch (made.decision) {
     case "killed":
-      return killed(withTask(record, task, { dead: { at, how: "killed" } }), group, task, attempt, at);
+      return killed(view, task, attempt, at);
     case "terminated":
       return withTask(record, task, { dead: { at, how: "terminated" }, ...kept(known, made) });
     case "not_restarting":
-      return notRestarting(record, group, task, attempt, made, at);
+      return notRestarting(view, one, attempt, made, at);
     case "restarting":
-      return restarting(record, task, { ...kept(known, made), losses: undefined }, made, { at, now });
+      return restarting(record, one, made, { at, now });
   }
 }
 
-function causeOf(
-  record: AllocationRecord,
-  task: GroupTask,
-  known: TaskRecord,
-  attempt: AttemptRecord,
-): Cause {
+function causeOf({ isStopping, restarting: isTriggered }: Member, attempt: AttemptRecord): Cause {
   const { timedOut, startError, exit } = attempt;
   // An exit while it is being stopped is no failure, and no reason to start again
   // (decisions/tasks.md#exit-while-stopping).
-  if (isStopping(record, task) || timedOut) return { kind: "killed" };
-  if (known.restartOf === (known.n ?? 1)) return { kind: "triggered" };
+  if (isStopping || timedOut) return { kind: "killed" };
+  if (isTriggered === true) return { kind: "triggered" };
   if (startError !== null) return { kind: "start_error", recoverable: startError.recoverable ?? false };
   if (exit === null) return { kind: "lost" };
   const lost = outputsError(attempt) !== undefined;
@@ -75,12 +69,12 @@ function kept(known: TaskRecord, { window }: RestartDecision): Partial<TaskRecor
 }
 
 function killed(
-  record: AllocationRecord,
-  group: Group,
+  { record: before, group }: GroupView,
   task: GroupTask,
   { killError, startedAt }: AttemptRecord,
   at: Instant,
 ): AllocationRecord {
+  const record = withTask(before, task, { dead: { at, how: "killed" } });
   if (group.lone) return record; // the run's own end says it
   if (startedAt === null && killError === null) return record; // nothing of it ran
   const text = killError === null ? "it was stopped" : `it was stopped, with trouble: ${killError}`;
@@ -94,9 +88,8 @@ function killed(
  * (api.md#lone). In every other case the task has failed.
  */
 function notRestarting(
-  record: AllocationRecord,
-  group: Group,
-  task: GroupTask,
+  { record, group }: GroupView,
+  { task, known }: Member,
   attempt: AttemptRecord,
   made: RestartDecision,
   at: Instant,
@@ -105,10 +98,7 @@ function notRestarting(
   const lost = attempt.exit === null && attempt.startError === null;
   const done = alone && attempt.exit !== null && outputsError(attempt) === undefined;
   const how = lost ? "lost" : done ? "terminated" : "failed";
-  const ended = withTask(record, task, {
-    dead: { at, how },
-    ...kept(recordOf(record, task), made),
-  });
+  const ended = withTask(record, task, { dead: { at, how }, ...kept(known, made) });
   if (alone || made.reason === null) return ended;
   const text = reasonText(made.reason, task.restart);
   const details = { restart_reason: made.reason, fails_task: "true" };
@@ -120,15 +110,15 @@ function notRestarting(
 
 function restarting(
   record: AllocationRecord,
-  task: GroupTask,
-  change: Partial<TaskRecord>,
-  { delayMs, reason }: Pick<RestartDecision, "delayMs" | "reason">,
+  { task, known, n }: Member,
+  made: RestartDecision,
   { at, now }: Heard,
 ): AllocationRecord {
-  const known = recordOf(record, task);
+  const { delayMs, reason } = made;
   const next = withTask(record, task, {
-    ...change,
-    n: (known.n ?? 1) + 1,
+    ...kept(known, made),
+    losses: undefined,
+    n: n + 1,
     startAt: at + delayMs > now ? at + delayMs : undefined,
     restarts: (known.restarts ?? 0) + 1,
     lastRestart: at,
@@ -148,8 +138,7 @@ function restarting(
  */
 function afterLoss(
   record: AllocationRecord,
-  task: GroupTask,
-  known: TaskRecord,
+  { task, known, n }: Member,
   attempt: AttemptRecord,
   { at, now }: Heard,
 ): AllocationRecord {
@@ -162,7 +151,7 @@ function afterLoss(
     return addEvent(ended, "Not Restarting", at, text, { task: name, details });
   }
   const delayMs = losses === 1 ? 0 : jittered(Math.max(LOSS_DELAY_MS, task.restart.delayMs), attempt.id);
-  const change = { losses, n: (known.n ?? 1) + 1, startAt: at + delayMs > now ? at + delayMs : undefined };
+  const change = { losses, n: n + 1, startAt: at + delayMs > now ? at + delayMs : undefined };
   const text = `its host did not find it again; it is started anew in ${formatDuration(delayMs)}`;
   return addEvent(withTask(record, task, change), "Failed Restoring Task", at, text, { task: name });
 }

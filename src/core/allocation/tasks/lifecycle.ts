@@ -1,11 +1,6 @@
 import type { Instant } from "../../../shared/machine.ts";
 import type { GroupTask } from "../../spec.ts";
-
-/**
- * How far a group is: which gates are open (tasks.md#stages). It never goes back, but for a restart of all.
- * In `restarting` nothing may start until every task has come to rest.
- */
-export type Stage = "restarting" | "prestart" | "main" | "poststart" | "running";
+import type { Reaction, Stage } from "../state.ts";
 
 /** A task as the rules of the group see it. */
 export interface TaskView {
@@ -20,14 +15,6 @@ export interface TaskView {
   /** Only of a dead task: whether it has failed, and since when it is dead. */
   failed: boolean;
   deadAt: Instant;
-}
-
-/**
- * Why a group is stopped from inside (tasks.md#reactions): names of events, and whose fault or merit it is.
- */
-export interface Reaction {
-  type: "Sibling Task Failed" | "Leader Task Dead" | "Main Tasks Dead";
-  task: string | null;
 }
 
 const isPoststop = ({ task }: TaskView) => task.hook === "poststop";
@@ -106,7 +93,7 @@ export function reactionOf(views: TaskView[]): Reaction | null {
 /**
  * Who is blamed: the task whose failure was first by time, then by name (decisions/tasks.md#who-is-blamed).
  */
-export function firstFailed(views: TaskView[]): TaskView | undefined {
+export function firstFailed<View extends TaskView>(views: View[]): View | undefined {
   const failed = views.filter((view) => view.state === "dead" && view.failed);
   return failed.sort((a, b) => a.deadAt - b.deadAt || (a.task.name < b.task.name ? -1 : 1))[0];
 }

@@ -3,12 +3,7 @@ import type { Instant, Millis } from "../../../shared/machine.ts";
 import type { RestartPolicy } from "../../../shared/policy.ts";
 import { jittered } from "../../jitter.ts";
 import type { GroupTask } from "../../spec.ts";
-
-/** The interval in which restarts are counted. Stored with the task, so that it survives everything. */
-export interface RestartWindow {
-  start: Instant;
-  count: number;
-}
+import type { RestartWindow } from "../state.ts";
 
 /**
  * Why a restart is decided on. `killed`: by us, on purpose. `triggered`: somebody asked for a restart.

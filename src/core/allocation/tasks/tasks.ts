@@ -1,10 +1,133 @@
+// What is each task of a run doing, and what is wanted of it? The rules of the group look at one view, which
+// is made once for each record.
 import type { HostStop } from "../../../schema/host.ts";
 import { parseAttemptId } from "../../../shared/attempt-id.ts";
 import { START_REPORT_DELAY_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { type Group, type GroupTask, groupOf } from "../../spec.ts";
-import type { AllocationRecord, AttemptRecord, TaskRecord } from "../state.ts";
-import { gateIsOpen, reachedStage, type Stage, type TaskView } from "./lifecycle.ts";
+import type { AllocationRecord, AttemptRecord, Stage, TaskRecord } from "../state.ts";
+import { gateIsOpen, reachedStage, type TaskView } from "./lifecycle.ts";
+
+/** What a task is doing in the open epoch, or how it came out of the last one (tasks.md#task-states). */
+export type TaskPhase =
+  /** Nothing has been heard of it. */
+  | { kind: "waiting" }
+  /** Its attempt has ended, and another one is to start: not before `startAt`. */
+  | { kind: "backoff"; startAt: Instant | undefined }
+  | { kind: "preparing" | "running" | "stopping" | "uploading"; attempt: AttemptRecord }
+  /** Its attempt has ended, and what follows from that is decided in the same step. */
+  | { kind: "over"; attempt: AttemptRecord }
+  | { kind: "dead"; at: Instant; failed: boolean };
+
+/** A task of the group, with all that the rules ask of it. */
+export interface Member extends TaskView {
+  phase: TaskPhase;
+  known: TaskRecord;
+  /** The number of its present attempt. */
+  n: number;
+  /** That attempt and the one before it, as far as they have been reported. */
+  attempt: AttemptRecord | undefined;
+  before: AttemptRecord | undefined;
+  /** It is to be stopped, or not to be started any more. */
+  isStopping: boolean;
+  /** Its present attempt is to be killed at once, and not stopped as it asks. */
+  isKilledNow: boolean;
+}
+
+/** The group of a run in its open epoch, or in its last one if it has ended. */
+export interface GroupView {
+  record: AllocationRecord;
+  group: Group;
+  members: Member[];
+  stage: Stage;
+  /** Why the host has stopped tasks by itself, if it has. */
+  hostStop: HostStop | undefined;
+}
+
+/** Views by their records, which never change: each decision asks for them. */
+const byRecord = new WeakMap<AllocationRecord, GroupView>();
+
+/** The group of a run, as its rules see it. */
+export function groupView(record: AllocationRecord): GroupView {
+  const view = byRecord.get(record) ?? viewOf(record);
+  byRecord.set(record, view);
+  return view;
+}
+
+function viewOf(record: AllocationRecord): GroupView {
+  const group = groupOfRun(record);
+  const hostStop = hostStopOf(record);
+  const members = group.tasks.map((task) => memberFrom(record, task, hostStop !== undefined));
+  return { record, group, members, stage: record.stage ?? firstStage(members), hostStop };
+}
+
+function memberFrom(record: AllocationRecord, task: GroupTask, isHostEnding: boolean): Member {
+  const known = record.tasks.find(({ name }) => name === task.name) ?? { name: task.name, attempts: [] };
+  const { n = 1 } = known;
+  const epoch = epochOf(record);
+  const attempt = attemptOf(record, known, epoch);
+  const phase = taskPhase(record, known, attempt);
+  const dead = phase.kind === "dead" ? phase : undefined;
+  return {
+    task,
+    known,
+    n,
+    attempt,
+    before: attemptOf(record, known, epoch, n - 1),
+    phase,
+    state: taskState(phase),
+    started: hasStarted(known, epoch),
+    failed: dead?.failed === true,
+    deadAt: dead?.at ?? 0,
+    restarting: dead === undefined && known.restartOf === n,
+    delayed: dead === undefined && isDelayed(known),
+    isStopping: isHostEnding || isToStop(record, task, known),
+    isKilledNow: record.forced !== undefined || known.killNow === n,
+  };
+}
+
+/** The open epoch; of a run that has ended, the last one. */
+function epochOf({ ended, endedEpoch }: AllocationRecord): number {
+  return ended ? endedEpoch : endedEpoch + 1;
+}
+
+function taskPhase(
+  record: AllocationRecord,
+  { dead, attempts, startAt, stopFrom, restartOf }: TaskRecord,
+  attempt: AttemptRecord | undefined,
+): TaskPhase {
+  if (dead !== undefined)
+    return { kind: "dead", at: dead.at, failed: dead.how === "failed" || dead.how === "lost" };
+  // What never ran, or was lost, has ended with its run (tasks.md#never-ran).
+  if (record.ended)
+    return { kind: "dead", at: record.outcome?.at ?? 0, failed: record.outcome?.state === "failed" };
+  if (attempt === undefined) {
+    const again = attempts.at(-1)?.epoch === epochOf(record);
+    return again ? { kind: "backoff", startAt } : { kind: "waiting" };
+  }
+  if (isOver(attempt)) return { kind: "over", attempt };
+  if (attempt.startedAt === null) return { kind: "preparing", attempt };
+  const isAsked = stopFrom !== undefined || restartOf !== undefined || record.wish !== null;
+  if (isAsked || attempt.state === "stopping") return { kind: "stopping", attempt };
+  return { kind: attempt.state === "uploading" ? "uploading" : "running", attempt };
+}
+
+/** The state of a task, as the rules and the readers know it (tasks.md#task-states). */
+function taskState({ kind }: TaskPhase): TaskView["state"] {
+  switch (kind) {
+    case "waiting":
+    case "backoff":
+    case "preparing":
+    case "over":
+      return "pending";
+    case "running":
+    case "stopping":
+    case "uploading":
+      return "running";
+    case "dead":
+      return "dead";
+  }
+}
 
 /** The id of the n-th attempt of a task in an epoch (decisions/tasks.md#attempt-ids). */
 export function attemptId(run: string, task: string, epoch: number, n: number): string {
@@ -23,11 +146,6 @@ export function groupOfRun(record: AllocationRecord): Group {
     return task.removed === undefined ? [] : { ...task.removed, leader: false };
   });
   return removed.length === 0 ? group : { ...group, lone: false, tasks: [...group.tasks, ...removed] };
-}
-
-/** What is stored of a task. */
-export function recordOf(record: AllocationRecord, { name }: GroupTask): TaskRecord {
-  return record.tasks.find((one) => one.name === name) ?? { name, attempts: [] };
 }
 
 /** Changes what is stored of a task. */
@@ -51,34 +169,10 @@ export function attemptOf(
   return task.attempts.findLast((one) => one.id === id);
 }
 
-/** The tasks of the open epoch, as the rules of the group see them (tasks.md#task-states). */
-export function viewsOf(record: AllocationRecord, group: Group, epoch: number): TaskView[] {
-  return group.tasks.map((task): TaskView => {
-    const known = recordOf(record, task);
-    const started = hasStarted(known, epoch);
-    if (known.dead !== undefined) {
-      const { at, how } = known.dead;
-      return { task, state: "dead", started, failed: how === "failed" || how === "lost", deadAt: at };
-    }
-    const attempt = attemptOf(record, known, epoch);
-    const runs = attempt !== undefined && attempt.startedAt !== null && !isOver(attempt);
-    const waits = {
-      ...(isRestarting(known) && { restarting: true }),
-      ...(isDelayed(known) && { delayed: true }),
-    };
-    return { task, state: runs ? "running" : "pending", started, failed: false, deadAt: 0, ...waits };
-  });
-}
-
 /** Whether the delay before the next start of a task is longer than its host takes to say that it runs. */
 function isDelayed({ attempts, startAt }: TaskRecord): boolean {
   const endedAt = attempts.at(-1)?.finishedAt ?? null;
   return startAt !== undefined && endedAt !== null && startAt - endedAt > START_REPORT_DELAY_MS;
-}
-
-/** Whether the present attempt of a task is stopped so that the task can be started again. */
-function isRestarting({ restartOf, n = 1 }: TaskRecord): boolean {
-  return restartOf === n;
 }
 
 /** Whether any attempt of the present round has run: a restart of all begins another one. */
@@ -89,42 +183,32 @@ function hasStarted({ attempts, round = 1 }: TaskRecord, epoch: number): boolean
   });
 }
 
-/** Whether the present attempt of a task is to be killed at once, and not stopped as it asks. */
-export function isKilledNow(record: AllocationRecord, task: GroupTask): boolean {
-  const { killNow, n = 1 } = recordOf(record, task);
-  return record.forced !== undefined || killNow === n;
-}
-
-/** The stage of the group: in a fresh epoch the one that is reached with nothing started. */
-export function stageOf(record: AllocationRecord, views: TaskView[]): Stage {
-  const fresh = () =>
-    views.map((view): TaskView => ({ ...view, state: "pending", started: false, failed: false }));
-  return record.stage ?? reachedStage("prestart", fresh());
+/** In a fresh epoch: the stage that is reached with nothing started. */
+function firstStage(members: Member[]): Stage {
+  const fresh = members.map(({ task }): TaskView => {
+    return { task, state: "pending", started: false, failed: false, deadAt: 0 };
+  });
+  return reachedStage("prestart", fresh);
 }
 
 /**
  * Why the host of the open epoch has stopped tasks by itself; undefined if it has not. It stops all it has
  * and starts nothing more, so whatever has not run yet cannot run there, the poststop tasks too.
  */
-export function hostStopOf(record: AllocationRecord, epoch: number): HostStop | undefined {
-  return record.tasks.flatMap(({ attempts }) => stopsByHost(attempts, epoch))[0];
+function hostStopOf(record: AllocationRecord): HostStop | undefined {
+  return record.tasks.flatMap(({ attempts }) => stopsByHost(attempts, epochOf(record)))[0];
 }
 
 function stopsByHost(attempts: AttemptRecord[], epoch: number): HostStop[] {
   return attempts.flatMap((one) => (one.epoch === epoch && one.stopped !== undefined ? [one.stopped] : []));
 }
 
-/** Whether a task is to be stopped, or not to be started any more: a poststop task only when time is over. */
-export function isStopping(record: AllocationRecord, task: GroupTask): boolean {
-  const { wish, kill, endedEpoch } = record;
-  if (recordOf(record, task).removed !== undefined) return true;
-  if (hostStopOf(record, endedEpoch + 1) !== undefined) return true;
-  if (record.forced !== undefined) return true;
-  if (task.hook === "poststop") {
-    const isKilled = wish !== null && recordOf(record, task).killNow !== undefined;
-    return wish?.state === "timedout" || record.poststopOver !== undefined || isKilled;
-  }
-  return wish !== null || kill !== undefined;
+/** Whether anything but its host wants a task stopped: a poststop task only when time is over. */
+function isToStop(record: AllocationRecord, { hook }: GroupTask, { removed, killNow }: TaskRecord): boolean {
+  const { wish, kill, forced, poststopOver } = record;
+  if (removed !== undefined || forced !== undefined) return true;
+  if (hook !== "poststop") return wish !== null || kill !== undefined;
+  return wish?.state === "timedout" || poststopOver !== undefined || (wish !== null && killNow !== undefined);
 }
 
 /**
@@ -139,26 +223,19 @@ export function isWithHost({ startAt, hostWaits }: TaskRecord): boolean {
  * Whether the host itself has ended a task that comes before poststop tasks, or the time of the run did
  * there.
  */
-function isCutByHost(record: AllocationRecord, task: GroupTask): boolean {
+function isCutByHost(record: AllocationRecord, { task, known: { attempts } }: Member): boolean {
   if (task.hook === "poststop") return false;
-  const epoch = record.endedEpoch + 1;
-  const { attempts } = recordOf(record, task);
+  const epoch = epochOf(record);
   const isTimeOver = record.wish?.state === "timedout";
   const timedOut = isTimeOver && attempts.some((one) => one.epoch === epoch && one.timedOut);
   return timedOut || stopsByHost(attempts, epoch).length > 0;
 }
 
 /** Whether the present attempt of a task may be with the host by now, told or about to be told. */
-export function mayBeOrdered(
-  record: AllocationRecord,
-  task: GroupTask,
-  views: TaskView[],
-  now: Instant,
-): boolean {
-  const known = recordOf(record, task);
-  if (isRestarting(known)) return true;
-  const { startAt = 0 } = known;
+export function mayBeOrdered({ record, stage, members }: GroupView, one: Member, now: Instant): boolean {
+  const { task, known, restarting } = one;
+  if (restarting === true) return true;
   // A host that has stopped the others starts no poststop task: it was never ordered there.
-  if (task.hook === "poststop" && views.some((view) => isCutByHost(record, view.task))) return false;
-  return isWithHost(known) || (now >= startAt && gateIsOpen(task, stageOf(record, views), views));
+  if (task.hook === "poststop" && members.some((other) => isCutByHost(record, other))) return false;
+  return isWithHost(known) || (now >= (known.startAt ?? 0) && gateIsOpen(task, stage, members));
 }

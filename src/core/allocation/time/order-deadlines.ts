@@ -4,28 +4,25 @@ import { earliest, type Instant } from "../../../shared/machine.ts";
 import { logsComplete } from "../output/logs.ts";
 import type { AllocationRecord, AttemptRecord } from "../state.ts";
 import { turnsFrom } from "../tasks/group.ts";
-import { attemptOf, groupOfRun, isOver, isWithHost, recordOf } from "../tasks/tasks.ts";
-import { deadlineOf, isTimedByHost } from "./deadline.ts";
+import { groupView, isOver, isWithHost } from "../tasks/tasks.ts";
+import { deadlineOf, isTimedByHost } from "./time-limits.ts";
 
 /**
  * The instants at which the order of an epoch changes by time alone: a shutdown delay is over, or a restart
  * delay that the host does not wait for by itself, the last bytes of an earlier attempt are given up, or the
  * time limit is reached while a task lives whose host does not keep it.
  */
-export function orderMarks(record: AllocationRecord, epoch: number): Instant[] {
-  const placedAt = record.placements.find((one) => one.epoch === epoch)?.from ?? null;
+export function orderMarks(record: AllocationRecord): Instant[] {
+  const placedAt = record.placements.find((one) => one.epoch > record.endedEpoch)?.from ?? null;
   const deadline = record.wish === null ? deadlineOf(record, placedAt) : undefined;
-  return groupOfRun(record).tasks.flatMap((task) => {
-    const known = recordOf(record, task);
-    const before = attemptOf(record, known, epoch, (known.n ?? 1) - 1);
-    const present = attemptOf(record, known, epoch);
+  return groupView(record).members.flatMap(({ task, known, n, before, attempt: present }) => {
     const marks: Instant[] = [];
     if (deadline !== undefined && known.dead === undefined && !isTimedByHost(present)) marks.push(deadline);
     const waits = known.dead === undefined && !isWithHost(known) && present === undefined;
     if (waits && known.startAt !== undefined) marks.push(known.startAt);
     if (known.stopFrom !== undefined && task.shutdownDelayMs > 0)
       marks.push(known.stopFrom + task.shutdownDelayMs);
-    if (known.restartOf === (known.n ?? 1) && known.restartAt !== undefined) marks.push(known.restartAt);
+    if (known.restartOf === n && known.restartAt !== undefined) marks.push(known.restartAt);
     if (before !== undefined && !logsComplete(record, before.id)) marks.push(bytesBy(before));
     return marks;
   });
@@ -53,15 +50,13 @@ export function isLogOver(record: AllocationRecord, attempt: AttemptRecord, now:
 }
 
 /** When time alone does something to the tasks of an epoch next, after `woken`. */
-export function groupWakesAt(record: AllocationRecord, epoch: number, woken: Instant): Instant | undefined {
-  const group = groupOfRun(record);
-  const marks = orderMarks(record, epoch).filter((at) => at > woken);
+export function groupWakesAt(record: AllocationRecord, woken: Instant): Instant | undefined {
+  const view = groupView(record);
+  const marks = orderMarks(record).filter((at) => at > woken);
   const killed = record.wish !== null || record.kill !== undefined;
   // A poststop task has no turn: when the others have ended, nobody waits for one.
-  const living = group.tasks.some((task) => {
-    return task.hook !== "poststop" && recordOf(record, task).dead === undefined;
-  });
+  const living = view.members.some(({ task, state }) => task.hook !== "poststop" && state !== "dead");
   const waits = living && record.tasks.every(({ stopFrom }) => stopFrom === undefined);
-  const turns = killed && waits && group.shutdownDelayMs > 0 ? [turnsFrom(record, group)] : [];
+  const turns = killed && waits && view.group.shutdownDelayMs > 0 ? [turnsFrom(view)] : [];
   return earliest(...marks, ...turns);
 }

@@ -1,7 +1,6 @@
 import type { AttemptReport } from "../../../schema/host.ts";
 import { durationMs } from "../../../shared/duration.ts";
 import type { Instant } from "../../../shared/machine.ts";
-import type { GroupTask } from "../../spec.ts";
 import {
   type AllocationRecord,
   type AllocationState,
@@ -10,16 +9,22 @@ import {
   type PlacementRecord,
   type Wish,
 } from "../state.ts";
-import {
-  attemptOf,
-  groupOfRun,
-  isOver,
-  isStopping,
-  mayBeOrdered,
-  recordOf,
-  viewsOf,
-} from "../tasks/tasks.ts";
-import { deadlineOf } from "./deadline.ts";
+import { isOver, type Member } from "../tasks/tasks.ts";
+
+/** When the run's time is over: counted from its first placement, preparation and restarts included. */
+export function deadlineOf(record: AllocationRecord, placedAt: Instant | null): Instant | undefined {
+  const from = record.firstPlacedAt ?? placedAt;
+  if (from === null || record.spec.timeout === undefined) return undefined;
+  return from + durationMs(record.spec.timeout);
+}
+
+/**
+ * Whether the host of an attempt sees to its time limit: it has it, and ends what has it in time. Then this
+ * control plane does not: its own clock may have jumped, and it may have been away.
+ */
+export function isTimedByHost(attempt: AttemptRecord | undefined): boolean {
+  return attempt?.keepsTime === true && attempt.startedAt !== null;
+}
 
 /** When a run that waits for a place is given up. */
 export function queueDeadline(state: AllocationState): Instant | undefined {
@@ -35,52 +40,6 @@ export function timeIsOver({ spec }: AllocationRecord, at: Instant): Wish {
   return { state: "timedout", at, reason, by: "drover", failure: null };
 }
 
-/** What time has decided about a run that has no place: there no host can. */
-export function wishOfWait(state: AllocationState, now: Instant): Wish | null {
-  const { record } = state;
-  if (record === null) return null;
-  const deadline = deadlineOf(record, null);
-  const queued = queueDeadline(state);
-  const over = deadline !== undefined && now >= deadline;
-  const givenUp = queued !== undefined && now >= queued && queued < (over ? deadline : Infinity);
-  if (givenUp) {
-    const reason = `no place was found within the queueTimeout of ${record.spec.queueTimeout}`;
-    return { state: "failed", at: queued, reason, by: "drover", failure: "queue_timeout" };
-  }
-  return over ? timeIsOver(record, Math.max(deadline, record.waitingSince)) : null;
-}
-
-/**
- * The wish of a time limit that was reached while the run had a place and nothing of it was with the host:
- * all that is left of it waits for this control plane, for the end of a delay for example.
- */
-export function wishBetweenTasks(
-  record: AllocationRecord,
-  { epoch, from }: PlacementRecord,
-  now: Instant,
-): Wish | null {
-  const deadline = deadlineOf(record, from);
-  if (record.wish !== null || deadline === undefined || now < deadline) return null;
-  const group = groupOfRun(record);
-  const views = viewsOf(record, group, epoch);
-  const left = views.filter(({ state }) => state !== "dead").map(({ task }) => task);
-  const waits = (task: GroupTask) =>
-    attemptOf(record, recordOf(record, task), epoch) === undefined && !mayBeOrdered(record, task, views, now);
-  const again = record.outcome?.again === true; // only its logs are waited for
-  if ((left.length === 0 && !again) || !left.every(waits)) return null;
-  return timeIsOver(record, Math.min(now, Math.max(deadline, ...views.map(({ deadAt }) => deadAt))));
-}
-
-/** The attempts of an epoch whose hosts have ended them, or are ending them, because their time is over. */
-export function timedOutAttempts({ tasks }: AllocationRecord, epoch: number): AttemptRecord[] {
-  return tasks.flatMap(({ attempts }) => attempts).filter((one) => one.epoch === epoch && one.timedOut);
-}
-
-/** When the time of a run was over of which that is known now. */
-export function timeOverAt(record: AllocationRecord, { from }: PlacementRecord, now: Instant): Instant {
-  return Math.min(deadlineOf(record, from) ?? now, now);
-}
-
 /**
  * Whether the time limit has ended an attempt. A host that keeps time limits says so. If the host does not
  * keep them, or the attempt was never started, the time of the attempt's end decides.
@@ -88,7 +47,7 @@ export function timeOverAt(record: AllocationRecord, { from }: PlacementRecord, 
 export function hasTimedOut(
   record: AllocationRecord,
   placement: PlacementRecord,
-  task: GroupTask,
+  { isStopping, known }: Member,
   attempt: AttemptRecord,
   report: AttemptReport,
 ): boolean {
@@ -96,9 +55,7 @@ export function hasTimedOut(
   const { finishedAt, startedAt, keepsTime } = attempt;
   if (!isOver(attempt) || finishedAt === null || record.wish !== null) return false;
   if (keepsTime && startedAt !== null) return false;
-  const known = recordOf(record, task);
-  if (isStopping(record, task) || known.restartOf !== undefined || attempt.stopped !== undefined)
-    return false;
+  if (isStopping || known.restartOf !== undefined || attempt.stopped !== undefined) return false;
   if (attempt.startError !== null) return false;
   const deadline = deadlineOf(record, placement.from);
   return deadline !== undefined && finishedAt >= deadline;

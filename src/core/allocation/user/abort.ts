@@ -1,6 +1,6 @@
 import type { Instant } from "../../../shared/machine.ts";
 import type { EndRun } from "../../messages.ts";
-import { wish } from "../settle.ts";
+import { wish } from "../end.ts";
 import { type AllocationState, openPlacement } from "../state.ts";
 import { forced } from "./hurry.ts";
 

@@ -1,12 +1,6 @@
 import { DroverError } from "../../../shared/errors.ts";
 import { MAX_ASKS_REMEMBERED } from "../../../shared/limits.ts";
-import type { AllocationRecord } from "../state.ts";
-
-/** What tells a repeated request from a new one: hashes of its `Idempotency-Key` and of what it asks for. */
-export interface Ask {
-  key: string;
-  hash: string;
-}
+import type { AllocationRecord, Ask } from "../state.ts";
 
 /**
  * Whether this has been asked for, and done (api.md#idempotency). The run remembers the latest

@@ -4,19 +4,9 @@ import { MAX_SIGNALS_KEPT } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { GroupTask } from "../../spec.ts";
 import { addEvent } from "../read/events.ts";
-import { isHostEnding } from "../read/why-stopped.ts";
 import { type AllocationRecord, type Existing, openPlacement, type SentSignal } from "../state.ts";
-import { allButPoststopDead, type TaskView } from "../tasks/lifecycle.ts";
-import {
-  attemptOf,
-  groupOfRun,
-  isOver,
-  isStopping,
-  mayBeOrdered,
-  recordOf,
-  viewsOf,
-  withTask,
-} from "../tasks/tasks.ts";
+import { allButPoststopDead } from "../tasks/lifecycle.ts";
+import { type GroupView, groupView, isOver, type Member, mayBeOrdered, withTask } from "../tasks/tasks.ts";
 import { killable } from "./hurry.ts";
 
 /** Which tasks somebody wants started again: one, all that run, or all, those that have ended too. */
@@ -37,20 +27,16 @@ export interface SignalWish {
  * The tasks whose process runs, and is not about to be stopped (tasks.md#by-hand). A poststop
  * task only if it is named.
  */
-function running(record: AllocationRecord, views: TaskView[], only: string | undefined): GroupTask[] {
-  return views
-    .filter(({ state }) => state === "running")
-    .map(({ task }) => task)
-    .filter(({ name, hook }) => (only === undefined ? hook !== "poststop" : name === only))
-    .filter((task) => !isStopping(record, task) && recordOf(record, task).stopFrom === undefined);
+function running({ members }: GroupView, only: string | undefined): Member[] {
+  return members.filter(({ task, state, isStopping, known }) => {
+    const isMeant = only === undefined ? task.hook !== "poststop" : task.name === only;
+    return isMeant && state === "running" && !isStopping && known.stopFrom === undefined;
+  });
 }
 
 /** The same, without those whose process has ended: of them only the outputs are still on their way. */
-function withProcess(record: AllocationRecord, views: TaskView[], only: string | undefined): GroupTask[] {
-  const epoch = record.endedEpoch + 1;
-  return running(record, views, only).filter((task) => {
-    return attemptOf(record, recordOf(record, task), epoch)?.state !== "uploading";
-  });
+function withProcess(view: GroupView, only: string | undefined): Member[] {
+  return running(view, only).filter(({ attempt }) => attempt?.state !== "uploading");
 }
 
 /**
@@ -62,21 +48,21 @@ export function refusalOfWish(
 ): DroverError | null {
   if (record.ended || record.outcome !== null || (record.wish !== null && signal === undefined))
     return new DroverError("terminal", "the run has ended, or is being stopped");
-  const group = groupOfRun(record);
-  if (task !== undefined && !group.tasks.some(({ name }) => name === task)) {
-    const names = group.tasks.map(({ name }) => name).join(", ");
+  const view = groupView(record);
+  const { tasks } = view.group;
+  if (task !== undefined && !tasks.some(({ name }) => name === task)) {
+    const names = tasks.map(({ name }) => name).join(", ");
     return new DroverError("unknown_task", `the run has no task called "${task}"; it has ${names}`);
   }
-  const epoch = openPlacement({ ...state, record })?.epoch;
-  const views = epoch === undefined ? [] : viewsOf(record, group, epoch);
+  const isPlaced = openPlacement({ ...state, record }) !== null;
   const of = signal === undefined ? running : withProcess;
-  if (of(record, views, task).length > 0) return null;
-  if (signal === "SIGKILL" && killable(record, views, task).length > 0) return null;
+  if (isPlaced && of(view, task).length > 0) return null;
+  if (isPlaced && signal === "SIGKILL" && killable(record, task).length > 0) return null;
   if (record.wish !== null) {
     const text = "the run is being stopped: an abort with `force`, or SIGKILL to what lives, hurries that";
     return new DroverError("terminal", text);
   }
-  if (all === true && mayBeginAnew(record, views)) return null;
+  if (isPlaced && all === true && mayBeginAnew(view)) return null;
   const what = task === undefined ? "no task of the run is running" : `task "${task}" is not running`;
   return new DroverError("not_running", what);
 }
@@ -88,35 +74,26 @@ export function refusalOfWish(
  */
 export function foldRestart(
   record: AllocationRecord,
-  epoch: number,
   { task: only, all, by }: RestartWish,
   now: Instant,
 ): AllocationRecord {
-  const group = groupOfRun(record);
-  const { shutdownDelayMs } = group;
-  const views = viewsOf(record, group, epoch);
+  const view = groupView(record);
+  const { shutdownDelayMs } = view.group;
   const restartAt = only === undefined && shutdownDelayMs > 0 ? now + shutdownDelayMs : undefined;
-  const anew = all === true && only === undefined && mayBeginAnew(record, views);
-  const unseen = anew ? views.filter((view) => isUnseen(record, view, views, now)) : [];
-  const stopped = [...running(record, views, only), ...unseen.map(({ task }) => task)];
+  const anew = all === true && only === undefined && mayBeginAnew(view);
+  const unseen = anew ? view.members.filter((one) => isUnseen(view, one, now)) : [];
   let next = record;
-  for (const task of stopped) {
-    const { n = 1, restartOf } = recordOf(record, task);
-    if (restartOf !== n)
+  for (const { task, n, known } of [...running(view, only), ...unseen]) {
+    if (known.restartOf !== n)
       next = restartSignaled(withTask(next, task, { restartOf: n, restartAt }), task, by, now);
   }
-  return anew ? again(next, views, by, now) : next;
+  return anew ? again(next, by, now) : next;
 }
 
 /** Whether a task has not been seen to run, and yet may be with its host by now: what is told is told. */
-function isUnseen(
-  record: AllocationRecord,
-  { task, state }: TaskView,
-  views: TaskView[],
-  now: Instant,
-): boolean {
-  if (task.hook === "poststop" || isStopping(record, task)) return false;
-  return state === "pending" && mayBeOrdered(record, task, views, now);
+function isUnseen(view: GroupView, one: Member, now: Instant): boolean {
+  if (one.task.hook === "poststop" || one.isStopping) return false;
+  return one.state === "pending" && mayBeOrdered(view, one, now);
 }
 
 function restartSignaled(
@@ -134,17 +111,17 @@ function restartSignaled(
  * Once all but the poststop tasks are dead the group is over: its runners are gone (tasks.md#life). A host
  * that ends starts nothing more.
  */
-function mayBeginAnew(record: AllocationRecord, views: TaskView[]): boolean {
-  if (record.kill !== undefined || isHostEnding(record)) return false;
-  return views.length > 0 && !allButPoststopDead(views);
+function mayBeginAnew({ record, members, hostStop }: GroupView): boolean {
+  return record.kill === undefined && hostStop === undefined && !allButPoststopDead(members);
 }
 
 /** Every task begins anew, in the order of the stages; what is stopped for that, when it has ended. */
-function again(record: AllocationRecord, views: TaskView[], by: string, now: Instant): AllocationRecord {
+function again(record: AllocationRecord, by: string, now: Instant): AllocationRecord {
+  const { members } = groupView(record);
   let next: AllocationRecord = record;
-  for (const { task, state } of views) {
-    const { dead, n = 1, restartOf, startAt, restarts = 0 } = recordOf(record, task);
-    if (task.hook === "poststop" || isStopping(record, task)) continue;
+  for (const { task, state, n, known, isStopping } of members) {
+    const { dead, restartOf, startAt, restarts = 0 } = known;
+    if (task.hook === "poststop" || isStopping) continue;
     if (dead === undefined) {
       if (state === "running" || restartOf === n) next = withTask(next, task, { round: n + 1 });
       else if (startAt !== undefined) next = withTask(next, task, { round: n, startAt: undefined });
@@ -162,7 +139,7 @@ function again(record: AllocationRecord, views: TaskView[], by: string, now: Ins
     const details = { start_delay: "0", restart_reason: "asked_for" };
     next = addEvent(next, "Restarting", now, "it is started again", { task: task.name, details });
   }
-  return next === record && views.every(({ state }) => state !== "running")
+  return next === record && members.every(({ state }) => state !== "running")
     ? record
     : { ...next, stage: "restarting" };
 }
@@ -170,15 +147,12 @@ function again(record: AllocationRecord, views: TaskView[], by: string, now: Ins
 /** Signals are numbered, so that each reaches its attempt once (host-protocol.md#orders). */
 export function foldSignal(
   record: AllocationRecord,
-  epoch: number,
   { task: only, signal, by }: SignalWish,
   now: Instant,
 ): AllocationRecord {
-  const views = viewsOf(record, groupOfRun(record), epoch);
-  const atOnce = signal === "SIGKILL" ? killable(record, views, only).map(({ task }) => task) : [];
+  const atOnce = signal === "SIGKILL" ? killable(record, only) : [];
   let next = record;
-  for (const task of atOnce) {
-    const { n = 1 } = recordOf(record, task);
+  for (const { task, n } of atOnce) {
     const details = { task_signal: signal, task_signal_reason: `${by} asked for it` };
     const text = `${by} wants it killed at once`;
     next = addEvent(withTask(next, task, { killNow: n }), "Signaling", now, text, {
@@ -186,8 +160,9 @@ export function foldSignal(
       details,
     });
   }
-  for (const task of withProcess(record, views, only).filter((one) => !atOnce.includes(one))) {
-    const attempt = attemptOf(record, recordOf(record, task), epoch);
+  for (const { task, attempt } of withProcess(groupView(record), only).filter(
+    (one) => !atOnce.includes(one),
+  )) {
     if (attempt === undefined) continue;
     const n = (next.signaled ?? 0) + 1;
     const signals = [...signalsDue(next), { id: attempt.id, signal, n }].slice(-MAX_SIGNALS_KEPT);

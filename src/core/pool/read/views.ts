@@ -7,7 +7,7 @@ import { formatSize, sizeBytes } from "../../../shared/size.ts";
 import { clause } from "../../../shared/words.ts";
 import { type Awaited, nextAt, nextBy } from "../../next.ts";
 import { accommodates } from "../../resources.ts";
-import { shownState } from "../../worker/read/status.ts";
+import { shownState } from "../../worker/read/activity.ts";
 import { disappointing, mayUseGpus, offersOf } from "../plan/eligible.ts";
 import { learnedOf } from "../plan/learned.ts";
 import type { Plan } from "../plan/pass.ts";

@@ -1,67 +1,77 @@
-import type { WorkerStatus } from "../../../schema/pool.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
 import { earlierOf, type Next, nextAt, nextBy } from "../../next.ts";
+import { behaviorOf } from "../host/notice.ts";
 import { callWaiting } from "../life/calls.ts";
-import { bootDeadline, ifSilent, isUnmade, orphanEndsAt, proposalAt } from "../life/deadlines.ts";
+import { bootDeadline, ifSilent, orphanEndsAt, proposalAt } from "../life/deadlines.ts";
 import { isSelfHosted, type ReadonlyLiving } from "../state.ts";
+import type { WorkerActivity } from "./activity.ts";
 
 const STAY = "stay, until an operator says otherwise";
 
 /** What a worker does next by itself, and when; or whose word it waits for (invariant 5). */
-export function nextOf(state: ReadonlyLiving, shown: WorkerStatus, now: Instant): Next {
-  const own = isSelfHosted(state.record);
-  switch (shown.state) {
+export function nextOf(state: ReadonlyLiving, activity: WorkerActivity, now: Instant): Next {
+  const { record } = state;
+  switch (activity.kind) {
+    case "invited": {
+      const action = "take the first machine that enrolls with its code, or end with the code";
+      return nextAt("give_up", action, record.intent.notAfter, "host");
+    }
+    case "enrolled":
+      return nextBy("boot", "become ready with the first report of its host", "host");
+    case "asked":
+      return nextOfAsked(state);
     case "booting":
-      return own ? nextOfInvited(state) : nextOfBooting(state, now);
-    case "running":
+      return nextOfBooting(state, now);
     case "idle":
-      return nextOfReady(state, shown, now);
-    case "unknown":
-      return nextOfUnknown(state);
-    case "shutdown":
-      return own ? nextOfLetGo(state) : nextOfEnding(state, now);
+      return nextOfIdle(state, now);
+    case "running":
+      return nextWithRuns(state, activity.runs);
+    case "silent":
+      return nextOfSilent(state);
+    case "adopted":
+      return nextOfAdopted(state);
+    case "let_go":
+      return nextOfLetGo(state);
+    case "destroying":
+      return nextOfEnding(state, now);
     case "gone":
       return nextBy("nothing", "nothing: it is gone", null);
   }
 }
 
-function nextOfInvited({ record }: ReadonlyLiving): Next {
-  if (record.secret !== null) return nextBy("boot", "become ready with the first report of its host", "host");
-  const action = "take the first machine that enrolls with its code, or end with the code";
-  return nextAt("give_up", action, record.intent.notAfter, "host");
+function nextOfAsked(state: ReadonlyLiving): Next {
+  const { record } = state;
+  const { notAfter } = record.intent;
+  const action = "give it up, if the provider has not made it until then";
+  const over = earliest(bootDeadline(state), notAfter) ?? notAfter;
+  if (callWaiting(record) === undefined) return nextAt("give_up", action, over, "provider");
+  return nextAt("give_up", `ask the provider again when its pool gives it a turn; ${action}`, over, "pool");
 }
 
 function nextOfBooting(state: ReadonlyLiving, now: Instant): Next {
-  const { record } = state;
   const deadline = bootDeadline(state);
-  if (isUnmade(state)) {
-    const action = "give it up, if the provider has not made it until then";
-    const over = earliest(deadline, record.intent.notAfter) ?? record.intent.notAfter;
-    if (callWaiting(record) === undefined) return nextAt("give_up", action, over, "provider");
-    return nextAt("give_up", `ask the provider again when its pool gives it a turn; ${action}`, over, "pool");
-  }
   if (deadline === undefined) return nextBy("stay", `become ready, or not: ${STAY}`, "operator");
   const end = nextAt("give_up", "give it up, if its boot probe has not succeeded by then", deadline, "host");
   return earlierOf(end, nextProposal(state, now));
 }
 
-function nextOfReady(state: ReadonlyLiving, { runs, idleBehavior }: WorkerStatus, now: Instant): Next {
-  if (runs.length > 0) return nextWithRuns(state, runs.length, idleBehavior);
+function nextOfIdle(state: ReadonlyLiving, now: Instant): Next {
   const silence = silenceOf(state, "give it up, if its host says nothing until then");
   const proposal = nextProposal(state, now);
   if (proposal !== null) return proposal.at === null ? proposal : earlierOf(proposal, silence);
   const stays = nextBy("stay", STAY, "operator");
-  return idleBehavior === "hold" || isSelfHosted(state.record) ? stays : earlierOf(stays, silence);
+  const isHeld = behaviorOf(state.record) === "hold";
+  return isHeld || isSelfHosted(state.record) ? stays : earlierOf(stays, silence);
 }
 
-function nextWithRuns(state: ReadonlyLiving, count: number, behavior: WorkerStatus["idleBehavior"]): Next {
+function nextWithRuns(state: ReadonlyLiving, count: number): Next {
   const runs = `${count} run${count === 1 ? "" : "s"}`;
   const then = {
     run: "",
     hold: `, take no others, and ${STAY}`,
     drain: ", take no others, and stop when the last has ended",
   };
-  const goOn = `go on with ${runs}${then[behavior]}`;
+  const goOn = `go on with ${runs}${then[behaviorOf(state.record)]}`;
   const end = ifSilent(state);
   if (end === undefined) return nextBy("stay", goOn, "host");
   const [code, over] = SILENCE[end.ends];
@@ -76,14 +86,16 @@ function nextProposal(state: ReadonlyLiving, now: Instant): Next | null {
   return nextAt("propose_stop", "stop, if it is still idle then", at, "pool");
 }
 
-function nextOfUnknown(state: ReadonlyLiving): Next {
-  const { record } = state;
-  const orphan = orphanEndsAt(state);
-  if (orphan !== undefined)
-    return nextAt("give_up", "destroy it, since no lease of its host can be left then", orphan, "operator");
+function nextOfAdopted(state: ReadonlyLiving): Next {
+  const end = orphanEndsAt(state);
+  if (end === undefined) return nextBy("stay", STAY, "operator");
+  return nextAt("give_up", "destroy it, since no lease of its host can be left then", end, "operator");
+}
+
+function nextOfSilent(state: ReadonlyLiving): Next {
   const silence = silenceOf(state, "give it up, if its host stays silent until then");
   if (silence !== null) return silence;
-  if (!isSelfHosted(record)) return nextBy("stay", STAY, "operator");
+  if (!isSelfHosted(state.record)) return nextBy("stay", STAY, "operator");
   return nextBy("stay", "wait for its host to report again, until an operator kills it", "host");
 }
 

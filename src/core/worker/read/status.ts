@@ -1,4 +1,4 @@
-import type { WorkerState as ShownState, WorkerStatus } from "../../../schema/pool.ts";
+import type { WorkerStatus } from "../../../schema/pool.ts";
 import type { Why } from "../../../schema/why.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import type { Intent } from "../../messages.ts";
@@ -15,6 +15,7 @@ import {
   type ReadonlyLiving,
   untoldPlacements,
 } from "../state.ts";
+import { activityOf, stateOf } from "./activity.ts";
 import { nextOf } from "./next.ts";
 import { reasonOf } from "./reasons.ts";
 import { upsertOf } from "./summary.ts";
@@ -32,7 +33,7 @@ export function statusOf(state: ReadonlyLiving, now: Instant): WorkerStatus {
   return {
     id: intent.worker,
     pool: intent.pool,
-    state: shownState(view.phase, live.length),
+    state: stateOf(activityOf(state, now)),
     idleBehavior: view.idleBehavior,
     ...kindOf(intent, view.toldPrice?.price),
     instance: view.instance,
@@ -82,25 +83,18 @@ function kindOf(
 }
 
 /**
- * The five states, and `gone`: a ready worker is `idle` or `running` by what is on it (workers.md#states).
- */
-export function shownState(phase: Living["record"]["phase"] | "asked", runs: number): ShownState {
-  if (phase === "ready") return runs > 0 ? "running" : "idle";
-  return phase === "asked" ? "booting" : phase;
-}
-
-/**
  * Why a worker is in its state, and what happens next (invariant 5). `run`: also until when its host may say
  * nothing of this run, before that is placed elsewhere (`placementEndsAt`), and whether the host has not been
  * told of it (`untold`).
  */
 export function whyOf(state: ReadonlyLiving, now: Instant, run?: string): Why {
   const shown = statusOf(state, now);
-  const reason = reasonOf(state, shown);
+  const activity = activityOf(state, now);
+  const reason = reasonOf(state, shown, activity);
   const ends = run === undefined ? undefined : placementEndsAt(state, run);
   if (ends !== undefined) reason.placementEndsAt = iso(ends);
   if (untoldPlacements(state).some((row) => row.run === run)) reason.untold = true;
-  return { state: shown.state, reason, next: nextOf(state, shown, now), chain: [] };
+  return { state: shown.state, reason, next: nextOf(state, activity, now), chain: [] };
 }
 
 /** The run whose placement ended last, of those that are kept. */

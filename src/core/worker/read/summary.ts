@@ -5,8 +5,8 @@ import { behaviorOf } from "../host/notice.ts";
 import { callWaiting } from "../life/calls.ts";
 import { proposalAt } from "../life/deadlines.ts";
 import { isSurelyUnmade } from "../life/forced.ts";
-import { isSilent } from "../placements.ts";
 import { isSelfHosted, measuredMemory, type ReadonlyLiving, type WorkerRecord } from "../state.ts";
+import { activityOf } from "./activity.ts";
 import { toldPrice } from "./prices.ts";
 
 /**
@@ -15,7 +15,7 @@ import { toldPrice } from "./prices.ts";
  */
 export function upsertOf(state: ReadonlyLiving, now: Instant): WorkerUpsert {
   const { record } = state;
-  const silent = record.phase === "ready" && isSilent(state, now);
+  const silent = activityOf(state, now).kind === "silent";
   const proposal = proposalAt(state);
   const bootOutcome = bootOutcomeOf(record);
   const price = toldPrice(record);
