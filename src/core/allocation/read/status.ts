@@ -1,8 +1,8 @@
 import type { AnyRun, RunStatus } from "../../../schema/run/run.ts";
 import { failureClass } from "../../../shared/errors.ts";
 import { MAX_TASK_EVENTS } from "../../../shared/limits.ts";
-import type { Instant } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
+import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import { because } from "../../../shared/words.ts";
 import { tasksOf } from "../../spec.ts";
 import { uploadingAttempt } from "../output/outputs.ts";
@@ -37,10 +37,10 @@ export function statusOf(state: AllocationState & { record: AllocationRecord }):
     pool: spec.pool,
     labels: spec.labels,
     description: describe(state),
-    submittedAt: text(record.submittedAt),
-    placedAt: orNull(record.firstPlacedAt ?? openPlacement(state)?.from ?? null),
+    submittedAt: iso(record.submittedAt),
+    placedAt: isoOrNull(record.firstPlacedAt ?? openPlacement(state)?.from ?? null),
     placements: placementsOf(state).map(({ maxKillMs: _bound, from, to, ...one }) => {
-      return { ...one, from: text(from), to: orNull(to) };
+      return { ...one, from: iso(from), to: isoOrNull(to) };
     }),
     tasks: record.tasks.map((task) => taskStatus(record, task)),
   };
@@ -67,11 +67,11 @@ function partOfState(record: AllocationRecord): PartOf<RunStatus> {
   const nothing = { exitCode: null, signal: null, snapshot: null, failure: null, abort: null };
   if (!record.ended || outcome === null) {
     const open = { ...nothing, abort: abortOf(record), finishedAt: null };
-    if (from !== null) return { state: "running", ...open, ...refs, startedAt: text(from) };
+    if (from !== null) return { state: "running", ...open, ...refs, startedAt: iso(from) };
     return { state: "pending", ...open, stdoutRef: null, stderrRef: null, startedAt: null };
   }
   const { state, exitCode, signal, snapshot = null } = outcome;
-  const end = { ...nothing, ...refs, startedAt: orNull(from), finishedAt: text(outcome.at) };
+  const end = { ...nothing, ...refs, startedAt: isoOrNull(from), finishedAt: iso(outcome.at) };
   switch (state) {
     case "complete":
       return { state, ...end, exitCode, signal, snapshot };
@@ -173,14 +173,14 @@ function taskStatus(record: AllocationRecord, task: TaskRecord): TaskStatus {
     phase,
     failed,
     restarts: task.restarts ?? 0,
-    lastRestart: orNull(task.lastRestart ?? null),
-    nextStart: phase === "backoff" && task.stopFrom === undefined ? orNull(task.startAt ?? null) : null,
-    startedAt: orNull(latest?.startedAt ?? null),
+    lastRestart: isoOrNull(task.lastRestart ?? null),
+    nextStart: phase === "backoff" && task.stopFrom === undefined ? isoOrNull(task.startAt ?? null) : null,
+    startedAt: isoOrNull(latest?.startedAt ?? null),
     // A rerun clears it: an end that lies before the latest start is none
     // (decisions/tasks.md#times-of-a-task).
-    finishedAt: orNull(dead ? (latest?.finishedAt ?? fixed) : null),
+    finishedAt: isoOrNull(dead ? (latest?.finishedAt ?? fixed) : null),
     attempts: task.attempts.map(({ id, state, startedAt: from, finishedAt: to, exit }) => {
-      return { id, state, startedAt: orNull(from), finishedAt: orNull(to), exit };
+      return { id, state, startedAt: isoOrNull(from), finishedAt: isoOrNull(to), exit };
     }),
     events: eventsOf(record, task.name),
   };
@@ -243,12 +243,4 @@ function outOfMemory({ spec, tasks }: AllocationRecord): string[] {
     const most = limit === 0 ? "its machine had no more" : formatSize(limit);
     return `${tasks.length === 1 ? "" : `task ${name} `}ran out of memory (${most})`;
   });
-}
-
-function text(at: Instant): string {
-  return new Date(at).toISOString();
-}
-
-function orNull(at: Instant | null): string | null {
-  return at === null ? null : text(at);
 }

@@ -1,5 +1,6 @@
 import type { WorkerStatus } from "../../../schema/pool.ts";
 import type { Why } from "../../../schema/why.ts";
+import { iso } from "../../../shared/time/instant.ts";
 import { clause } from "../../../shared/words.ts";
 import { bootTrouble } from "../life/boot.ts";
 import { isUnmade } from "../life/deadlines.ts";
@@ -33,7 +34,7 @@ export function reasonOf(state: ReadonlyLiving, shown: WorkerStatus): Why["reaso
   if (createTries !== undefined && shown.state !== "gone") reason.createTries = createTries;
   if (destroys !== undefined && shown.state !== "gone") {
     reason.destroyTries = destroys.tries;
-    reason.destroySince = new Date(destroys.since).toISOString();
+    reason.destroySince = iso(destroys.since);
   }
   if (lastReportAt !== null) reason.lastReportAt = lastReportAt;
   if (leaseUntil !== null && shown.state !== "gone") reason.leaseUntil = leaseUntil;
@@ -53,7 +54,7 @@ function ownText({ record }: ReadonlyLiving, { state: shown, reason }: WorkerSta
   if (shown === "booting" && createTries > 1) return `${clause(reason)}; it was asked ${createTries} times`;
   if (shown === "booting" && record.bootProbe?.ok === false) return `${reason}: ${bootTrouble(record)}`;
   if (shown !== "shutdown" || destroys === undefined || destroys.tries < 2) return reason;
-  const since = new Date(destroys.since).toISOString();
+  const since = iso(destroys.since);
   const asked = `asked ${destroys.tries} times since ${since} to destroy it`;
   return `${clause(reason)}; the provider was ${asked}, and still lists it`;
 }
