@@ -1,5 +1,5 @@
 // How many hosts can one pool keep? Measures a thousand that report.
-import { backoffMs } from "../agent/core/reports/pace.ts";
+import { retryDelayMs } from "../agent/core/reports/pace.ts";
 import type { ControlPlane } from "../agent/plane/control-plane.ts";
 import type { Line } from "../agent/plane/socket.ts";
 import type { HostSetup } from "../src/schema/host.ts";
@@ -74,7 +74,7 @@ export async function measureHosts(drover: Drover, count: number): Promise<Row[]
   const cutAt = performance.now();
   const heardAfter = await Promise.all(
     hosts.map(async (host) => {
-      await new Promise((resolve) => setTimeout(resolve, backoffMs(0, Math.random())));
+      await new Promise((resolve) => setTimeout(resolve, retryDelayMs(0, Math.random())));
       await host.connect();
       return performance.now() - cutAt;
     }),

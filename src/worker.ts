@@ -3,7 +3,7 @@ import { confirmClock, droverNow } from "./objects/clock.ts";
 import { type Env, urlOf } from "./objects/env.ts";
 import { objectsOf } from "./objects/messages/stubs.ts";
 import { createApp } from "./routes/app.ts";
-import { CLOCK_WAS_SET, confirmedBy } from "./shared/clock.ts";
+import { CLOCK_WAS_SET, confirmedBy } from "./shared/time/clock.ts";
 
 export { Allocation } from "./objects/allocation.ts";
 export { CloudWorker } from "./objects/cloud-worker.ts";

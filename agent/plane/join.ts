@@ -12,7 +12,7 @@ import { errorText } from "../../src/shared/words.ts";
 import { type Code, hostSecret, readCode } from "../../src/signing/code.ts";
 import { keyOf } from "../../src/signing/mac.ts";
 import { BACKOFF_LONGEST_MS, EXCHANGE_TIMEOUT_MS, SAY_AGAIN_MS, UNKNOWN_BACKOFF_MS } from "../core/bounds.ts";
-import { backoffMs } from "../core/reports/pace.ts";
+import { retryDelayMs } from "../core/reports/pace.ts";
 import { say } from "../say.ts";
 import { ControlPlane, Refusal, Unproven } from "./control-plane.ts";
 import { safeUrl, UnsafeUrl } from "./safe-url.ts";
@@ -195,7 +195,7 @@ async function persist(
         sayAt = performance.now() + SAY_AGAIN_MS;
       }
       const longestMs = error instanceof Unproven ? UNKNOWN_BACKOFF_MS : BACKOFF_LONGEST_MS;
-      const delayMs = Math.max(backoffMs(failures, Math.random(), longestMs), refused?.retryAfterMs ?? 0);
+      const delayMs = Math.max(retryDelayMs(failures, Math.random(), longestMs), refused?.retryAfterMs ?? 0);
       await sleep(delayMs, undefined, { signal });
     }
   }

@@ -6,7 +6,7 @@ import { STORE_OUTPUTS_MS } from "../../src/shared/limits.ts";
 import type { Millis } from "../../src/shared/machine.ts";
 import { errorText } from "../../src/shared/words.ts";
 import { UPLOAD_STALLS_MS } from "../core/bounds.ts";
-import { backoffMs } from "../core/reports/pace.ts";
+import { retryDelayMs } from "../core/reports/pace.ts";
 import type { Source } from "../exec/files/download.ts";
 import { type ControlPlane, Refusal } from "./control-plane.ts";
 import type { Answer } from "./http.ts";
@@ -89,7 +89,7 @@ export class Snapshots {
         signal.throwIfAborted();
         if (!isTemporary(error)) throw error;
         const { retryAfterMs = 0 } = error instanceof Refusal ? error : {};
-        const waitMs = Math.max(retryAfterMs, backoffMs(failures, Math.random()));
+        const waitMs = Math.max(retryAfterMs, retryDelayMs(failures, Math.random()));
         until ??= performance.now() + this.#bounds.givenUpMs;
         if (performance.now() + waitMs > until) {
           throw new Error(`${errorText(error)} (${failures} tries, no success for too long)`);

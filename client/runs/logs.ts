@@ -4,7 +4,7 @@ import { ApiError, UnreachableError } from "../errors.ts";
 import { callStream, pause, type Target } from "../transport/http.ts";
 import { callOf } from "../transport/operations.ts";
 import { bytesFrom, startOf } from "../transport/ranges.ts";
-import { backOffMs } from "../transport/retry.ts";
+import { retryPauseMs } from "../transport/retry.ts";
 import { attemptsOf } from "./attempts.ts";
 
 /** Which bytes of a run to read. */
@@ -86,7 +86,7 @@ export async function* readLog(
       tries = good ? 1 : tries + 1;
       if (!mayContinue(error, position) || now - goodAt > unreachableMs) throw error;
       const leastMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
-      await pause(Math.max(leastMs, backOffMs(tries)), selection.signal);
+      await pause(Math.max(leastMs, retryPauseMs(tries)), selection.signal);
     }
   }
 }

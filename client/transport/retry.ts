@@ -1,4 +1,5 @@
 // Is a failed request sent again, and after how long?
+import { backOffMs, spread } from "../../src/shared/time/backoff.ts";
 import { ApiError, UnreachableError } from "../errors.ts";
 
 /** How long a client retries before it throws. Zero: a single try. */
@@ -40,16 +41,11 @@ function withoutUndefined(overrides: Partial<Patience>): Partial<Patience> {
   return Object.fromEntries(Object.entries(overrides).filter(([, ms]) => ms !== undefined));
 }
 
-const FIRST_DELAY_MS = 200;
-const LONGEST_DELAY_MS = 5_000;
+const DELAYS = { firstMs: 200, longestMs: 5_000 };
 
-/**
- * Exponential back-off with jitter over its upper half, so that clients that lost their connection together
- * do not come back together. `tries` is the number of failed tries.
- */
-export function backOffMs(tries: number, random = Math.random()): number {
-  const most = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(tries - 1, 16));
-  return Math.round(most * (0.5 + random / 2));
+/** The wait after so many failed tries, by chance up to half shorter. */
+export function retryPauseMs(tries: number, random = Math.random()): number {
+  return Math.round(spread(backOffMs(DELAYS, tries), random));
 }
 
 /**
@@ -63,11 +59,11 @@ export function retryDelayMs(
   patience: Patience,
 ): number | undefined {
   if (error instanceof UnreachableError) {
-    const delayMs = backOffMs(tries);
+    const delayMs = retryPauseMs(tries);
     return elapsedMs + delayMs <= patience.unreachableMs ? delayMs : undefined;
   }
   if (error instanceof ApiError && error.temporary) {
-    const delayMs = Math.max(backOffMs(tries), error.retryAfterMs ?? 0);
+    const delayMs = Math.max(retryPauseMs(tries), error.retryAfterMs ?? 0);
     return elapsedMs + delayMs <= patience.busyMs ? delayMs : undefined;
   }
   return undefined;

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { V4WorkerOptionsShape } from "miniflare";
-import { CLOCK_WAS_SET, clockIs } from "../../src/shared/clock.ts";
+import { CLOCK_WAS_SET, clockIs } from "../../src/shared/time/clock.ts";
 import { pathIn } from "../state/names.ts";
 import { DOOR, doorPath, doorSource } from "./door.ts";
 import { endTree } from "./end-processes.ts";

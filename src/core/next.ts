@@ -1,5 +1,6 @@
 import type { AWAITED, NextCode, Why } from "../schema/why.ts";
 import type { Instant } from "../shared/machine.ts";
+import { iso } from "../shared/time/instant.ts";
 
 /** What happens next (`why`, invariant 5). */
 export type Next = Why["next"];
@@ -8,7 +9,7 @@ export type Awaited = (typeof AWAITED)[number];
 
 /** What Drover does by itself at that time, unless the word of somebody changes it before. */
 export function nextAt(code: NextCode, action: string, at: Instant, waitsFor: Awaited | null): Next {
-  return { action, at: new Date(at).toISOString(), code, waitsFor };
+  return { action, at: iso(at), code, waitsFor };
 }
 
 /** What happens as soon as somebody says something, and not before; null: nothing happens any more. */

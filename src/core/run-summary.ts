@@ -1,6 +1,7 @@
 // What do lists show of a run?
 
 import type { RunSummary } from "../schema/run/run.ts";
+import { iso, isoOrNull } from "../shared/time/instant.ts";
 import type { RunUpsert } from "./messages.ts";
 
 /** A run as lists show it (api.md#query), whoever is asked. */
@@ -15,12 +16,8 @@ export function runSummary(run: RunUpsert & { worker: string | null }, pool: str
     command: run.command,
     exitCode: run.exitCode,
     worker: run.worker,
-    submittedAt: new Date(run.submittedAt).toISOString(),
-    startedAt: orNull(run.startedAt),
-    finishedAt: orNull(run.finishedAt),
+    submittedAt: iso(run.submittedAt),
+    startedAt: isoOrNull(run.startedAt),
+    finishedAt: isoOrNull(run.finishedAt),
   };
-}
-
-function orNull(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }

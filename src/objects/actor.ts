@@ -6,6 +6,7 @@ import {
   SEND_TIMEOUT_MS,
 } from "../shared/limits.ts";
 import { type Envelope, earliest, type Instant, type Machine } from "../shared/machine.ts";
+import { backOffMs } from "../shared/time/backoff.ts";
 import type { Timer } from "./waiting.ts";
 
 /**
@@ -192,7 +193,7 @@ export class Actor<State, Event, Message extends Envelope> {
 
   #backOff(message: Message, key: string, error: unknown): void {
     const tries = (this.#retries.get(key)?.tries ?? 0) + 1;
-    const delay = Math.min(RETRY_LONGEST_MS, RETRY_FIRST_MS * 2 ** (tries - 1));
+    const delay = backOffMs({ firstMs: RETRY_FIRST_MS, longestMs: RETRY_LONGEST_MS }, tries);
     this.#retries.set(key, { tries, notBefore: this.#world.now() + delay });
     this.#world.failed(message, error, tries);
     this.#pump(this.#world.now());

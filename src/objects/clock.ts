@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
-import { believed } from "../shared/clock.ts";
 import type { Instant } from "../shared/machine.ts";
+import { believed } from "../shared/time/clock.ts";
 import type { Env } from "./env.ts";
 
 const { DROVER_CLOCK_AHEAD_MS = "0" }: Partial<Env> = env;

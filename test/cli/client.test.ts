@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Client, createClient } from "../../client/client.ts";
 import { ApiError, UnreachableError } from "../../client/errors.ts";
-import { backOffMs, DEFAULT_PATIENCE, retryDelayMs } from "../../client/transport/retry.ts";
+import { DEFAULT_PATIENCE, retryDelayMs, retryPauseMs } from "../../client/transport/retry.ts";
 import type { RunSpec } from "../../client/types.ts";
 import { NAME_PATTERN } from "../../src/schema/common.ts";
 import { changed } from "../edge/support/samples.ts";
@@ -425,5 +425,5 @@ test.each([
   [40, 1, 5_000],
   [100_000, 0, 2_500],
 ])("back-off after %i tries with the random number %d is %i ms", (tries, random, delayMs) => {
-  expect(backOffMs(tries, random)).toBe(delayMs);
+  expect(retryPauseMs(tries, random)).toBe(delayMs);
 });

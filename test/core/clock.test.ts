@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { believed, CLOCK_WAS_SET, clockIs, confirmedBy } from "../../src/shared/clock.ts";
+import { believed, CLOCK_WAS_SET, clockIs, confirmedBy } from "../../src/shared/time/clock.ts";
 
 describe("N10: a clock that has moved by more than it can have is not believed", () => {
   test.each([

@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
-import { CLOCK_WAS_SET } from "../../src/shared/clock.ts";
+import { CLOCK_WAS_SET } from "../../src/shared/time/clock.ts";
 import droverWorker from "../../src/worker.ts";
 import { bindings, bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
 

@@ -7,7 +7,7 @@ import type { HostEvent } from "../events.ts";
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState, StreamState } from "../types.ts";
 import { ridesInReports, unackedBytes } from "./logs.ts";
-import { backoffMs, withNews } from "./pace.ts";
+import { retryDelayMs, withNews } from "./pace.ts";
 
 const STREAMS: readonly StreamName[] = ["stdout", "stderr"];
 
@@ -93,13 +93,13 @@ function streamAfter(
       return { ...log, chunk: { ...chunk, turnAt: now, sent: { from: event.from, bytes: event.bytes } } };
     case "chunk_stored": {
       if (event.stored <= log.acked)
-        return { ...log, chunk: failed(chunk, backoffMs(chunk.failures, 1), now) };
+        return { ...log, chunk: failed(chunk, retryDelayMs(chunk.failures, 1), now) };
       const limit = Math.min(MAX_LOG_CHUNK_BYTES, chunk.limit * 2);
       const size = Math.max(log.size, event.stored);
       return { ...log, size, acked: event.stored, chunk: { ...chunk, failures: 0, limit } };
     }
     case "chunk_failed": {
-      const delayMs = event.refused ? CHUNK_REFUSED_MS : backoffMs(chunk.failures, event.random);
+      const delayMs = event.refused ? CHUNK_REFUSED_MS : retryDelayMs(chunk.failures, event.random);
       return { ...log, chunk: failed(chunk, Math.max(delayMs, event.retryAfterMs ?? 0), now) };
     }
     case "punched":

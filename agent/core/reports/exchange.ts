@@ -1,5 +1,6 @@
 // Which report is sent when by webhook, and what does its answer or failure change?
 import { earliest, type Instant } from "../../../src/shared/machine.ts";
+import { backOffMs } from "../../../src/shared/time/backoff.ts";
 import {
   EMPTY_ANSWER_PAUSE_MS,
   EXCHANGE_TIMEOUT_MS,
@@ -12,7 +13,7 @@ import type { HostEvent } from "../events.ts";
 import type { ExchangeState, HostState, SentReport } from "../types.ts";
 import { lineReportAt, reportedOnLine } from "./line.ts";
 import { allUnackedBytes } from "./logs.ts";
-import { backoffMs, doubled, withNews } from "./pace.ts";
+import { retryDelayMs, withNews } from "./pace.ts";
 import { makeReport } from "./report.ts";
 
 /** Before the first report: it goes at once. */
@@ -96,7 +97,7 @@ function bytesStored(state: HostState, now: Instant): HostState {
 function withStall(state: HostState, now: Instant): HostState {
   const { logStalls } = state.exchange;
   const firstMs = state.line.phase === "open" ? LINE_LOG_RETRY_FIRST_MS : LOG_RETRY_FIRST_MS;
-  const delayMs = doubled(firstMs, LOG_RETRY_LONGEST_MS, logStalls);
+  const delayMs = backOffMs({ firstMs, longestMs: LOG_RETRY_LONGEST_MS }, logStalls + 1);
   return { ...state, exchange: { ...state.exchange, logStalls: logStalls + 1, logRetryAt: now + delayMs } };
 }
 
@@ -106,7 +107,7 @@ type Failure = Extract<HostEvent, { type: "report_failed" }>;
 export function reportFailed(state: HostState, failure: Failure, now: Instant): HostState {
   const { sent, ...exchange } = state.exchange;
   if (sent?.seq !== failure.seq) return state;
-  const delayMs = Math.max(backoffMs(exchange.failures, failure.random), failure.retryAfterMs ?? 0);
+  const delayMs = Math.max(retryDelayMs(exchange.failures, failure.random), failure.retryAfterMs ?? 0);
   return {
     ...state,
     exchange: { ...exchange, newsBy: now, notBefore: now + delayMs, failures: exchange.failures + 1 },

@@ -1,5 +1,6 @@
 // When is a socket opened, and what is sent on it?
 import { earliest, type Instant, type Millis } from "../../../src/shared/machine.ts";
+import { backOffMs } from "../../../src/shared/time/backoff.ts";
 import { isOver } from "../attempts/outputs.ts";
 import {
   EXCHANGE_TIMEOUT_MS,
@@ -12,7 +13,7 @@ import {
 import type { HostMessage } from "../messages.ts";
 import type { AttemptState, HostState, LineState } from "../types.ts";
 import { unackedBytes } from "./logs.ts";
-import { backoffMs, doubled, withNews } from "./pace.ts";
+import { retryDelayMs, withNews } from "./pace.ts";
 
 /** No socket yet: one is opened as soon as it is known where. */
 export function newLine(): LineState {
@@ -38,7 +39,7 @@ export function lineOpened(state: HostState, now: Instant): HostState {
  */
 export function lineClosed(state: HostState, random: number, now: Instant): HostState {
   const { phase, failures } = state.line;
-  const notBefore = now + backoffMs(failures, random);
+  const notBefore = now + retryDelayMs(failures, random);
   const line = { ...newLine(), notBefore, failures: failures + 1 };
   if (phase !== "open") return { ...state, line };
   const { sent: _, ...exchange } = state.exchange;
@@ -72,7 +73,7 @@ export function reportedOnLine(state: HostState, full: boolean, now: Instant): L
   const { repeats, ...line } = state.line;
   const repeat = {
     repeats: repeats + 1,
-    repeatAt: now + doubled(REPEAT_FIRST_MS, REPEAT_LONGEST_MS, repeats),
+    repeatAt: now + backOffMs({ firstMs: REPEAT_FIRST_MS, longestMs: REPEAT_LONGEST_MS }, repeats + 1),
   };
   return {
     ...line,

@@ -1,5 +1,6 @@
 // How soon is the next report due, and how long is the back-off after failures?
 import type { Instant, Millis } from "../../../src/shared/machine.ts";
+import { backOffMs } from "../../../src/shared/time/backoff.ts";
 import { BACKOFF_FIRST_MS, BACKOFF_LONGEST_MS } from "../bounds.ts";
 import type { HostState } from "../types.ts";
 
@@ -11,11 +12,6 @@ export function withNews(state: HostState, by: Instant): HostState {
 }
 
 /** The wait after the failure number `failures` (from 0): anything up to 1 s, doubling to `longestMs`. */
-export function backoffMs(failures: number, random: number, longestMs = BACKOFF_LONGEST_MS): Millis {
-  return random * doubled(BACKOFF_FIRST_MS, longestMs, failures);
-}
-
-/** `firstMs`, doubled so many times, but never above `longestMs`. */
-export function doubled(firstMs: Millis, longestMs: Millis, times: number): Millis {
-  return Math.min(longestMs, firstMs * 2 ** Math.min(times, 16));
+export function retryDelayMs(failures: number, random: number, longestMs = BACKOFF_LONGEST_MS): Millis {
+  return random * backOffMs({ firstMs: BACKOFF_FIRST_MS, longestMs }, failures + 1);
 }

@@ -6,6 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDiskFull } from "../../../posix/errors.ts";
 import type { Millis } from "../../../src/shared/machine.ts";
+import { backOffMs } from "../../../src/shared/time/backoff.ts";
 import { errorText } from "../../../src/shared/words.ts";
 import {
   ARTIFACT_LEAST_BYTES,
@@ -94,7 +95,9 @@ export async function download(
       failures = sizeOf(file) - before >= bounds.leastBytes ? 1 : failures + 1;
       if (failures >= bounds.tries)
         throw notFetched(from, `${errorText(error)} (${failures} tries in a row)`);
-      await sleep(bounds.retryFirstMs * 2 ** (failures - 1), undefined, { signal });
+      await sleep(backOffMs({ firstMs: bounds.retryFirstMs, longestMs: Infinity }, failures), undefined, {
+        signal,
+      });
     }
   }
 }

@@ -8,6 +8,7 @@ import type { Sample, SignalOrder, StreamName } from "../../schema/host.ts";
 import type { WorkerEvent } from "../../schema/pool.ts";
 import { MAX_TEXT_CHARS, MAX_WORKER_EVENT_BYTES, MAX_WORKER_EVENTS } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
+import { iso } from "../../shared/time/instant.ts";
 import type {
   EndedHow,
   IdleBehavior,
@@ -277,7 +278,7 @@ export function note(
   now: Instant,
   more: { code?: string } = {},
 ): WorkerRecord {
-  const event = { at: new Date(now).toISOString(), type, ...more, message: message.slice(0, MAX_TEXT_CHARS) };
+  const event = { at: iso(now), type, ...more, message: message.slice(0, MAX_TEXT_CHARS) };
   return {
     ...record,
     reason: record.reason.slice(0, MAX_TEXT_CHARS),

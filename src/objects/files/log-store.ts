@@ -7,6 +7,7 @@ import type { StreamName } from "../../schema/host.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { MAX_LOG_BYTES } from "../../shared/limits.ts";
 import type { Instant } from "../../shared/machine.ts";
+import { iso } from "../../shared/time/instant.ts";
 import { droverNow } from "../clock.ts";
 import { meter } from "../meter.ts";
 import type { LogChunk, LogObject, LogRequest } from "../rpc.ts";
@@ -146,7 +147,7 @@ function attemptMeant(record: AllocationRecord, request: LogRequest): string | n
 
 function expiredLogs(run: string, since: Instant): DroverError {
   const text =
-    `the logs of run "${run}" were deleted at ${new Date(since).toISOString()}, because its pool keeps ` +
+    `the logs of run "${run}" were deleted at ${iso(since)}, because its pool keeps ` +
     "logs for a shorter time than runs (`retention.logs`); the run itself can still be read";
   return new DroverError("expired_logs", text);
 }

@@ -1,4 +1,5 @@
 import type { CreateInstance, Instance } from "../../schema/provider.ts";
+import { backOffMs } from "../../shared/time/backoff.ts";
 import type { Provider } from "../provider.ts";
 import {
   type Call,
@@ -207,8 +208,9 @@ export class Talk {
       const call = await make(wish);
       const { answer } = call;
       if (answer.kind !== "failed" || !isPassing(answer.failure) || tries === MAX_TRIES) return call;
-      const pause = answer.failure.retryAfterMs ?? this.transcript.patience.lookMs * 2 ** tries;
-      await this.#means.pause(Math.min(pause, LONGEST_PAUSE_MS));
+      const waits = { firstMs: this.transcript.patience.lookMs * 2, longestMs: LONGEST_PAUSE_MS };
+      const pauseMs = answer.failure.retryAfterMs ?? backOffMs(waits, tries);
+      await this.#means.pause(Math.min(pauseMs, LONGEST_PAUSE_MS));
     }
   }
 

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { Enrollment, EnrollmentRequest, ttlMs } from "../../schema/enrollment.ts";
 import { DroverError } from "../../shared/errors.ts";
 import { isSafeAddress } from "../../shared/proof.ts";
+import { iso } from "../../shared/time/instant.ts";
 import type { EdgeApp } from "../edge.ts";
 import { refuse } from "../http/invalid.ts";
 import { operation } from "../openapi/operation.ts";
@@ -59,7 +60,7 @@ export function enrollmentRoutes(app: EdgeApp): void {
         code,
         worker,
         pool: request.pool,
-        expiresAt: new Date(expiresAt).toISOString(),
+        expiresAt: iso(expiresAt),
         command: `curl -fsSL ${url}/agent/install.sh | DROVER_CODE=${code} sh -s --`,
       };
       if (replayed) {

@@ -1,9 +1,10 @@
 // Does a running stream survive the restart of an object? It repeats failed reads.
+import { backOffMs } from "../../shared/time/backoff.ts";
 import { asDroverError } from "./problem.ts";
 
-/** Tries of one read. The delay doubles after each failure: about 4 s in all. */
+/** Tries of one read, and the waits between them: about 4 s in all. */
 const TRIES = 5;
-const FIRST_DELAY_MS = 250;
+const WAITS = { firstMs: 250, longestMs: 2_000 };
 
 /**
  * Repeats a read after temporary failures, so that a stream survives the restart of an object (a few a week,
@@ -15,8 +16,7 @@ export async function withRetries<Result>(read: () => Promise<Result>): Promise<
       return await read();
     } catch (error) {
       if (tries >= TRIES || !asDroverError(error).temporary) throw error;
-      const delayMs = FIRST_DELAY_MS * 2 ** (tries - 1);
-      await new Promise((resolve) => setTimeout(resolve, delayMs));
+      await new Promise((resolve) => setTimeout(resolve, backOffMs(WAITS, tries)));
     }
   }
 }

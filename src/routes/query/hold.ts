@@ -1,12 +1,9 @@
+import { backOffMs, spread } from "../../shared/time/backoff.ts";
 import { asDroverError } from "../http/problem.ts";
 
-/**
- * Tries of one call beyond the end of the wait, and the pause after the first that failed: it doubles up to
- * the longest.
- */
+/** Tries of one call beyond the end of the wait, and the pauses between them. */
 const LEAST_TRIES = 5;
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 1_000;
+const PAUSES = { firstMs: 100, longestMs: 1_000 };
 
 /**
  * The time for which the answer to a request is held. Objects come and go meanwhile: they are moved, reset
@@ -36,9 +33,8 @@ export class Hold {
       } catch (error) {
         const over = this.leftMs === 0 && tries >= LEAST_TRIES;
         if (!this.#held || over || asDroverError(error).code !== "unavailable") throw error;
-        const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1));
-        // Many were cut off together, and shall not come back together.
-        await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random() / 2)));
+        const pauseMs = spread(backOffMs(PAUSES, tries), Math.random());
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     }
   }

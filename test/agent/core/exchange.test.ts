@@ -7,7 +7,7 @@ import {
   OUTPUT_REPORT_DELAY_MS,
 } from "../../../agent/core/bounds.ts";
 import { hostMachine } from "../../../agent/core/host.ts";
-import { backoffMs } from "../../../agent/core/reports/pace.ts";
+import { retryDelayMs } from "../../../agent/core/reports/pace.ts";
 import { MAX_LOG_BYTES, MAX_REPORT_BYTES, START_REPORT_DELAY_MS } from "../../../src/shared/limits.ts";
 import { busyHost, Driven, EXIT, ID, idleHost, run, SETUP, stop } from "./drive.ts";
 
@@ -78,10 +78,10 @@ describe("when a report goes (host-protocol.md#report; budgets.md#budgets, reque
 
 describe("when a report fails (host-protocol.md#back-off)", () => {
   test("full jitter: anything up to 1 s, doubling to 30 s (tasks.md#report-3)", () => {
-    expect([0, 1, 2, 4, 5, 60].map((failures) => backoffMs(failures, 1))).toEqual([
+    expect([0, 1, 2, 4, 5, 60].map((failures) => retryDelayMs(failures, 1))).toEqual([
       1_000, 2_000, 4_000, 16_000, 30_000, 30_000,
     ]);
-    expect(backoffMs(5, 0)).toBe(0);
+    expect(retryDelayMs(5, 0)).toBe(0);
   });
 
   test.each([

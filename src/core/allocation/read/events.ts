@@ -1,6 +1,7 @@
 import type { RunEvent } from "../../../schema/run/run.ts";
 import { MAX_RUN_EVENTS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import { iso } from "../../../shared/time/instant.ts";
 import type { AllocationRecord, AllocationState } from "../state.ts";
 
 /**
@@ -53,7 +54,7 @@ export function addEvent(
   const event: RunEvent = {
     seq,
     type,
-    at: new Date(at).toISOString(),
+    at: iso(at),
     task: more.task ?? null,
     message,
     details: more.details ?? {},

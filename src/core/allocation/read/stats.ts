@@ -1,5 +1,6 @@
 import type { RunStats } from "../../../schema/run/stats.ts";
 import { DroverError } from "../../../shared/errors.ts";
+import { iso } from "../../../shared/time/instant.ts";
 import type { RunUsage } from "../../worker/read/usage.ts";
 import type { Existing } from "../state.ts";
 import { groupView } from "../tasks/tasks.ts";
@@ -27,7 +28,7 @@ export function statsOf(state: Existing, usage: RunUsage | null, only: string | 
   const known = usage !== null && samples.length > 0;
   return {
     run: record.id,
-    at: known ? new Date(usage.at).toISOString() : null,
+    at: known ? iso(usage.at) : null,
     tasks,
     total: known ? samples.reduce(together) : null,
   };

@@ -1,8 +1,8 @@
 import type { AnyRun, RunStatus } from "../../../schema/run/run.ts";
 import { failureClass } from "../../../shared/errors.ts";
 import { MAX_TASK_EVENTS } from "../../../shared/limits.ts";
-import type { Instant } from "../../../shared/machine.ts";
 import { formatSize } from "../../../shared/size.ts";
+import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import { because } from "../../../shared/words.ts";
 import { tasksOf } from "../../spec.ts";
 import { phaseOf, type RunPhase, startedAt, stateOf } from "../phase.ts";
@@ -36,10 +36,10 @@ export function statusOf(state: Existing): RunStatus {
     pool: spec.pool,
     labels: spec.labels,
     description: describe(record, phase),
-    submittedAt: text(record.submittedAt),
-    placedAt: orNull(record.firstPlacedAt ?? openPlacement(state)?.from ?? null),
+    submittedAt: iso(record.submittedAt),
+    placedAt: isoOrNull(record.firstPlacedAt ?? openPlacement(state)?.from ?? null),
     placements: placementsOf(state).map(({ maxKillMs: _bound, from, to, ...one }) => {
-      return { ...one, from: text(from), to: orNull(to) };
+      return { ...one, from: iso(from), to: isoOrNull(to) };
     }),
     tasks: record.tasks.flatMap((task) => {
       return view.members.filter(({ known }) => known === task).map((one) => taskStatus(record, one));
@@ -67,12 +67,12 @@ function partOfState(record: AllocationRecord, phase: RunPhase): PartOf<RunStatu
   const nothing = { exitCode: null, signal: null, snapshot: null, failure: null, abort: null };
   if (phase.kind !== "ended") {
     const open = { ...nothing, abort: abortOf(record), finishedAt: null };
-    if (from !== null) return { state: "running", ...open, ...refs, startedAt: text(from) };
+    if (from !== null) return { state: "running", ...open, ...refs, startedAt: iso(from) };
     return { state: "pending", ...open, stdoutRef: null, stderrRef: null, startedAt: null };
   }
   const { outcome } = phase;
   const { state, exitCode, signal, snapshot = null } = outcome;
-  const end = { ...nothing, ...refs, startedAt: orNull(from), finishedAt: text(outcome.at) };
+  const end = { ...nothing, ...refs, startedAt: isoOrNull(from), finishedAt: iso(outcome.at) };
   switch (state) {
     case "complete":
       return { state, ...end, exitCode, signal, snapshot };
@@ -168,14 +168,14 @@ function taskStatus(record: AllocationRecord, { known, phase, state: now, failed
     phase: shownPhase(phase),
     failed,
     restarts,
-    lastRestart: orNull(lastRestart ?? null),
-    nextStart: isBackedOff ? orNull(phase.startAt ?? null) : null,
-    startedAt: orNull(latest?.startedAt ?? null),
+    lastRestart: isoOrNull(lastRestart ?? null),
+    nextStart: isBackedOff ? isoOrNull(phase.startAt ?? null) : null,
+    startedAt: isoOrNull(latest?.startedAt ?? null),
     // A rerun clears it: an end that lies before the latest start is none
     // (decisions/tasks.md#times-of-a-task).
-    finishedAt: orNull(phase.kind === "dead" ? (latest?.finishedAt ?? fixed) : null),
+    finishedAt: isoOrNull(phase.kind === "dead" ? (latest?.finishedAt ?? fixed) : null),
     attempts: attempts.map(({ id, state, startedAt: from, finishedAt: to, exit }) => {
-      return { id, state, startedAt: orNull(from), finishedAt: orNull(to), exit };
+      return { id, state, startedAt: isoOrNull(from), finishedAt: isoOrNull(to), exit };
     }),
     events: eventsOf(record, name),
   };
@@ -243,12 +243,4 @@ function outOfMemory({ spec, tasks }: AllocationRecord): string[] {
     const most = limit === 0 ? "its machine had no more" : formatSize(limit);
     return `${tasks.length === 1 ? "" : `task ${name} `}ran out of memory (${most})`;
   });
-}
-
-function text(at: Instant): string {
-  return new Date(at).toISOString();
-}
-
-function orNull(at: Instant | null): string | null {
-  return at === null ? null : text(at);
 }

@@ -1,9 +1,9 @@
 import type { Millis } from "../../../shared/machine.ts";
+import { backOffMs } from "../../../shared/time/backoff.ts";
 
 /** So many boot failures in a row of one instance type stop it (decisions/pool.md#d24; cases.md#case-17). */
 const BOOT_FAILURES = 3;
-const FIRST_STOP_MS: Millis = 5 * 60_000;
-const LONGEST_STOP_MS: Millis = 60 * 60_000;
+const STOP = { firstMs: 5 * 60_000, longestMs: 60 * 60_000 };
 
 /**
  * For how long no machine of a type is created after so many boot failures in a row: 0 while a flaky boot may
@@ -11,5 +11,5 @@ const LONGEST_STOP_MS: Millis = 60 * 60_000;
  */
 export function bootHoldMs(failures: number): Millis {
   if (failures < BOOT_FAILURES) return 0;
-  return Math.min(LONGEST_STOP_MS, FIRST_STOP_MS * 2 ** (failures - BOOT_FAILURES));
+  return backOffMs(STOP, failures - BOOT_FAILURES + 1);
 }

@@ -1,5 +1,6 @@
 import type { InstanceType, PoolConfig } from "../../../schema/pool.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
+import { backOffMs } from "../../../shared/time/backoff.ts";
 import { jittered } from "../../jitter.ts";
 import type { ProviderFailure, WorkerFailure } from "../../messages.ts";
 import { ownValue } from "../../own-value.ts";
@@ -108,8 +109,8 @@ function untilOf({ class: cause, retryAfterMs, at }: WorkerFailure, tries: numbe
   if (cause === "invalid") return null;
   if (cause === "boot") return now + bootHoldMs(tries);
   if (retryAfterMs !== undefined) return at + retryAfterMs;
-  const [first, longest] = PAUSES[cause];
-  return now + Math.min(longest, jittered(Math.min(longest, first * 2 ** (tries - 1)), id));
+  const [firstMs, longestMs] = PAUSES[cause];
+  return now + Math.min(longestMs, jittered(backOffMs({ firstMs, longestMs }, tries), id));
 }
 
 /** A machine was made. That ends what was being tried; while a hold-off lasts it is one of those before. */

@@ -1,11 +1,12 @@
 import type { ListedWorker, WorkerState } from "../../../schema/pool.ts";
 import type { QueuedRun } from "../../../schema/queue.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import { iso } from "../../../shared/time/instant.ts";
 import { plan } from "../plan/plan.ts";
 import type { RunRow, WorkerRow } from "../record.ts";
 import { inOrder, type QueuePlace } from "../rows/run-index.ts";
 import type { Configured, ReadonlyConfigured } from "../state.ts";
-import { iso, runsByWorker, whyAt, workerSummary } from "./views.ts";
+import { runsByWorker, whyAt, workerSummary } from "./views.ts";
 
 /** Which part of the queue is asked for: so many runs behind a place, or the first. */
 export interface QueueStretch {

@@ -4,6 +4,7 @@ import type { NextCode, Why } from "../../../schema/why.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import { formatSize, sizeBytes } from "../../../shared/size.ts";
+import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import { clause } from "../../../shared/words.ts";
 import { type Awaited, nextAt, nextBy } from "../../next.ts";
 import { accommodates } from "../../resources.ts";
@@ -34,7 +35,7 @@ export function workerSummary(row: WorkerRow, runs: string[], pool: string): Wor
     resources: capacityOfRow(row),
     runs,
     askedAt: iso(row.askedAt),
-    readyAt: orNull(row.readyAt),
+    readyAt: isoOrNull(row.readyAt),
     machine: machineOf(row),
     doubles: row.doubles ?? [],
     reason: row.reason,
@@ -78,7 +79,7 @@ export function poolView(state: ReadonlyConfigured, now: Instant): PoolView {
     workers,
     unmade,
     holdOffs: holds.filter(isInForce).map(({ cause, scope, until, tries, reason }) => {
-      return { scope, cause, until: orNull(until), trying: until !== null && until <= now, tries, reason };
+      return { scope, cause, until: isoOrNull(until), trying: until !== null && until <= now, tries, reason };
     }),
     ...(state.record.leaving === true ? { leaving: true } : {}),
     spend: spendOf(state),
@@ -235,13 +236,4 @@ function workersInChain(state: ReadonlyConfigured, worker: string | undefined): 
   if (row === undefined) return [];
   const runs = state.memo.index.placed.get(row.worker)?.size ?? 0;
   return [{ what: `worker ${row.worker}`, state: shownState(row.phase, runs), text: row.reason }];
-}
-
-/** An instant as it is shown. */
-export function iso(at: Instant): string {
-  return new Date(at).toISOString();
-}
-
-function orNull(at: Instant | null): string | null {
-  return at === null ? null : iso(at);
 }

@@ -2,6 +2,7 @@ import type { Resources } from "../../../schema/common.ts";
 import type { Instant } from "../../../shared/machine.ts";
 import { isTerminal } from "../../../shared/run-state.ts";
 import { formatSize } from "../../../shared/size.ts";
+import { backOffMs } from "../../../shared/time/backoff.ts";
 import type { PlaceAnswer, PlacementTerms, PoolAnswer, RunRef, RunUpsert } from "../../messages.ts";
 import { eligibleTypes } from "../plan/eligible.ts";
 import { fitsOwnMachine } from "../plan/plan.ts";
@@ -98,15 +99,14 @@ export function foldRun(state: PoolState, upsert: RunUpsert, now: Instant): Pool
 }
 
 /** A worker that did not begin what was placed on it: first, and longest time without another placement. */
-const PAUSE_FIRST_MS = 1_000;
-const PAUSE_LONGEST_MS = 60_000;
+const PAUSE = { firstMs: 1_000, longestMs: 60_000 };
 
 /** The worker did not begin the run: it gets nothing more until it is heard of, or for a while. */
 function pauseWorker(state: PoolState, worker: string | null, now: Instant): void {
   const row = worker === null ? undefined : state.workers.get(worker);
   if (row === undefined || row.phase === "gone") return;
   const refusals = row.refusals + 1;
-  const pausedUntil = now + Math.min(PAUSE_LONGEST_MS, PAUSE_FIRST_MS * 2 ** (refusals - 1));
+  const pausedUntil = now + backOffMs(PAUSE, refusals);
   state.workers.set(row.worker, { ...row, refusals, pausedUntil }, now);
 }
 

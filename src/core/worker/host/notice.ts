@@ -1,6 +1,7 @@
 import { isSameNotice, type Notice, noticeIn } from "../../../probes/notice.ts";
 import type { Report } from "../../../schema/host.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import { iso } from "../../../shared/time/instant.ts";
 import type { IdleBehavior, LossCause } from "../../messages.ts";
 import { note, type WorkerRecord } from "../state.ts";
 
@@ -23,7 +24,7 @@ export function foldNotice(record: WorkerRecord, report: Report, now: Instant): 
   const { notice: known, ...rest } = record;
   if (said === null) return known === undefined || isEnding(record) ? record : takenBack(rest, known, now);
   if (known !== undefined && isSameNotice(known, said)) return record;
-  const by = said.goneAt === null ? "" : `, and it will be gone at ${new Date(said.goneAt).toISOString()}`;
+  const by = said.goneAt === null ? "" : `, and it will be gone at ${iso(said.goneAt)}`;
   const next = { ...record, notice: said, reason: reasonFor(record, said) };
   return note(next, "Notice", `its host drains: ${said.text}${by}`, now);
 }

@@ -1,6 +1,7 @@
 import type { ErrorCode } from "../../../shared/errors.ts";
 import { NOTE_REFUSAL_MS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import { iso } from "../../../shared/time/instant.ts";
 import { note, type WorkerRecord } from "../state.ts";
 
 /**
@@ -19,7 +20,7 @@ export function noteRefusal(
   reason: string,
   now: Instant,
 ): WorkerRecord {
-  const since = new Date(now - NOTE_REFUSAL_MS).toISOString();
+  const since = iso(now - NOTE_REFUSAL_MS);
   if (record.events.some(({ code, at }) => code === kind && at > since)) return record;
   const type = kind === "repeated_report" ? "Repeated Report" : "Refused";
   return note(record, type, reason, now, { code: kind });

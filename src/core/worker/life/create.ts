@@ -1,5 +1,6 @@
 import { CREATE_STRAGGLER_MS, MAX_TEXT_CHARS } from "../../../shared/limits.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import { iso } from "../../../shared/time/instant.ts";
 import { clause } from "../../../shared/words.ts";
 import type { CreateAnswer, DestroyAnswer, Intent, ProviderFailure } from "../../messages.ts";
 import { saidNo } from "../../refusal.ts";
@@ -25,7 +26,7 @@ export function foldCreate(state: WorkerState, intent: Intent, now: Instant): Wo
     return { ...born, record: note(late, "Asked", reason, now) };
   }
   if (intent.kind === "self-hosted") {
-    const until = new Date(intent.notAfter).toISOString();
+    const until = iso(intent.notAfter);
     const reason = `waits for a machine to enroll with its code, until ${until}`;
     const text = "a self-hosted machine may join";
     return { ...born, record: note(newRecord(intent, reason, now), "Invited", text, now) };

@@ -1,5 +1,6 @@
 import type { WorkerStatus } from "../../../schema/pool.ts";
 import type { Why } from "../../../schema/why.ts";
+import { iso } from "../../../shared/time/instant.ts";
 import { clause } from "../../../shared/words.ts";
 import { bootTrouble } from "../life/boot.ts";
 import { doublesText } from "../life/doubles.ts";
@@ -41,7 +42,7 @@ export function reasonOf(
   if (createTries !== undefined) reason.createTries = createTries;
   if (destroys !== undefined) {
     reason.destroyTries = destroys.tries;
-    reason.destroySince = new Date(destroys.since).toISOString();
+    reason.destroySince = iso(destroys.since);
   }
   if (leaseUntil !== null) reason.leaseUntil = leaseUntil;
   return reason;
@@ -59,7 +60,7 @@ function textOf({ record }: ReadonlyLiving, { reason }: WorkerStatus, { kind }: 
       return bootProbe?.ok === false ? `${reason}: ${bootTrouble(record)}` : reason;
     case "destroying": {
       if (destroys === undefined || destroys.tries < 2) return reason;
-      const since = new Date(destroys.since).toISOString();
+      const since = iso(destroys.since);
       const asked = `asked ${destroys.tries} times since ${since} to destroy it`;
       return `${clause(reason)}; the provider was ${asked}, and still lists it`;
     }

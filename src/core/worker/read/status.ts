@@ -1,6 +1,7 @@
 import type { WorkerStatus } from "../../../schema/pool.ts";
 import type { Why } from "../../../schema/why.ts";
 import type { Instant } from "../../../shared/machine.ts";
+import { iso, isoOrNull } from "../../../shared/time/instant.ts";
 import type { Intent } from "../../messages.ts";
 import { saidNo } from "../../refusal.ts";
 import { idleSince, placementEndsAt } from "../life/deadlines.ts";
@@ -42,8 +43,8 @@ export function statusOf(state: ReadonlyLiving, now: Instant): WorkerStatus {
     resources: capacityOf(record),
     runs: live.map((row) => row.run),
     askedAt: iso(record.askedAt),
-    readyAt: orNull(record.readyAt),
-    idleSince: orNull(idleSince(state) ?? null),
+    readyAt: isoOrNull(record.readyAt),
+    idleSince: isoOrNull(idleSince(state) ?? null),
     lastRun: lastRunOf(state),
     machine: machineMade(record),
     doubles: record.doubles ?? [],
@@ -51,11 +52,11 @@ export function statusOf(state: ReadonlyLiving, now: Instant): WorkerStatus {
     version: record.version,
     bootProbe: probeOf(record),
     bootOutcome: view.bootOutcome ?? null,
-    notice: notice === undefined ? null : { text: notice.text, goneAt: orNull(notice.goneAt) },
+    notice: notice === undefined ? null : { text: notice.text, goneAt: isoOrNull(notice.goneAt) },
     stale: Object.entries(stale).map(([run, { since, holder }]) => ({ run, holder, since: iso(since) })),
-    createdAt: orNull(record.createdAt),
-    joinedAt: orNull(record.joinedAt),
-    lastReportAt: orNull(lastHeardAt(state)),
+    createdAt: isoOrNull(record.createdAt),
+    joinedAt: isoOrNull(record.joinedAt),
+    lastReportAt: isoOrNull(lastHeardAt(state)),
     leaseUntil: record.leaseUntil === 0 ? null : iso(record.leaseUntil),
     ...(left === undefined ? {} : { leftBehind: left }),
     incarnation: record.incarnation,
@@ -113,12 +114,4 @@ function machineMade(record: Living["record"]): NonNullable<WorkerStatus["machin
 /** With the exit code wherever it is known, null where it is not. */
 function probeOf({ bootProbe }: Living["record"]): WorkerStatus["bootProbe"] {
   return bootProbe === null ? null : { exitCode: null, ...bootProbe };
-}
-
-function iso(at: Instant): string {
-  return new Date(at).toISOString();
-}
-
-function orNull(at: Instant | null): string | null {
-  return at === null ? null : iso(at);
 }

@@ -1,4 +1,4 @@
-import type { Instant, Millis } from "./machine.ts";
+import type { Instant, Millis } from "../machine.ts";
 
 /**
  * The cron by which `drover up` says that the platform's clock has been set: alarms that were armed before
