@@ -1,13 +1,13 @@
 // How the values of flags are checked: durations, sizes, numbers, labels and variables.
 import { InvalidArgumentError } from "commander";
-import { RUN_STATE_NAMES } from "../client/states.ts";
 import type { StateFilter } from "../client/types.ts";
 import { parseDuration } from "../src/shared/duration.ts";
 import { escapeReferences } from "../src/shared/references.ts";
+import { RUN_STATES } from "../src/shared/run-state.ts";
 import { parseSize } from "../src/shared/size.ts";
 
 /** The words that `--state` accepts for runs (api.md#state-filter). */
-export const STATE_WORDS: readonly StateFilter[] = [...RUN_STATE_NAMES, "done", "all"];
+export const STATE_WORDS: readonly StateFilter[] = [...RUN_STATES, "done", "all"];
 
 /** Checks a duration. It stays text, since the API takes it as people write it. */
 export function duration(text: string): string {

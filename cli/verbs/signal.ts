@@ -1,14 +1,14 @@
 // `drover signal`: sends a signal to the tasks of a run.
 import type { Command } from "commander";
-import { SIGNAL_NAMES } from "../../client/signals.ts";
 import type { SignalName } from "../../client/types.ts";
+import { SIGNALS } from "../../src/shared/signals.ts";
 import { connect } from "../context.ts";
 import { CliError } from "../errors.ts";
 import type { Io } from "../terminal/io.ts";
 import { printable } from "../terminal/text.ts";
 
 const HELP = `
-Only the main process of a task gets the signal. Signals: ${SIGNAL_NAMES.join(", ")}.
+Only the main process of a task gets the signal. Signals: ${SIGNALS.join(", ")}.
 
 Examples:
   drover signal web-3 SIGHUP
@@ -34,9 +34,7 @@ export function addSignal(program: Command, io: Io): void {
 /** Reads a name as `kill` does: with or without `SIG`, in either case. */
 function signalOf(name: string): SignalName {
   const short = name.toUpperCase().replace(/^SIG/, "");
-  const found = SIGNAL_NAMES.find((signal) => signal === `SIG${short}`);
+  const found = SIGNALS.find((signal) => signal === `SIG${short}`);
   if (found !== undefined) return found;
-  throw new CliError(`Drover cannot send signal ${printable(name)}.`, [
-    `Use one of ${SIGNAL_NAMES.join(", ")}.`,
-  ]);
+  throw new CliError(`Drover cannot send signal ${printable(name)}.`, [`Use one of ${SIGNALS.join(", ")}.`]);
 }

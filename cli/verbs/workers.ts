@@ -1,7 +1,7 @@
 // `drover workers`: lists machines, or shows one.
 import type { Command } from "commander";
-import { WORKER_STATE_NAMES } from "../../client/states.ts";
 import type { WorkerState, WorkerStatus, WorkerSummary } from "../../client/types.ts";
+import { WORKER_STATES } from "../../src/shared/run-state.ts";
 import { formatSize } from "../../src/shared/size.ts";
 import { because } from "../../src/shared/words.ts";
 import { connect } from "../context.ts";
@@ -25,7 +25,7 @@ Examples:
   drover workers w-3f9a`;
 
 /** Listed by default: after a day of scaling most workers are gone. */
-const PRESENT = WORKER_STATE_NAMES.filter((state) => state !== "gone");
+const PRESENT = WORKER_STATES.filter((state) => state !== "gone");
 
 /** `drover workers`: lists machines, or shows one. */
 export function addWorkers(program: Command, io: Io): void {
@@ -37,8 +37,8 @@ export function addWorkers(program: Command, io: Io): void {
     .option("--pool <name>", "only workers of this pool")
     .option(
       "--state <state>",
-      `only workers in this state (repeatable): ${WORKER_STATE_NAMES.join(", ")}`,
-      words(WORKER_STATE_NAMES),
+      `only workers in this state (repeatable): ${WORKER_STATES.join(", ")}`,
+      words(WORKER_STATES),
     )
     .option("--all", "also the latest workers that are gone")
     .option("--json", "print JSON: a list, or the one worker")

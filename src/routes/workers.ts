@@ -1,8 +1,9 @@
 // The routes of workers: list, read, why, hold, drain, resume, kill (api.md#workers).
 import { z } from "zod";
 import { Name } from "../schema/common.ts";
-import { KillRequest, WORKER_STATES, WorkerList, WorkerState, WorkerStatus } from "../schema/pool.ts";
+import { KillRequest, WorkerList, WorkerState, WorkerStatus } from "../schema/pool.ts";
 import { Why } from "../schema/why.ts";
+import { WORKER_STATES } from "../shared/run-state.ts";
 import type { EdgeApp } from "./edge.ts";
 import { refuse } from "./http/invalid.ts";
 import { operation } from "./openapi/operation.ts";

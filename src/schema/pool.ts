@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { durationMs } from "../shared/duration.ts";
 import { MAX_POOL_TAGS } from "../shared/limits.ts";
+import { WORKER_STATES } from "../shared/run-state.ts";
 import { Duration, InstantText, Interval, Name, PositiveDuration, Size } from "./common.ts";
 import { MachineState, Unmade } from "./machine-state.ts";
 import { contradictions, type Ruled } from "./pool-rules.ts";
@@ -163,7 +164,6 @@ export const ShownPoolConfig = Fields.extend({
 /** Planned fields: named so that the error can say that they are not supported yet. */
 export const LATER_POOL_FIELDS = ["term"] as const;
 
-export const WORKER_STATES = ["unknown", "booting", "idle", "running", "shutdown", "gone"] as const;
 export const WorkerState = z.enum(WORKER_STATES).meta({ id: "WorkerState" });
 export type WorkerState = z.output<typeof WorkerState>;
 

@@ -1,3 +1,5 @@
+// In which states can runs and workers be, as the API names them?
+
 /** The states of a run, in the order of their numbers (api.md#states). */
 export const RUN_STATES = [
   "unknown",
@@ -17,3 +19,6 @@ export type EndState = Exclude<RunState, "pending" | "running">;
 export function isTerminal(state: RunState): state is EndState {
   return state !== "pending" && state !== "running";
 }
+
+/** The states of a worker. */
+export const WORKER_STATES = ["unknown", "booting", "idle", "running", "shutdown", "gone"] as const;

@@ -1,12 +1,12 @@
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SIGNAL_NAMES } from "../../client/signals.ts";
-import { RUN_STATE_NAMES, WORKER_STATE_NAMES } from "../../client/states.ts";
 import { NAME_PATTERN } from "../../src/schema/common.ts";
-import { WORKER_STATES } from "../../src/schema/pool.ts";
-import { RunSpec, SIGNALS } from "../../src/schema/run/run.ts";
-import { RUN_STATES } from "../../src/shared/run-state.ts";
+import { WorkerState } from "../../src/schema/pool.ts";
+import { RunSpec, RunState } from "../../src/schema/run/run.ts";
+import { Signal } from "../../src/schema/run/task.ts";
+import { RUN_STATES, WORKER_STATES } from "../../src/shared/run-state.ts";
+import { SIGNALS } from "../../src/shared/signals.ts";
 import { type Bench, environmentFor, openBench } from "./support/command.ts";
 import { json, problem, TOKEN } from "./support/control-plane.ts";
 
@@ -275,8 +275,8 @@ test.each(["up", "run", "ps", "status", "logs", "abort", "signal", "stats", "why
   },
 );
 
-test("the client's names of states and signals are those of the wire", () => {
-  expect(RUN_STATE_NAMES).toEqual(RUN_STATES);
-  expect(WORKER_STATE_NAMES).toEqual(WORKER_STATES);
-  expect(SIGNAL_NAMES).toEqual(SIGNALS);
+test("the command's names of states and signals are those of the wire", () => {
+  expect(RunState.options).toEqual(RUN_STATES);
+  expect(WorkerState.options).toEqual(WORKER_STATES);
+  expect(Signal.options).toEqual(SIGNALS);
 });

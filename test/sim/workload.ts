@@ -1,7 +1,7 @@
 import type { RestartWish, SignalWish } from "../../src/core/allocation/user/requests.ts";
 import { type PoolConfig, PoolConfig as PoolConfigSchema } from "../../src/schema/pool.ts";
 import { RunSpec, type RunSpecInput } from "../../src/schema/run/run.ts";
-import { SIGNALS } from "../../src/schema/run/task.ts";
+import { SIGNALS } from "../../src/shared/signals.ts";
 import type { Chance } from "./rng.ts";
 
 /** A signal or a restart that a user asks for. `wish.by` is its own alone, so that what it does is found. */

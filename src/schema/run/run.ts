@@ -10,7 +10,7 @@ import { Signal, TextMap } from "./task.ts";
 
 export { isTerminal, RUN_STATES } from "../../shared/run-state.ts";
 export { RunSpec, type RunSpecInput } from "./run-spec.ts";
-export { type Artifact, SIGNALS, type SignalName, type TaskSpec } from "./task.ts";
+export type { Artifact, SignalName, TaskSpec } from "./task.ts";
 
 export const RunState = z.enum(RUN_STATES).meta({ id: "RunState" });
 export type RunState = z.output<typeof RunState>;

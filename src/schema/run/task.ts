@@ -1,19 +1,9 @@
 // What one task of a run may say: command, resources, policies, files, lifecycle.
 import { z } from "zod";
 import { MAX_LABELS, MAX_TEXT_MAP_BYTES } from "../../shared/limits.ts";
+import { SIGNALS } from "../../shared/signals.ts";
 import { Duration, ProcessText, type Resources, Size, SnapshotId } from "../common.ts";
 
-/** The signals that a task can be stopped with. */
-export const SIGNALS = [
-  "SIGHUP",
-  "SIGINT",
-  "SIGQUIT",
-  "SIGKILL",
-  "SIGUSR1",
-  "SIGUSR2",
-  "SIGALRM",
-  "SIGTERM",
-] as const;
 export const Signal = z.enum(SIGNALS).meta({ id: "Signal" });
 export type SignalName = z.output<typeof Signal>;
 
