@@ -11,8 +11,8 @@ export const ID = "build-17/main/1.1";
 export const LEASE_MS = WATCHDOG_LEAD_MS + 5_000;
 
 /**
- * Tests that wait for a lease, and so run side by side: each has a bench of its own, whose lease is short. The
- * control plane must have found no fault in what the agent said.
+ * Tests that wait for a lease, and so run side by side: each has a bench of its own, whose lease is short.
+ * The control plane must have found no fault in what the agent said.
  */
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads from the pattern what a fixture uses.
 export const leaseTest = base.extend("leased", async ({}, { onCleanup }) => {
