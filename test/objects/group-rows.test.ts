@@ -7,6 +7,7 @@ import {
   bootMachine,
   eventually,
   freshWorld,
+  holdReport,
   letAlarmsFire,
   makePool,
   objects,
@@ -52,17 +53,6 @@ async function untilOrdered(host: TestHost, id: string): Promise<Orders> {
     const orders = await host.report({}, 1_000);
     return orders.attempts.some((one) => one.id === id && one.want === "run") ? orders : undefined;
   });
-}
-
-/**
- * A report whose answer is held, as a host always has one: a run that comes while nobody listens costs a row
- * more, which says that its host was not told of it.
- */
-async function holdReport(host: TestHost): Promise<{ answer: Promise<Orders> }> {
-  const arrived = meter.requests + 1;
-  const answer = host.report({}, 20_000);
-  await eventually(() => (meter.requests >= arrived ? true : undefined));
-  return { answer };
 }
 
 /** That it runs the pool is told once, whatever becomes of its tasks. */

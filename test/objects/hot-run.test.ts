@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
 import { meter } from "../../src/objects/meter.ts";
 import { openSocket } from "./support/socket-host.ts";
-import { bootMachine, eventually, freshWorld, makePool, objects, submit } from "./support/world.ts";
+import {
+  bootMachine,
+  eventually,
+  freshWorld,
+  holdReport,
+  makePool,
+  objects,
+  submit,
+} from "./support/world.ts";
 
 const world = freshWorld();
 
@@ -32,13 +40,11 @@ async function hotRun(output: string) {
   await host.report();
   host.attempts = [];
   await eventually(() => completeInPool("warm-up"));
-  const arrived = meter.requests + 1;
-  const held = host.report({}, 20_000);
-  await eventually(() => (meter.requests >= arrived ? true : undefined));
+  const held = await holdReport(host);
   const before = { ...meter };
 
   await submit("hot");
-  const orders = await held;
+  const orders = await held.answer;
   expect(orders.attempts.map(({ id, want }) => `${id} ${want}`)).toEqual(["hot/main/1.1 run"]);
   const data = output === "" ? {} : { log: { stdout: { from: 0, size: output.length, data: btoa(output) } } };
   host.attempts = [{ id: "hot/main/1.1", ...EXITED, ...data }];

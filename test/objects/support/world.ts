@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, vi } from "vitest";
 import type { Env, Namespace } from "../../../src/objects/env.ts";
 import { objectsOf, peersOf } from "../../../src/objects/messages/stubs.ts";
+import type { Orders } from "../../../src/schema/host.ts";
 import { PoolConfig, type PoolConfigInput } from "../../../src/schema/pool.ts";
 import { RunSpec, type RunSpecInput } from "../../../src/schema/run/run.ts";
 import { CLOUD_URL, TestCloud } from "./cloud.ts";
@@ -58,6 +59,22 @@ export async function eventually<T>(look: () => Promise<T | undefined> | T | und
     if (found !== undefined) return found;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
+}
+
+/**
+ * A report whose answer is held, as a host always has one: a run that comes while nobody listens costs a row
+ * more, which says that its host was not told of it. That the request has arrived is not enough: it is
+ * verified first.
+ */
+export async function holdReport(host: TestHost): Promise<{ answer: Promise<Orders> }> {
+  const { worker } = host.identity;
+  const lastReportAt = async () => Date.parse((await objects.worker(worker).read()).lastReportAt ?? "");
+  const before = await lastReportAt();
+  // Two reports in the same millisecond could not be told apart.
+  await eventually(() => Date.now() > before || undefined);
+  const answer = host.report({}, 20_000);
+  await eventually(async () => (await lastReportAt()) > before || undefined);
+  return { answer };
 }
 
 /** The machine that the pool has asked for, and the code in its user data. */
