@@ -28,6 +28,7 @@ const stubborn = (story: GroupStory, name: string) => {
   story.stubborn.add(name);
   return story;
 };
+const timed = () => new GroupStory({ ...group(task("m")), shutdownDelay: "30s", timeout: "20s" });
 const two = () => new GroupStory(group(task("lead", { leader: true, ...slow }), task("side")));
 const withPost = () => new GroupStory(group(task("m"), task("post", poststop)));
 const force = { type: "abort", reason: "enough", by: "bob", force: true } as const;
@@ -258,6 +259,23 @@ describe("N7, N1: each reason of a run is the truth, and so is what it says happ
       delayed().apply({ type: "restart", wish: { by: "ann" } }).run,
       ["restarting", /started again/, "stop_task", 30_000, null],
     ],
+    [
+      "… unless the time of the run is over before",
+      timed().apply({ type: "restart", wish: { by: "ann" } }).run,
+      ["restarting", /started again/, "stop_run", 20_000, "command"],
+    ],
+    [
+      "nor does the delay of a task last longer than the time of the run, if nobody wants the run to end",
+      new GroupStory({ ...group(task("lead", { leader: true }), task("side", slow)), timeout: "3s" }).ends(
+        "lead",
+      ).run,
+      ["stopping", /"side" .* in 4s/, "stop_run", 3_000, "command"],
+    ],
+    [
+      "… but it does, if somebody does",
+      timed().abort().run,
+      ["stopping", /is over in 30s/, "stop_task", 30_000, "host"],
+    ],
   ];
 
   test.each(table)("%s", (_what, run, [code, text, next, afterMs, waitsFor], other) => {
@@ -286,6 +304,13 @@ test("N7: no start is promised once the time limit was reached while the host wa
     },
     next: { code: "stop_run", at: null, waitsFor: "host" },
   });
+  expect(lieOfRun(run, null, now)).toBeUndefined();
+});
+
+test("N7: no stop is promised for later once the time limit has stopped a task that restarts", () => {
+  const { run } = timed().apply({ type: "restart", wish: { by: "ann" } });
+  const now = T0 + 21 * SECOND;
+  expect(whyOf(run, null, "w1", now).next).toMatchObject({ code: "confirm", at: null, waitsFor: "host" });
   expect(lieOfRun(run, null, now)).toBeUndefined();
 });
 

@@ -25,24 +25,32 @@ interface Stop {
   at: Instant;
 }
 
+/** What is known beside the group. `limit`: the end of its time, which may come before that of a delay. */
+interface Scene {
+  placement: PlacementRecord;
+  limit: Next | null;
+  now: Instant;
+}
+
 /**
  * Why a run is being stopped, wholly or from inside, and what comes next: the end of a shutdown delay, the
  * word of its host, or the end of its poststop tasks.
  */
-export function stopWait(view: GroupView, placement: PlacementRecord, now: Instant): Wait {
+export function stopWait(view: GroupView, scene: Scene): Wait {
+  const { placement, now } = scene;
   const why = beingStopped(view.record);
   const live = view.members.filter(({ state }) => state !== "dead");
   const stops = live.filter(({ isStopping }) => isStopping).map((one) => stopOf(view, one, placement, now));
-  if (stops.length === 0) return poststopWait(view, live, why, now);
+  if (stops.length === 0) return poststopWait(view, live, why, scene);
   const text = [why, ...stops.map((stop) => stopText(stop, view.group, placement, now))].join("; ");
-  return { text, next: nextOf(stops, view.group) };
+  return { text, next: nextOf(stops, view.group, scene.limit) };
 }
 
 /** Only poststop tasks live, and run to their ends. */
-function poststopWait(view: GroupView, live: Member[], why: string, now: Instant): Wait {
+function poststopWait(view: GroupView, live: Member[], why: string, scene: Scene): Wait {
   const restarting = live.filter(({ known, n }) => known.restartOf === n);
   if (restarting.length > 0) {
-    const wait = restartWait(restarting, now);
+    const wait = restartWait(view, restarting, scene);
     return { ...wait, text: `${why}; ${wait.text}` };
   }
   const names = quoted(live);
@@ -58,15 +66,18 @@ function poststopWait(view: GroupView, live: Member[], why: string, now: Instant
 }
 
 /** What is said of tasks that are stopped to be started again. */
-export function restartWait(stopped: Member[], now: Instant): Wait {
+export function restartWait(view: GroupView, stopped: Member[], { placement, limit, now }: Scene): Wait {
   const names = quoted(stopped);
   const isKilled = ({ known, n }: Member) => known.killNow === n;
   const stop = stopped.every(isKilled) ? "killed at once" : "stopped";
   const text = `${names} ${stopped.length === 1 ? "is" : "are"} ${stop}, to be started again`;
-  const waiting = stopped.filter((one) => !isKilled(one));
+  const waiting = stopped.filter((one) => !isKilled(one) && !isTooLate(view, one, placement, now));
   const later = waiting.map(({ known: { restartAt = 0 } }) => restartAt).filter((at) => at > now);
   const [first] = later.sort((a, b) => a - b);
-  if (first !== undefined) return { text, next: nextAt("stop_task", `stop ${names}`, first, null) };
+  if (first !== undefined) {
+    const next = nextAt("stop_task", `stop ${names}`, first, null);
+    return { text, next: earlierOf(next, limit) };
+  }
   return { text, next: nextBy("confirm", "wait for the host to confirm", "host") };
 }
 
@@ -118,12 +129,12 @@ function stopText({ task, how, at }: Stop, group: Group, placement: PlacementRec
   }
 }
 
-function nextOf(stops: Stop[], group: Group): Next {
+function nextOf(stops: Stop[], group: Group, limit: Next | null): Next {
   const delayed = stops.filter(({ how }) => how === "delayed").sort((a, b) => a.at - b.at);
   const [first] = delayed;
   if (first === undefined) return nextBy("confirm", "wait for the host to confirm", "host");
   const what = group.lone ? "the command" : quoted(delayed.filter(({ at }) => at === first.at));
-  return nextAt("stop_task", `tell ${what} to end`, first.at, "host");
+  return earlierOf(nextAt("stop_task", `tell ${what} to end`, first.at, "host"), limit);
 }
 
 function quoted(tasks: readonly { task: GroupTask }[]): string {

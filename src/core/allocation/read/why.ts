@@ -99,11 +99,13 @@ function causeOf(record: AllocationRecord, phase: RunPhase, scene: Scene): Cause
       return because("last_bytes", text, phase.again ? earlierOf(next, limit) : next);
     }
     case "stopping": {
-      const { text, next } = stopWait(phase.view, phase.placement, now);
+      // A run that is to end is stopped for that, whatever its time is.
+      const left = record.wish === null ? limit : null;
+      const { text, next } = stopWait(phase.view, { placement: phase.placement, limit: left, now });
       return because("stopping", text, next);
     }
     case "restarting": {
-      const { text, next } = restartWait(phase.tasks, now);
+      const { text, next } = restartWait(phase.view, phase.tasks, { placement: phase.placement, limit, now });
       return because("restarting", text, next);
     }
     case "backoff":
