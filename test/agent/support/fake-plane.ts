@@ -147,8 +147,11 @@ export class FakePlane {
     return this.#stored.get(`${id} ${stream}`) ?? Buffer.alloc(0);
   }
 
-  /** Resolves with what `look` finds, as soon as it finds something. */
-  until<Found>(what: string, look: () => Found | undefined | false, timeoutMs = 20_000): Promise<Found> {
+  /**
+   * Resolves with what `look` finds, as soon as it finds something. Pauses of an agent are long by chance, and
+   * longer on a busy machine: only the test's own limit is near.
+   */
+  until<Found>(what: string, look: () => Found | undefined | false, timeoutMs = 45_000): Promise<Found> {
     return new Promise((resolve, reject) => {
       const check = () => {
         const found = look();
