@@ -148,8 +148,8 @@ export class FakePlane {
   }
 
   /**
-   * Resolves with what `look` finds, as soon as it finds something. Pauses of an agent are long by chance, and
-   * longer on a busy machine: only the test's own limit is near.
+   * Resolves with what `look` finds, as soon as it finds something. The pauses of an agent are long by chance
+   * and on a busy machine, so this gives up shortly before the test itself does.
    */
   until<Found>(what: string, look: () => Found | undefined | false, timeoutMs = 45_000): Promise<Found> {
     return new Promise((resolve, reject) => {
