@@ -33,7 +33,7 @@ type Placed = { placement: PlacementRecord; view: GroupView } & (
   | { kind: "unkillable"; attempt: AttemptRecord }
   /** These tasks are stopped, to be started again. */
   | { kind: "restarting"; tasks: Member[] }
-  /** None of its tasks runs, and this one is started again next. */
+  /** None of its tasks runs or is being started, and this one is started again next. */
   | { kind: "backoff"; task: string; startAt: Instant }
   /** All of its tasks are dead. `again`: it is placed anew after that. */
   | { kind: "storing_data" | "last_bytes"; until: Instant; again: boolean }
@@ -78,7 +78,8 @@ function placed(record: AllocationRecord, placement: PlacementRecord): Placed {
   const tasks = members.filter(({ known, n }) => known.restartOf === n);
   if (tasks.length > 0) return { ...here, kind: "restarting", tasks };
   if (members.some((one) => one.attempt?.state === "uploading")) return { ...here, kind: "uploading" };
-  const delays = members.some(({ state }) => state === "running") ? [] : members.flatMap(delayOf);
+  const isBusy = members.some(({ state, phase }) => state === "running" || phase.kind === "preparing");
+  const delays = isBusy ? [] : members.flatMap(delayOf);
   const [next] = delays.sort((a, b) => a.startAt - b.startAt);
   if (next !== undefined) return { ...here, kind: "backoff", ...next };
   const isStarted = members.some(({ known }) => {

@@ -87,6 +87,16 @@ test("a restart delay that is over is none: its host has been ordered to start t
   });
 });
 
+test("a host that starts a task already, by a clock ahead of ours, is waited for, not a delay", () => {
+  const { run } = new GroupStory(group(task("m", again), task("n", again)))
+    .ends("m", { code: 1 })
+    .ends("n", { code: 1 });
+  expect(whyOf(run, null, "w1", T0).reason.code).toBe("backoff");
+  const told = runAt(run, T0, observed([{ id: `${run.record.id}/m/1.2`, state: "preparing" }]));
+  expect(phaseOf(told).kind).toBe("running");
+  expect(whyOf(told, null, "w1", T0).reason.code).not.toBe("backoff");
+});
+
 test("nothing runs in a run that has ended, however its machine was lost (tasks.md#never-ran)", () => {
   const run = runAt(started(), T0, ended("lost"));
   expect(statsOf(run, null, undefined).tasks).toMatchObject([{ state: "dead", attempt: null }]);
