@@ -1,5 +1,8 @@
 import type { Resources } from "../schema/common.ts";
 
+/** No resources at all. */
+export const NO_RESOURCES: Readonly<Resources> = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
+
 /**
  * The share of a machine's memory that is asked for but never usable: hosts have less than is advertised
  * (pool.md#usable-memory).

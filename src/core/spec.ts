@@ -12,6 +12,7 @@ import {
 } from "../shared/policy.ts";
 import { resultTaskOf } from "../shared/result-task.ts";
 import { sizeBytes } from "../shared/size.ts";
+import { NO_RESOURCES } from "./resources.ts";
 
 /** The part of a run's life in which a task runs (tasks.md#stages). */
 export type Hook = "prestart" | "main" | "poststart" | "poststop";
@@ -133,8 +134,6 @@ function wholeNumbers({ vcpus, memory = DEFAULT_MEMORY, disk, gpus }: RunSpec["r
   return { vcpus, memoryBytes: sizeBytes(memory), diskBytes: sizeBytes(disk), gpus };
 }
 
-const NOTHING: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
-
 /**
  * What a run needs of its machine, in whole numbers: the most that any moment of it needs. Prestart tasks
  * that end leave room for main tasks, and poststop tasks run alone (tasks.md#stages).
@@ -144,9 +143,9 @@ export function resourcesOf(spec: RunSpec): Resources {
   const needs = (hook: Hook, sidecar: boolean) =>
     tasks
       .filter((task) => task.hook === hook && task.sidecar === sidecar)
-      .reduce((sum, task) => together(sum, task.spec.resources, (a, b) => a + b), NOTHING);
+      .reduce((sum, task) => together(sum, task.spec.resources, (a, b) => a + b), NO_RESOURCES);
   const add = (...parts: Resources[]) =>
-    parts.reduce((sum, part) => together(sum, part, (a, b) => a + b), NOTHING);
+    parts.reduce((sum, part) => together(sum, part, (a, b) => a + b), NO_RESOURCES);
   const beside = needs("prestart", true);
   const first = add(beside, needs("prestart", false));
   const most = add(beside, needs("main", false), needs("poststart", true), needs("poststart", false));

@@ -65,8 +65,8 @@ export function conclude(
   if (waits || isSavingData(record, now)) return { ...state, record };
   const cause = view.hostStop === "interruption" ? "interruption" : undefined;
   const closed = closePlacement(record, placement, "gone", { at: now, now }, cause);
-  const anew = outcome.again ? rescheduled(closed, worker, failedAt, now) : null;
-  if (anew !== null) return { ...state, memo: { ...state.memo, placement: null }, record: anew };
+  const replaced = outcome.again ? rescheduled(closed, worker, failedAt, now) : null;
+  if (replaced !== null) return { ...state, memo: { ...state.memo, placement: null }, record: replaced };
   return { ...state, record: finish(closed, outcome, now) };
 }
 

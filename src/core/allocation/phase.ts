@@ -35,7 +35,7 @@ type Placed = { placement: PlacementRecord; view: GroupView } & (
   | { kind: "restarting"; tasks: Member[] }
   /** None of its tasks runs or is being started, and this one is started again next. */
   | { kind: "backoff"; task: string; startAt: Instant }
-  /** All of its tasks are dead. `again`: it is placed anew after that. */
+  /** All of its tasks are dead. `again`: it is placed again after that. */
   | { kind: "storing_data" | "last_bytes"; until: Instant; again: boolean }
 );
 

@@ -19,6 +19,7 @@ import type {
   WorkerFailure,
   WorkerPhase,
 } from "../messages.ts";
+import { NO_RESOURCES } from "../resources.ts";
 import type { ReadonlyRows, Rows } from "../rows.ts";
 import { resourcesOfType } from "../spec.ts";
 import { latestWithin, storedBytes } from "../stored-bytes.ts";
@@ -224,10 +225,8 @@ export function isSelfHosted(record: WorkerRecord): record is WorkerRecord & { i
   return record.intent.kind === "self-hosted";
 }
 
-const NOTHING: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
-
 /** What its machine has: what its type says, or what a host of one's own has measured. */
-export function capacityOf({ intent, measured = NOTHING }: WorkerRecord): Resources {
+export function capacityOf({ intent, measured = NO_RESOURCES }: WorkerRecord): Resources {
   return intent.kind === "self-hosted" ? measured : resourcesOfType(intent.type);
 }
 

@@ -1,6 +1,6 @@
 import type { Resources } from "../../../schema/common.ts";
 import { earliest, type Instant } from "../../../shared/machine.ts";
-import { accommodates, remaining } from "../../resources.ts";
+import { accommodates, NO_RESOURCES, remaining } from "../../resources.ts";
 import { openGate, triedDespiteQuota } from "../provider/gate.ts";
 import { capacityOfRow, endingSince, providedWorkers, type RunRow, type WorkerRow } from "../record.ts";
 import { inOrder } from "../rows/run-index.ts";
@@ -268,14 +268,12 @@ function timesOf(workers: readonly WorkerRow[]): Instant[] {
   return times;
 }
 
-const NOTHING: Resources = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
-
 /** Asks for machines until `minInstances` are there to be kept, of the cheapest types that may be had. */
 function keepMinimum(pass: Pass, now: Instant, result: Plan): void {
   const { config } = pass;
   if (config.minInstances === 0) return;
   let kept = keptInstances(pass, now) + result.creates.length;
-  for (const { name } of eligibleTypes(config, NOTHING, pass.offers)) {
+  for (const { name } of eligibleTypes(config, NO_RESOURCES, pass.offers)) {
     for (; kept < config.minInstances && pass.gate.why(name) === null; kept += 1) {
       pass.gate.take(name);
       pass.asked = true;

@@ -7,6 +7,7 @@ import { LAST_BYTE_MS, MAX_KILL_MS } from "../../../shared/limits.ts";
 import type { Instant, Millis } from "../../../shared/machine.ts";
 import { keepsTimeLimits, waitsToStart } from "../../../shared/means.ts";
 import type { Observed, ObservedAnswer, WantedAttempt } from "../../messages.ts";
+import { NO_RESOURCES } from "../../resources.ts";
 import { foldBoot } from "../life/boot.ts";
 import { foldStale, foldTrouble } from "../life/health.ts";
 import { foldFarewell, isLetGo } from "../life/shutdown.ts";
@@ -148,7 +149,7 @@ export function foldObserved(
     const order = {
       revision: answer.revision,
       attempts: answer.attempts,
-      resources: row.order?.resources ?? NOTHING,
+      resources: row.order?.resources ?? NO_RESOURCES,
       ...(answer.signals === undefined ? {} : { signals: answer.signals }),
     };
     state.placements.set(key, { ...row, revision: ordersRevision(state) + 1, order }, now);
@@ -182,8 +183,6 @@ function withoutReported(memo: Living["memo"], key: string): Living["memo"] {
   for (const { id } of over?.attempts ?? []) delete logs[id];
   return { ...memo, reported, heard, logs };
 }
-
-const NOTHING = { vcpus: 0, memoryBytes: 0, diskBytes: 0, gpus: 0 };
 
 /**
  * What the host shall hold. An attempt that it reports and that no order knows is kept until its allocation
